@@ -1,0 +1,66 @@
+"""One tree of exceptions. No message ever holds a data value, a row count or an engine's text.
+
+    ReticentError
+    ├── Refusal                nothing was read and nothing was charged
+    │   ├── PublicParameterError   a number the caller gave is out of range or not exact
+    │   ├── SpecError              the study file, a schema or a source cannot be used
+    │   ├── QuestionError          the question cannot be asked of this study
+    │   ├── BudgetError            the ledger has too little left
+    │   └── LedgerError            the ledger file cannot be used (locked, damaged, another study's)
+    ├── NoReplyError           a value was asked of an answer that is no reply
+    ├── CheckError             a certificate, ledger or signature does not verify
+    └── Fault                  something failed after the charge: the charge stays, nothing is shown
+
+A ``Refusal`` comes before any row is read. After that there are a reply, a no reply, or one ``Fault``
+whose text is constant but for its reference, and which was charged.
+"""
+
+from __future__ import annotations
+
+
+class ReticentError(Exception):
+    """Base of every exception this package raises on purpose."""
+
+
+class Refusal(ReticentError):
+    """The request was declined before any row was read; nothing was charged."""
+
+
+class PublicParameterError(Refusal, ValueError):
+    """A public number is out of range, or is not exact enough for a guarantee to rest on."""
+
+
+class SpecError(Refusal):
+    """A study file, schema or source cannot be used as written."""
+
+
+class QuestionError(Refusal):
+    """The question does not fit the study: unknown column, missing bounds, undeclared groups."""
+
+
+class BudgetError(Refusal):
+    """What is left in the ledger does not cover the charge."""
+
+
+class LedgerError(Refusal):
+    """The ledger file is missing, damaged, busy, or belongs to another study."""
+
+
+class NoReplyError(ReticentError):
+    """An answer is *no reply*, so it has no value, no interval and no parts."""
+
+
+class CheckError(ReticentError):
+    """A certificate, a signature or a ledger failed its verification."""
+
+
+class Fault(ReticentError):
+    """An internal fault after the charge. The charge stays; the text is constant but for the reference."""
+
+    def __init__(self, reference: str, charged: str) -> None:
+        self.reference = reference
+        self.charged = charged
+        super().__init__(
+            f"Internal fault after the charge. {charged} stays spent: part of an answer may have existed. "
+            f"Reference {reference}. The cause is in the curator's protected log, if one was set up."
+        )

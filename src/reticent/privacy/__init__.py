@@ -1,0 +1,1 @@
+"""The theory: adjacency, sensitivity, loss, conversion, guarantee, composition, explanation."""

@@ -1,0 +1,57 @@
+"""Neighbours: whose difference a guarantee hides.
+
+Two tables are neighbours under ``add_remove`` when one has one protected unit more, and under ``substitute``
+when one unit's records are replaced. Substitution makes the number of units public; add/remove hides it.
+``local`` is the local model: each respondent alone, any truth against any other.
+
+The unit is one person, holding at most ``rows`` rows of the table (1 where every row is another person), or one
+``row`` where a step is proved row by row and lifted later by ``compose.grouped``.
+
+Source: 001 (add/remove), 002 and 004 (replace one coordinate). The three are not interchangeable: see
+docs/theory/adjacency.md and the note E21 there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from reticent.errors import PublicParameterError
+
+Kind: TypeAlias = Literal["add_remove", "substitute", "local"]
+Unit: TypeAlias = Literal["person", "row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Adjacency:
+    """Which tables count as neighbours. ``rows`` is the most rows one unit can have, >= 1."""
+
+    kind: Kind
+    rows: int = 1
+    unit: Unit = "person"
+
+    def __post_init__(self) -> None:
+        if self.kind not in get_args(Kind):
+            raise PublicParameterError(
+                'Choose adjacency: "add_remove" hides whether someone is in the file; "substitute" hides what their '
+                "record says and makes the number of people public. There is no default."
+            )
+        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
+            raise PublicParameterError(f"rows of one person must be an integer >= 1, got {self.rows}")
+        if self.unit == "row" and self.rows != 1:
+            raise PublicParameterError("one row has one row")
+
+    @property
+    def size_public(self) -> bool:
+        """Whether the number of units (persons, or rows where each is one person) is public."""
+        return self.kind == "substitute"
+
+    def words(self) -> str:
+        """The phrase every printed guarantee ends with."""
+        if self.kind == "local":
+            return "any answer of one respondent against any other (local model)"
+        verb = "add or remove" if self.kind == "add_remove" else "replace the records of"
+        if self.unit == "row":
+            return f"{verb} one row"
+        rows = "one row each" if self.rows == 1 else f"at most {self.rows} rows each"
+        return f"{verb} one person ({rows})"

@@ -1,0 +1,60 @@
+"""A guarantee: a loss, the neighbours it speaks of, and the theorem and parts that prove it.
+
+A guarantee is a tree. Its leaves are axioms, stated beside a mechanism with a proof in the same file; every other
+node is made by a combinator of ``compose`` or ``convert`` from the nodes below it, so a loss is computed, never
+typed in. ``explain.outline`` prints the tree as the outline of a proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reticent.errors import PublicParameterError
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class Theorem:
+    """What justifies a node: a name the code uses, the statement, and where it is proved."""
+
+    name: str
+    statement: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """A proved statement about what one release reveals about one unit.
+
+    Attributes
+    ----------
+    loss : PureDP | ApproxDP | ZCDP
+    adjacency : Adjacency
+    by : Theorem
+        The theorem that gives ``loss`` from ``parts``, or the axiom of a mechanism.
+    parts : tuple of Guarantee
+        What the theorem was applied to; empty for an axiom.
+    parameters : tuple of (name, exact text)
+        The public numbers the theorem used, enough to derive ``loss`` again.
+    label : str
+        What this part answers, for people; no part of the proof.
+    """
+
+    loss: Loss
+    adjacency: Adjacency
+    by: Theorem
+    parts: tuple[Guarantee, ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
+    label: str = ""
+
+    def parameter(self, name: str) -> str:
+        for key, text in self.parameters:
+            if key == name:
+                return text
+        raise PublicParameterError(f"{self.by.name} has no parameter {name}")
+
+
+def axiom(loss: Loss, adjacency: Adjacency, by: Theorem, **parameters: str) -> Guarantee:
+    """A leaf of the tree. Only a module of ``mechanisms`` may call this, with the proof in the same file."""
+    return Guarantee(loss, adjacency, by, (), tuple(sorted(parameters.items())))

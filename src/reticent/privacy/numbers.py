@@ -1,0 +1,105 @@
+"""Reading the numbers a guarantee rests on, exactly.
+
+At the surface a privacy parameter may be an int, decimal text, Fraction, Decimal, or a float read by its
+shortest decimal text. Below the surface it is a ``Fraction`` and a float is an error.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TypeAlias
+
+from reticent.errors import PublicParameterError
+
+Number: TypeAlias = int | str | Fraction | Decimal | float
+
+MOST_DIGITS = 12
+
+
+def read(number: Number, name: str) -> Fraction:
+    """The exact rational a caller meant.
+
+    Raises
+    ------
+    PublicParameterError
+        For a float of more than 12 digits (``0.1 + 0.2``), text that is no number, NaN, an infinity, a bool.
+    """
+    symbol = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}.get(name, name)
+    if isinstance(number, bool):
+        raise PublicParameterError(f"{name} must be a number, got {number}")
+    if isinstance(number, float):
+        shortest = repr(number)
+        try:
+            digits = Decimal(shortest).as_tuple()
+        except ArithmeticError:  # pragma: no cover - repr of a float always parses
+            raise PublicParameterError(f"{name} must be a number") from None
+        if not isinstance(digits.exponent, int):
+            raise PublicParameterError(f"{name} must be finite, got {shortest}")
+        if len(digits.digits) > MOST_DIGITS:
+            meant = f"{number:.12g}"
+            raise PublicParameterError(f'{symbol} {shortest} is a floating-point number. Write {name}="{meant}".')
+        return Fraction(shortest)
+    if isinstance(number, int | Fraction):
+        return Fraction(number)
+    if isinstance(number, Decimal):
+        if not number.is_finite():
+            raise PublicParameterError(f"{name} must be finite, got {number}")
+        return Fraction(number)
+    if isinstance(number, str):
+        try:
+            return Fraction(number.strip().replace("_", ""))
+        except (ValueError, ZeroDivisionError):
+            raise PublicParameterError(f"{name} must be a number such as \"0.1\" or \"1/3\", got {number!r}") from None
+    raise PublicParameterError(f"{name} must be an int, decimal text, Fraction or Decimal, got {type(number).__name__}")
+
+
+def exact(number: int | Fraction, name: str) -> Fraction:
+    """``number`` as a Fraction; a float here is a programming error and is refused."""
+    if isinstance(number, bool) or not isinstance(number, int | Fraction):
+        raise PublicParameterError(f"{name} must be an int or a Fraction here, got {type(number).__name__}")
+    return Fraction(number)
+
+
+def positive(number: int | Fraction, name: str) -> Fraction:
+    """``number`` as a Fraction above zero."""
+    value = exact(number, name)
+    if value <= 0:
+        raise PublicParameterError(f"{name} must be > 0, got {show(value)}")
+    return value
+
+
+def show(number: int | Fraction) -> str:
+    """Text that reads back to the same rational: a decimal where one exists (12 places), else ``a/b``."""
+    value = Fraction(number)
+    if value.denominator == 1:
+        return str(value.numerator)
+    rest = value.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    if rest == 1:
+        places = 0
+        while (value * 10**places).denominator != 1:
+            places += 1
+        digits = abs(int(value * 10**places))
+        if places > 12 and len(str(digits)) <= 12:
+            return f"{'-' if value < 0 else ''}{_scientific(digits, places)}"
+        if places <= 12:
+            text = str(digits).rjust(places + 1, "0")
+            plain = f"{'-' if value < 0 else ''}{text[:-places]}.{text[-places:]}"
+            return plain if abs(value) >= Fraction(1, 10**4) else f"{'-' if value < 0 else ''}{_scientific(digits, places)}"
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _scientific(digits: int, places: int) -> str:
+    text = str(digits)
+    exponent = len(text) - 1 - places
+    mantissa = text[0] + ("." + text[1:].rstrip("0") if text[1:].rstrip("0") else "")
+    return f"{mantissa}e{exponent}"
+
+
+def about(number: int | Fraction, digits: int = 4) -> str:
+    """A short rounded text for people; never parsed back, never part of a guarantee."""
+    exactly = show(number)
+    return exactly if len(exactly) <= digits + 4 and "/" not in exactly else f"{float(number):.{digits}g}"
