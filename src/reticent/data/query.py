@@ -1,0 +1,178 @@
+"""What may be asked of rows, and how far one person can move the answer.
+
+A query is answered with integers only. It knows nothing of noise or budgets; ``plan`` turns it into an engine
+expression, and ``stability`` (here) says, for each integer, the most it can change between neighbours. With keys
+the answer is one such vector per key and the stability is the L1 change over all keys together.
+
+Which rows count
+----------------
+*Kept rows*: rows with a person (where a person column is declared), at most ``rows`` of them per person, chosen by
+a keyed hash over all groups together. ``Total`` alone uses every row and clamps the total of each person instead.
+``per="person"`` first averages the kept rows of a person into one value.
+A row whose key is not among the public keys belongs to no group.
+
+Proof of the stabilities: adding or removing a person adds or removes at most ``rows`` kept rows (the choice is made
+inside one person); replacing a person does both. Each row adds to each integer at most the bound given beside it.
+``tests/laws/test_stability.py`` enumerates all neighbours of small tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias, assert_never
+
+from reticent.data.schema import Fixed, Key, Person
+
+Per: TypeAlias = Literal["row", "person"]
+
+POWER_ONE = 1 << 30  # the integer that stands for 1 in powers two and above
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Public groups: the column and the values asked for. ``touch`` is the most groups one person can be in."""
+
+    column: str
+    among: tuple[Key, ...]
+    touch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One integer: the number of kept rows."""
+
+    keys: Keys | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """One integer: kept rows (or persons) whose ``column`` is not missing."""
+
+    column: str
+    keys: Keys | None = None
+    per: Per = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class Persons:
+    """One integer: distinct persons (with keys: persons with a row in the group)."""
+
+    keys: Keys | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capped:
+    """One integer: persons with more rows than the cap, so that some of their rows were left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One integer: the sum over persons of their total, each total clamped to what ``rows`` rows can reach.
+
+    A missing value counts 0 (or its public stand-in).
+    """
+
+    column: str
+    grid: Fixed
+    keys: Keys | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """``1 + order`` integers: the number of present values, then sums of powers 1..order about the grid's middle.
+
+    Power 1 is in grid steps. Power j >= 2 is of the value divided by ``grid.reach``, in units of 2**-30, rounded
+    to the nearest.
+    """
+
+    column: str
+    grid: Fixed
+    order: int
+    keys: Keys | None = None
+    per: Per = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """One integer per bin: kept rows by bin.
+
+    ``edges``: bins [e0, e1), ..., [e_{m-1}, e_m]; values outside go to the nearer end bin.
+    ``among``: one bin per listed value. Missing values are in no bin.
+    """
+
+    column: str
+    edges: tuple[Fraction, ...] = ()
+    among: tuple[Key, ...] = ()
+    keys: Keys | None = None
+
+    @property
+    def bins(self) -> int:
+        return len(self.among) or len(self.edges) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The candidate cells that hold kept values, in order, with how many: two integer arrays of equal length.
+
+    Not a vector with a stability: it feeds a score, whose sensitivity is counted in kept rows (``kept_rows``).
+    """
+
+    column: str
+    keys: Keys | None = None
+    per: Per = "row"
+
+
+Query: TypeAlias = Rows | Present | Persons | Capped | Total | Moments | Tally | Ranks
+
+
+def kept_rows(person: Person, per: Per) -> int:
+    """Most values one person can contribute to ``Ranks``, ``Moments`` and ``Tally``."""
+    return 1 if per == "person" else person.rows
+
+
+def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fraction, ...]:
+    """The most each integer of ``query`` can change between neighbours, in L1 over keys; 0 where it is public.
+
+    ``stands_in``: the column has a public value for missing cells, so a row is always present.
+    """
+    swap = person.adjacency == "substitute"
+    double = 2 if swap else 1
+    match query:
+        case Rows(keys=None) if swap and person.rows == 1:
+            return (Fraction(0),)
+        case Rows(keys=None):
+            return (Fraction(person.rows),)
+        case Rows():
+            return (Fraction(double * person.rows),)
+        case Present(keys=keys, per=per):
+            if keys is None and swap and stands_in and kept_rows(person, per) == 1:
+                return (Fraction(0),)
+            return (Fraction(kept_rows(person, per) * (1 if keys is None else double)),)
+        case Persons(keys=None):
+            return (Fraction(0 if swap else 1),)
+        case Persons(keys=keys):
+            assert keys is not None  # noqa: S101 - narrowed by the case above
+            return (Fraction(double * min(keys.touch, person.rows)),)
+        case Capped():
+            return (Fraction(1),)
+        case Total(grid=grid, keys=keys):
+            least, most = min(0, person.rows * grid.lowest), max(0, person.rows * grid.highest)
+            widest = most - least if swap and keys is None else double * max(-least, most)
+            touch = 1 if keys is None else min(keys.touch, len(keys.among))
+            return (Fraction(widest * touch),)
+        case Moments(grid=grid, order=order, keys=keys, per=per):
+            rows = kept_rows(person, per)
+            count = 0 if keys is None and swap and stands_in and rows == 1 else rows * (1 if keys is None else double)
+            first = rows * ((grid.highest - grid.lowest) if swap and keys is None else double * grid.reach)
+            higher = [
+                Fraction(rows * POWER_ONE * (1 if power % 2 == 0 and keys is None else double))
+                for power in range(2, order + 1)
+            ]
+            return (Fraction(count), Fraction(first), *higher)
+        case Tally():
+            return (Fraction(double * person.rows),)
+        case Ranks():
+            raise TypeError("Ranks feeds a score; its sensitivity is counted in kept_rows")
+        case _:
+            assert_never(query)

@@ -1,0 +1,226 @@
+"""What is known of a table without looking at it: columns, public bounds, who a person is.
+
+Everything here was declared by the curator. Bounds are exact rationals read from decimal text; the fixed-point
+grids a sum is taken on, and the candidates a quantile may be, are computed from them alone.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, TypeAlias
+
+from reticent.errors import PublicParameterError, QuestionError, SpecError
+from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.privacy.numbers import Number, read, show
+
+Key: TypeAlias = str | int | bool
+Missing: TypeAlias = Literal["drop"] | Fraction
+
+WIDEST: Final = 1 << 31  # the largest |fixed-point value|: 2^32 rows of them still sum inside int64
+EXACT_DOUBLE: Final = 1 << 53
+
+
+@dataclass(frozen=True, slots=True)
+class Real:
+    """A real column. Values outside [low, high] are moved to the nearer bound; NaN and null are missing.
+
+    ``missing`` is "drop" or the public value that stands in. ``resolution`` is the public step on which quantiles
+    are released; by default about a millionth of the range.
+    """
+
+    low: Fraction | None = None
+    high: Fraction | None = None
+    why: str = ""
+    missing: Missing = "drop"
+    resolution: Fraction | None = None
+    constant: bool = False
+
+    def __post_init__(self) -> None:
+        _check_bounds(self.low, self.high)
+        if self.resolution is not None and self.resolution <= 0:
+            raise PublicParameterError(f"resolution must be > 0, got {show(self.resolution)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Integer:
+    """An integer column; values that are no integers are missing."""
+
+    low: int | None = None
+    high: int | None = None
+    why: str = ""
+    missing: Missing = "drop"
+    constant: bool = False
+
+    def __post_init__(self) -> None:
+        _check_bounds(self.low, self.high)
+        if self.missing != "drop" and self.missing.denominator != 1:
+            raise PublicParameterError(f"missing of an integer column must be an integer, got {show(self.missing)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A column with a public list of values; any other value is missing.
+
+    ``constant``: every row of one person holds the same value (enforced by keeping each person's least one).
+    """
+
+    among: tuple[Key, ...]
+    why: str = ""
+    constant: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.among:
+            raise PublicParameterError("among must list at least one value")
+        if len({(isinstance(key, str), key) for key in self.among}) != len(self.among):
+            raise PublicParameterError("among lists a value twice")
+        if len({isinstance(key, str) for key in self.among}) > 1:
+            raise PublicParameterError("among mixes text and numbers")
+
+
+Column: TypeAlias = Real | Integer | Category
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who one person is.
+
+    ``column`` names the person, or is None where every row is another person. ``rows`` is the most rows kept per
+    person. ``people`` is the declared public number of persons, if any.
+    """
+
+    adjacency: Kind
+    column: str | None = None
+    rows: int = 1
+    people: int | None = None
+
+    def __post_init__(self) -> None:
+        Adjacency(self.adjacency, self.rows)
+        if self.adjacency == "local":
+            raise SpecError('adjacency "local" belongs to surveys; a table is "add_remove" or "substitute"')
+        if self.column is None and self.rows != 1:
+            raise SpecError("rows = { at_most = … } needs a person column: who has several rows?")
+        if self.rows >= WIDEST:
+            raise PublicParameterError(f"rows of one person must be < {WIDEST}, got {self.rows}")
+        if self.people is not None and self.people < 1:
+            raise PublicParameterError(f"people must be >= 1, got {self.people}")
+
+    def neighbours(self) -> Adjacency:
+        return Adjacency(self.adjacency, self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The public shape of a table."""
+
+    columns: Mapping[str, Column]
+    person: Person
+
+    def column(self, name: str) -> Column:
+        if name not in self.columns:
+            raise _unknown(name, list(self.columns))
+        return self.columns[name]
+
+    def bounded(self, name: str, asked: str) -> tuple[Fraction, Fraction]:
+        """The public bounds of a numeric column, or the refusal that tells how to declare them."""
+        column = self.column(name)
+        if isinstance(column, Category) or column.low is None or column.high is None:
+            kind = "a category" if isinstance(column, Category) else "no range"
+            if kind == "a category":
+                raise QuestionError(f"{asked} needs numbers, and {name} is a category. Ask for proportion or histogram.")
+            raise QuestionError(
+                f"{asked} needs a range known without looking at the file: [columns.{name}] low = …, high = …. "
+                f"If you know none, use median({name}) or iqr({name}): they may give no reply. Nothing was charged."
+            )
+        return Fraction(column.low), Fraction(column.high)
+
+
+def real(
+    low: Number | None = None,
+    high: Number | None = None,
+    *,
+    why: str = "",
+    missing: Literal["drop"] | Number = "drop",
+    resolution: Number | None = None,
+) -> Real:
+    """A real column with public bounds (both or neither), for ``study(columns={...})``."""
+    return Real(
+        None if low is None else read(low, "low"),
+        None if high is None else read(high, "high"),
+        why,
+        "drop" if missing == "drop" else read(missing, "missing"),
+        None if resolution is None else read(resolution, "resolution"),
+    )
+
+
+def integer(
+    low: int | None = None, high: int | None = None, *, why: str = "", missing: Literal["drop"] | int = "drop"
+) -> Integer:
+    """An integer column with public bounds (both or neither)."""
+    return Integer(low, high, why, "drop" if missing == "drop" else Fraction(missing))
+
+
+def category(among: Sequence[Key], *, why: str = "", constant: bool = False) -> Category:
+    """A column whose values come from a public list."""
+    return Category(tuple(among), why, constant)
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A fixed-point grid: a value x becomes ``floor(clamp(x) * 2**bits)``, an integer in [lowest, highest]."""
+
+    bits: int
+    lowest: int
+    highest: int
+
+    @property
+    def middle(self) -> int:
+        return (self.lowest + self.highest) // 2
+
+    @property
+    def reach(self) -> int:
+        """Largest distance of a grid value from the middle."""
+        return self.highest - self.middle
+
+    @property
+    def unit(self) -> Fraction:
+        return Fraction(2) ** -self.bits
+
+
+def grid_by_width(low: Fraction, high: Fraction) -> Fixed:
+    """The finest grid whose values differ by less than 2**31: for moments about the middle."""
+    return _grid(low, high, high - low)
+
+
+def grid_by_size(low: Fraction, high: Fraction) -> Fixed:
+    """The finest grid whose values lie within 2**31 of zero: for sums."""
+    return _grid(low, high, max(abs(low), abs(high)))
+
+
+def _grid(low: Fraction, high: Fraction, extent: Fraction) -> Fixed:
+    bits = 0
+    if not (low.denominator == high.denominator == 1 and extent < WIDEST // 4):
+        bits = 60
+        while extent * Fraction(2) ** bits >= WIDEST // 4 or max(abs(low), abs(high)) * Fraction(2) ** bits > EXACT_DOUBLE:
+            bits -= 1
+            if bits < -960:
+                raise PublicParameterError("bounds are too large for a fixed-point sum")
+    scale = Fraction(2) ** bits
+    lowest, highest = (low * scale).__floor__(), (high * scale).__ceil__()
+    return Fixed(bits, lowest, highest)
+
+
+def _check_bounds(low: int | Fraction | None, high: int | Fraction | None) -> None:
+    if (low is None) != (high is None):
+        raise PublicParameterError("low and high come together: give both, or neither")
+    if low is not None and high is not None and not low < high:
+        raise PublicParameterError(f"low must be below high, got {show(low)} and {show(high)}")
+
+
+def _unknown(name: str, known: list[str]) -> QuestionError:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return QuestionError(f"There is no column '{name}'.{hint} Columns: {', '.join(known)}.")
+
