@@ -50,7 +50,7 @@ def read(number: Number, name: str) -> Fraction:
         try:
             return Fraction(number.strip().replace("_", ""))
         except (ValueError, ZeroDivisionError):
-            raise PublicParameterError(f"{name} must be a number such as \"0.1\" or \"1/3\", got {number!r}") from None
+            raise PublicParameterError(f'{name} must be a number such as "0.1" or "1/3", got {number!r}') from None
     raise PublicParameterError(f"{name} must be an int, decimal text, Fraction or Decimal, got {type(number).__name__}")
 
 
@@ -88,7 +88,11 @@ def show(number: int | Fraction) -> str:
         if places <= 12:
             text = str(digits).rjust(places + 1, "0")
             plain = f"{'-' if value < 0 else ''}{text[:-places]}.{text[-places:]}"
-            return plain if abs(value) >= Fraction(1, 10**4) else f"{'-' if value < 0 else ''}{_scientific(digits, places)}"
+            return (
+                plain
+                if abs(value) >= Fraction(1, 10**4)
+                else f"{'-' if value < 0 else ''}{_scientific(digits, places)}"
+            )
     return f"{value.numerator}/{value.denominator}"
 
 

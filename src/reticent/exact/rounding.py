@@ -1,0 +1,147 @@
+"""Certified bounds on exp, log and square root of rationals: the rounding direction is in the name.
+
+Each function works in integers scaled by 2**bits and keeps a lower and an upper bound through every step, so
+``exp_down(x) <= e^x <= exp_up(x)`` holds without trust in any library's last digit. Relative width is below
+2**-(bits - 16) for the arguments privacy parameters have.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt
+from typing import Final
+
+BITS: Final = 128
+
+
+def exp_bounds(x: Fraction, bits: int = BITS) -> tuple[Fraction, Fraction]:
+    """Rational lower and upper bounds of e^x."""
+    if x == 0:
+        return Fraction(1), Fraction(1)
+    if x < 0:
+        low, high = exp_bounds(-x, bits)
+        return 1 / high, 1 / low
+    halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 2)
+    work = bits + 2 * halvings + 16
+    one = 1 << work
+    scaled = (x.numerator << work) // (x.denominator << halvings)  # floor; the true value is below scaled + 1
+    low, high = _exp_series(scaled, work, up=False), _exp_series(scaled + 1, work, up=True)
+    for _ in range(halvings):
+        low, high = (low * low) >> work, -((-high * high) >> work)
+    return Fraction(low, one), Fraction(high, one)
+
+
+def exp_up(x: Fraction, bits: int = BITS) -> Fraction:
+    """A rational at or above e^x."""
+    return exp_bounds(x, bits)[1]
+
+
+def exp_down(x: Fraction, bits: int = BITS) -> Fraction:
+    """A rational at or below e^x."""
+    return exp_bounds(x, bits)[0]
+
+
+def _exp_series(scaled: int, work: int, *, up: bool) -> int:
+    """sum t^i / i! for 0 <= t = scaled / 2**work <= 1/2, every term rounded in the direction asked."""
+    total = term = 1 << work
+    index = 0
+    while term > 0:
+        index += 1
+        product = term * scaled
+        term = -(-product // (index << work)) if up else product // (index << work)
+        total += term
+        if up and term <= 1:
+            # The rest is below a geometric series of ratio 1/2 that starts at one unit.
+            return total + 2
+    return total
+
+
+def log_bounds(x: Fraction, bits: int = BITS) -> tuple[Fraction, Fraction]:
+    """Rational lower and upper bounds of ln x, x > 0."""
+    if x <= 0:
+        raise ValueError("log of a number that is not positive")
+    if x == 1:
+        return Fraction(0), Fraction(0)
+    shift = x.numerator.bit_length() - x.denominator.bit_length()
+    mantissa = x / Fraction(2) ** shift  # in (1/2, 2)
+    if mantissa > Fraction(4, 3):
+        mantissa, shift = mantissa / 2, shift + 1
+    elif mantissa < Fraction(2, 3):
+        mantissa, shift = mantissa * 2, shift - 1
+    low, high = _twice_atanh((mantissa - 1) / (mantissa + 1), bits)
+    two_low, two_high = _log_two(bits)
+    if shift >= 0:
+        return low + shift * two_low, high + shift * two_high
+    return low + shift * two_high, high + shift * two_low
+
+
+def log_up(x: Fraction, bits: int = BITS) -> Fraction:
+    """A rational at or above ln x."""
+    return log_bounds(x, bits)[1]
+
+
+def log_down(x: Fraction, bits: int = BITS) -> Fraction:
+    """A rational at or below ln x."""
+    return log_bounds(x, bits)[0]
+
+
+@lru_cache(maxsize=8)
+def _log_two(bits: int) -> tuple[Fraction, Fraction]:
+    return _twice_atanh(Fraction(1, 3), bits)
+
+
+def _twice_atanh(z: Fraction, bits: int) -> tuple[Fraction, Fraction]:
+    """Bounds of 2 atanh z = 2 (z + z^3/3 + z^5/5 + ...) for |z| <= 1/3."""
+    if z < 0:
+        low, high = _twice_atanh(-z, bits)
+        return -high, -low
+    work = bits + 16
+    one = 1 << work
+    floor = (z.numerator << work) // z.denominator
+    ceiling = floor + 1
+    low = high = 0
+    low_power, high_power = floor, ceiling
+    order = 1
+    while high_power > 1:
+        low += low_power // order
+        high += -(-high_power // order)
+        low_power = ((low_power * floor >> work) * floor) >> work
+        high_power = -(-(-(-high_power * ceiling >> work) * ceiling) >> work)
+        order += 2
+        if order > 2 * work:
+            break
+    return Fraction(2 * low, one), Fraction(2 * high + 4, one)  # the rest is below 2 units: ratio z^2 <= 1/9
+
+
+def sqrt_up(x: Fraction, bits: int = BITS) -> Fraction:
+    """A rational at or above the square root of x >= 0."""
+    scaled = -(-(x.numerator << (2 * bits)) // x.denominator)
+    root = isqrt(scaled)
+    return Fraction(root if root * root == scaled else root + 1, 1 << bits)
+
+
+def sqrt_down(x: Fraction, bits: int = BITS) -> Fraction:
+    """A rational at or below the square root of x >= 0."""
+    return Fraction(isqrt((x.numerator << (2 * bits)) // x.denominator), 1 << bits)
+
+
+def round_up(x: Fraction, digits: int = 12) -> Fraction:
+    """The least decimal of ``digits`` significant digits at or above x >= 0: short, and never a lower loss."""
+    return -_round_down(-x, digits) if x else x
+
+
+def round_down(x: Fraction, digits: int = 12) -> Fraction:
+    """The largest decimal of ``digits`` significant digits at or below x >= 0."""
+    return _round_down(x, digits) if x else x
+
+
+def _round_down(x: Fraction, digits: int) -> Fraction:
+    size = abs(x)
+    power = len(str(size.numerator)) - len(str(size.denominator))
+    while Fraction(10) ** power > size:
+        power -= 1
+    while Fraction(10) ** (power + 1) <= size:
+        power += 1
+    step = Fraction(10) ** (power - digits + 1)
+    return Fraction((x / step).__floor__()) * step

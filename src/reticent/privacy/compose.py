@@ -1,0 +1,231 @@
+"""Combinators: the only way, besides an axiom beside its mechanism, to come by a guarantee.
+
+    in_sequence   the parts all look at the same rows, each may depend on the answers before it: losses add
+    across        each row (or person) is in at most one part of a partition fixed without the data
+    grouped       from one row to the k rows of a person, or from one person to k persons
+    processed     anything computed from an answer alone
+
+``rederive`` computes the loss of a stored tree again from its leaves and the theorems named at its nodes.
+
+Sources: 001 (composition, group privacy, post-processing), 003 Theorem 27, 004 Theorems 1.3 and 1.4. Deviations:
+004's composition is stated for independent mechanisms and its post-processing for deterministic maps; both hold for
+adaptive choice and randomised maps, which is what a ledger needs. 001 states group privacy for delta = 0 only; for
+delta > 0 it is (k eps, delta (e^{k eps} - 1) / (e^eps - 1)), not (k eps, k delta).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import assert_never
+
+from reticent.errors import CheckError, PublicParameterError
+from reticent.exact.rounding import exp_up, round_up
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.convert import PURE_TO_ZCDP, ZCDP_TO_APPROX, as_approx, as_zcdp, zcdp_of
+from reticent.privacy.guarantee import Guarantee, Theorem
+from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from reticent.privacy.numbers import read
+
+SEQUENCE = Theorem(
+    "in_sequence",
+    "in sequence, chosen adaptively: losses add",
+    "001; Dwork and Lei 2009, Theorem 27; in rho, Bun and Steinke 2016",
+)
+ACROSS_ADD_REMOVE = Theorem(
+    "across_add_remove",
+    "parts of a data-independent partition, each proved under add/remove: the dearest part",
+    "McSherry 2009, Theorem 4",
+)
+ACROSS_SUBSTITUTE = Theorem(
+    "across_substitute",
+    "a substitution removes from one part and adds to another: the two dearest parts add",
+    "McSherry 2009, Theorem 4, applied twice",
+)
+GROUP = Theorem(
+    "grouped",
+    "k steps apart: k epsilon, delta (e^{k epsilon} - 1) / (e^epsilon - 1); k^2 rho",
+    "001 (delta = 0); Bun and Steinke 2016, Prop. 1.9",
+)
+PROCESSED = Theorem("processed", "any randomised map of an answer costs nothing", "001; 004 Theorem 1.4")
+
+
+def in_sequence(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
+    """All ``parts`` about the same neighbours: epsilons and deltas add, or rhos where one part is in zCDP."""
+    if not parts:
+        raise PublicParameterError("a sequence needs at least one part")
+    adjacency = parts[0].adjacency
+    for part in parts:
+        if part.adjacency != adjacency:
+            raise PublicParameterError(
+                f"parts speak of different neighbours: {adjacency.words()} and {part.adjacency.words()}"
+            )
+    return Guarantee(_sum([part.loss for part in parts]), adjacency, SEQUENCE, tuple(parts), label=label)
+
+
+def across(parts: Sequence[Guarantee], *, neighbours: Adjacency, label: str = "") -> Guarantee:
+    """Parts of a partition that was fixed without looking: each unit is in at most one part.
+
+    Every part must be proved under add/remove with its size private. ``neighbours`` is what the whole speaks of.
+
+    Raises
+    ------
+    PublicParameterError
+        For a part proved only under substitution: moving a row between parts changes both their sizes.
+    """
+    if not parts:
+        raise PublicParameterError("a partition needs at least one part")
+    for part in parts:
+        if part.adjacency.kind != "add_remove":
+            raise PublicParameterError(
+                "a part proved only for substitution with public n cannot be used in a partition"
+            )
+        if (part.adjacency.rows, part.adjacency.unit) != (neighbours.rows, neighbours.unit):
+            raise PublicParameterError("parts speak of another unit than the whole")
+    losses = [part.loss for part in parts]
+    match neighbours.kind:
+        case "add_remove":
+            return Guarantee(_largest(losses), neighbours, ACROSS_ADD_REMOVE, tuple(parts), label=label)
+        case "substitute":
+            return Guarantee(_two_largest(losses), neighbours, ACROSS_SUBSTITUTE, tuple(parts), label=label)
+        case "local":
+            raise PublicParameterError("the local model has no partition of a table")
+        case _:
+            assert_never(neighbours.kind)
+
+
+def grouped(part: Guarantee, size: int, *, neighbours: Adjacency, label: str = "") -> Guarantee:
+    """Lift ``part`` to ``neighbours`` that are at most ``size`` >= 1 of its own steps apart."""
+    if size < 1:
+        raise PublicParameterError(f"a group has at least one member, got {size}")
+    return Guarantee(
+        group_loss(part.loss, size), neighbours, GROUP, (part,), (("size", str(size)),), label or part.label
+    )
+
+
+def of_person(part: Guarantee, person: Adjacency, *, rows: int, label: str = "") -> Guarantee:
+    """Lift a guarantee about one row (add/remove) to a person with at most ``rows`` of those rows.
+
+    Adding or removing a person adds or removes at most ``rows`` rows; replacing one does both.
+    """
+    if part.adjacency != Adjacency("add_remove", unit="row"):
+        raise PublicParameterError("only a guarantee about adding or removing one row is lifted to a person")
+    return grouped(part, rows * (2 if person.kind == "substitute" else 1), neighbours=person, label=label)
+
+
+def processed(part: Guarantee, *, label: str) -> Guarantee:
+    """Post-processing: the same loss, under another label."""
+    return Guarantee(part.loss, part.adjacency, PROCESSED, (part,), label=label)
+
+
+def group_loss(loss: Loss, size: int) -> Loss:
+    """The loss against ``size`` steps at once, rounded up to 12 digits where it is not rational."""
+    match loss:
+        case PureDP(epsilon):
+            return PureDP(size * epsilon)
+        case ZCDP(rho):
+            return ZCDP(size * size * rho)
+        case ApproxDP(epsilon, delta):
+            step = exp_up(epsilon)
+            series = sum((step**i for i in range(1, size)), Fraction(1)) if size > 1 else Fraction(1)
+            total = delta * series
+            return ApproxDP(
+                size * epsilon, total if size == 1 else min(round_up(total), Fraction(1) - Fraction(1, 10**12))
+            )
+        case _:
+            assert_never(loss)
+
+
+def _sum(losses: Sequence[Loss]) -> Loss:
+    if any(isinstance(loss, ZCDP) for loss in losses):
+        return ZCDP(sum((zcdp_of(loss) for loss in losses), Fraction(0)))
+    pairs = [_pair(loss) for loss in losses]
+    return _loss(sum((e for e, _ in pairs), Fraction(0)), sum((d for _, d in pairs), Fraction(0)))
+
+
+def _largest(losses: Sequence[Loss]) -> Loss:
+    if any(isinstance(loss, ZCDP) for loss in losses):
+        return ZCDP(max(zcdp_of(loss) for loss in losses))
+    pairs = [_pair(loss) for loss in losses]
+    return _loss(max(e for e, _ in pairs), max(d for _, d in pairs))
+
+
+def _two_largest(losses: Sequence[Loss]) -> Loss:
+    """In each coordinate the sum of the two largest; with the general (eps, delta) triangle, see docs/proofs."""
+    if any(isinstance(loss, ZCDP) for loss in losses):
+        # D_alpha does not obey a triangle inequality; two zCDP steps in two different parts are independent
+        # coordinates, so their Renyi divergences add.
+        return ZCDP(sum(sorted((zcdp_of(loss) for loss in losses), reverse=True)[:2], Fraction(0)))
+    pairs = [_pair(loss) for loss in losses]
+    epsilons = sorted((e for e, _ in pairs), reverse=True)
+    deltas = sorted((d for _, d in pairs), reverse=True)
+    return _loss(sum(epsilons[:2], Fraction(0)), sum(deltas[:2], Fraction(0)))
+
+
+def _pair(loss: Loss) -> tuple[Fraction, Fraction]:
+    match loss:
+        case PureDP(epsilon):
+            return epsilon, Fraction(0)
+        case ApproxDP(epsilon, delta):
+            return epsilon, delta
+        case ZCDP():
+            raise PublicParameterError("convert zCDP to (ε, δ) at a named δ first")
+        case _:
+            assert_never(loss)
+
+
+def _loss(epsilon: Fraction, delta: Fraction) -> Loss:
+    return PureDP(epsilon) if delta == 0 else ApproxDP(epsilon, delta)
+
+
+def rederive(tree: Guarantee, axioms: Callable[[Guarantee], Loss]) -> Loss:
+    """The loss of ``tree`` computed again from its leaves; ``axioms`` gives a leaf's loss from its parameters.
+
+    Raises
+    ------
+    CheckError
+        Where a node's stored loss, adjacency or theorem does not follow from its parts.
+    """
+    if not tree.parts:
+        loss = axioms(tree)
+    else:
+        for part in tree.parts:
+            rederive(part, axioms)
+        loss = _again(tree).loss
+    if loss != tree.loss:
+        raise CheckError(f"the loss stated at '{tree.label or tree.by.name}' does not follow from its parts")
+    return loss
+
+
+def _again(tree: Guarantee) -> Guarantee:
+    parts, whole = tree.parts, tree.adjacency
+    match tree.by.name:
+        case SEQUENCE.name:
+            made = in_sequence(parts)
+        case ACROSS_ADD_REMOVE.name | ACROSS_SUBSTITUTE.name:
+            made = across(parts, neighbours=whole)
+        case GROUP.name:
+            made = _group_again(tree)
+        case PROCESSED.name:
+            made = processed(parts[0], label="")
+        case PURE_TO_ZCDP.name:
+            made = as_zcdp(parts[0])
+        case ZCDP_TO_APPROX.name:
+            made = as_approx(parts[0], read(tree.parameter("delta"), "delta"))
+        case other:
+            raise CheckError(f"'{other}' is no theorem of this version")
+    if made.adjacency != whole or made.by.name != tree.by.name:
+        raise CheckError(f"the neighbours stated at '{tree.label or tree.by.name}' do not follow from its parts")
+    return made
+
+
+def _group_again(tree: Guarantee) -> Guarantee:
+    """A stored lift is only believed where the number of steps follows from the two adjacencies."""
+    part, size = tree.parts[0], int(tree.parameter("size"))
+    if part.adjacency.unit == "row" and tree.adjacency.unit == "person":
+        steps = 2 if tree.adjacency.kind == "substitute" else 1
+        if part.adjacency.kind != "add_remove" or size not in (steps, steps * tree.adjacency.rows):
+            raise CheckError("the lift from a row to a person uses too few steps")
+    elif part.adjacency != tree.adjacency:
+        raise CheckError("group privacy between unrelated neighbours")
+    return grouped(part, size, neighbours=tree.adjacency)
