@@ -1,0 +1,72 @@
+# Each target makes the environment it needs; a stamp file inside the environment keeps it from being made twice.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+BENCH := .bench-venv
+PEERS := opendp==0.16.0 python-dp==1.1.5 diffprivlib==0.6.6 scikit-learn==1.7.2
+AUDIT_LOG := build/audit.jsonl
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+INSTALL := -m pip install -qq -c constraints.txt
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test check bench audit docs wheel clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(VENV)/.core ## publish statistics about a real public table, with certificate, page and ledger
+	$(BIN)/reticent demo
+
+test: $(VENV)/.test ## run the tests
+	$(BIN)/python -m pytest -m "not audit" -n 2 --durations=15
+
+check: $(VENV)/.check ## format, lint, types, import contracts, documentation
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy src tests
+	$(BIN)/lint-imports
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+
+docs: $(VENV)/.check ## build the documentation into docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
+	@echo docs/_build/html/index.html
+
+bench: $(BENCH)/.peers ## compare with other libraries, in an environment of their own
+	@set -e; for script in $(filter-out benchmarks/make_%.py, $(sort $(wildcard benchmarks/*.py))); do \
+	  echo "== $$script"; $(BENCH)/bin/python $$script; done
+
+audit: $(VENV)/.test ## run the long tests; after an interruption it goes on where it stopped
+	@mkdir -p $(dir $(AUDIT_LOG))
+	PYTHONPATH=.ci AUDIT_LOG=$(AUDIT_LOG) $(BIN)/python -m pytest -p resume -m audit --durations=0
+
+wheel: $(VENV)/.core ## build the wheel into dist/
+	$(BIN)/python -m pip wheel -qq --no-deps -w dist .
+	@ls dist/*.whl
+
+clean: ## remove what was built; the environments .venv and .bench-venv stay
+	rm -rf build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python $(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python $(INSTALL) -e ".[test]"
+	@touch $(VENV)/.core $@
+
+$(VENV)/.check: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python $(INSTALL) -e ".[test,check,docs]"
+	@touch $(VENV)/.core $(VENV)/.test $@
+
+$(BENCH)/.peers: pyproject.toml constraints.txt Makefile | $(BENCH)/bin/python
+	$(BENCH)/bin/python $(INSTALL) -e . $(PEERS)
+	@touch $@
+
+$(BIN)/python $(BENCH)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "reticent needs Python 3.11 or newer. Name one: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(@D:/bin=)
