@@ -1,0 +1,90 @@
+"""What may stand in the files of the repository, and in the list of pinned versions."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from functools import cache
+
+import pytest
+
+from tests.conventions.tree import ROOT
+
+# in pieces, so that this file does not hold what it forbids
+MACHINE = ("/work/", "/root/", "/home/", "/opt/", "file://")
+REGISTRY = ("pypi.org", "pythonhosted.org", "anaconda.org", "extra-index-url", "--find-links")
+BINARY = (".parquet", ".png", ".ico")
+
+
+@cache
+def tracked() -> tuple[str, ...]:
+    """Files under version control; without a repository (an unpacked archive) there is nothing to ask."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("not a checkout")
+    return tuple(name for name in done.stdout.split("\0") if name and (ROOT / name).is_file())
+
+
+def addresses(text: str) -> list[str]:
+    """Paths of one machine and hosts of registries, with the line they stand on."""
+    lines = enumerate(text.splitlines(), start=1)
+    return [f"{number}: {word}" for number, line in lines for word in (*MACHINE, *REGISTRY) if word in line]
+
+
+def test_no_file_names_a_machine_path_or_a_registry() -> None:
+    found = {
+        name: hits
+        for name in tracked()
+        if not name.endswith(BINARY) and (hits := addresses((ROOT / name).read_text("utf-8")))
+    }
+    assert found == {}
+
+
+def test_the_search_for_addresses_finds() -> None:
+    assert addresses("see " + MACHINE[0] + "main") != []
+    assert addresses("https://" + REGISTRY[0] + "/simple") != []
+
+
+def test_nothing_that_was_built_is_tracked() -> None:
+    assert [
+        name for name in tracked() if re.search(r"__pycache__|\.pyc$|\.egg-info|^build/|^dist/|_build/", name)
+    ] == []
+
+
+def test_no_tracked_file_is_larger_than_a_megabyte() -> None:
+    assert [name for name in tracked() if (ROOT / name).stat().st_size > 1_000_000] == []
+
+
+def pins() -> dict[str, str]:
+    """Name to version; a line of another form fails the test that asks."""
+    found = {}
+    for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines():
+        if line and not line.startswith("#"):
+            match = re.fullmatch(r"([A-Za-z0-9._-]+)==([0-9][A-Za-z0-9.]*)", line)
+            assert match, f"not name==version: {line}"
+            found[normal(match[1])] = match[2]
+    return found
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_constraints_are_names_and_versions_only() -> None:
+    assert len(pins()) > 50
+
+
+def test_every_dependency_is_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["test"], *extras["check"], *extras["docs"]]
+    names = {normal(re.split(r"[\[<>=!~; ]", line, maxsplit=1)[0]) for line in wanted}
+    assert names - pins().keys() == set()
+
+
+def test_sqlglot_stays_below_the_version_ibis_cannot_use() -> None:
+    major, minor = (int(part) for part in pins()["sqlglot"].split(".")[:2])
+    assert (28, 0) <= (major, minor) < (30, 18)
+    dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    assert "sqlglot>=28,<30.18" in dependencies  # constraints do not reach those who install the wheel

@@ -1,0 +1,119 @@
+"""Who may import what, beyond the layers that import-linter checks."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.conventions.tree import Module, broken, functions, imported, parsed, within
+
+
+def randomness(module: Module) -> list[str]:
+    """Randomness that does not come through ``entropy``."""
+    found = [
+        f"{line}: {name}" for line, name in imported(module) if within(name, ("random", "secrets", "numpy.random"))
+    ]
+    found += [f"{line}: {name}" for line, name in imported(module) if name in {"os.urandom", "os.getrandom"}]
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="np" | "numpy"), attr="random"):
+                found.append(f"{node.lineno}: numpy.random")
+            case ast.Attribute(value=ast.Name(id="os"), attr="urandom" | "getrandom"):
+                found.append(f"{node.lineno}: os.{node.attr}")
+            case ast.Call(func=ast.Attribute(attr="rvs")):
+                found.append(f"{node.lineno}: rvs")
+    return found
+
+
+def engines(module: Module) -> list[str]:
+    """Engines and data frames: the places where rows are."""
+    packages = ("ibis", "duckdb", "pandas", "polars", "pyspark", "psycopg")
+    return [f"{line}: {name}" for line, name in imported(module) if within(name, packages)]
+
+
+def ibis(module: Module) -> list[str]:
+    """The plan language."""
+    return [f"{line}: {name}" for line, name in imported(module) if within(name, ("ibis",))]
+
+
+def axioms(module: Module) -> list[str]:
+    """Guarantees that are stated and not derived."""
+    found = [f"{line}: {name}" for line, name in imported(module) if name.endswith("guarantee.axiom")]
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Call(func=ast.Name(id="axiom") | ast.Attribute(attr="axiom")):
+                found.append(f"{node.lineno}: axiom(...)")
+    return found
+
+
+def early(module: Module) -> list[str]:
+    """Heavy packages imported as soon as the module is."""
+    late = {node.lineno for function in functions(module) for node in ast.walk(function) if hasattr(node, "lineno")}
+    for branch in ast.walk(module.tree):
+        if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.dump(branch.test):
+            late |= {node.lineno for node in ast.walk(branch) if isinstance(node, ast.Import | ast.ImportFrom)}
+    heavy = ("ibis", "duckdb", "pandas", "polars", "pyarrow", "scipy", "matplotlib", "dp_accounting", "cryptography")
+    return [f"{line}: {name}" for line, name in imported(module) if within(name, heavy) and line not in late]
+
+
+def test_randomness_comes_through_entropy_only() -> None:
+    assert broken(randomness, "entropy.py") == {}
+
+
+def test_rows_enter_in_data_only() -> None:
+    assert broken(engines, "data/") == {}
+
+
+def test_ibis_is_imported_by_the_plan_and_the_engines_only() -> None:
+    assert broken(ibis, "data/plan.py", "data/engines/") == {}
+
+
+def test_axioms_stand_beside_mechanisms_only() -> None:
+    assert broken(axioms, "mechanisms/") == {}
+
+
+def test_heavy_packages_are_imported_inside_functions() -> None:
+    # the plan and the engines are themselves imported inside functions: the test of the light import sees to it
+    assert broken(early, "data/plan.py", "data/engines/") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import random",
+        "from secrets import token_bytes",
+        "import numpy.random",
+        "from numpy import random",
+        "from numpy.random import default_rng",
+        "import numpy as np\nnp.random.default_rng()",
+        "import os\nos.urandom(8)",
+        "from os import urandom",
+        "def f(law):\n    return law.rvs(size=3)",
+    ],
+)
+def test_the_search_for_randomness_finds(text: str) -> None:
+    assert randomness(parsed("x.py", text)) != []
+
+
+@pytest.mark.parametrize("text", ["import duckdb", "from ibis import _", "def f():\n    import polars as pl"])
+def test_the_search_for_engines_finds(text: str) -> None:
+    assert engines(parsed("x.py", text)) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["from reticent.privacy.guarantee import axiom", "axiom(1, 2, 3)", "guarantee.axiom(1, 2, 3)"],
+)
+def test_the_search_for_axioms_finds(text: str) -> None:
+    assert axioms(parsed("x.py", text)) != []
+
+
+@pytest.mark.parametrize("text", ["import scipy", "from pyarrow import Table", "class A:\n    import duckdb"])
+def test_the_search_for_early_imports_finds(text: str) -> None:
+    assert early(parsed("x.py", text)) != []
+
+
+def test_the_search_for_early_imports_lets_late_ones_be() -> None:
+    text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import scipy\ndef f():\n    import duckdb"
+    assert early(parsed("x.py", text)) == []

@@ -1,0 +1,117 @@
+"""Names, sizes and signatures of the package."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from tests.conventions.tree import Module, broken, functions, parsed
+
+EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "manager", "managers", "misc"}
+LONGEST = 600
+UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|NotImplementedError)\b")
+
+
+def unfinished(module: Module) -> list[str]:
+    """Marks of work left over."""
+    lines = enumerate(module.text.splitlines(), start=1)
+    return [f"{number}: {match.group()}" for number, line in lines for match in UNFINISHED.finditer(line)]
+
+
+def loose_parameters(module: Module) -> list[str]:
+    """Parameters that take anything, or that would let noise be repeated."""
+    found = []
+    for function in functions(module):
+        arguments = function.args
+        named = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+        found += [f"{function.lineno}: {name}" for name in named if name in {"seed", "random_state", "rng"}]
+        public = not function.name.startswith("_")
+        if public and arguments.kwarg is not None and arguments.kwarg.annotation is None:
+            found.append(f"{function.lineno}: **{arguments.kwarg.arg}")
+        if arguments.kwarg is not None and arguments.kwarg.arg in {"kwargs", "kw", "options"}:
+            found.append(f"{function.lineno}: **{arguments.kwarg.arg}")
+    return found
+
+
+def lone_promises(module: Module) -> list[str]:
+    """Casts and ignored type errors that do not say why."""
+    found = []
+    lines = module.text.splitlines()
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Call(func=ast.Name(id="cast") | ast.Attribute(attr="cast", value=ast.Name(id="typing"))):
+                if "#" not in lines[node.lineno - 1] and "#" not in lines[node.lineno - 2]:
+                    found.append(f"{node.lineno}: cast without a comment")
+    ignored = enumerate(lines, start=1)
+    found += [f"{number}: bare type: ignore" for number, line in ignored if re.search(r"type: ignore(?!\[)", line)]
+    return found
+
+
+def too_long(module: Module) -> list[str]:
+    lines = len(module.text.splitlines())
+    return [f"{lines} lines"] if lines > LONGEST else []
+
+
+def unexplained(module: Module) -> list[str]:
+    """A module whose first line does not say what it is for."""
+    return [] if module.text.strip() == "" or ast.get_docstring(module.tree) else ["no docstring"]
+
+
+def misplaced(module: Module) -> list[str]:
+    """More than two folders deep, or a name that says nothing."""
+    parts = module.path.removesuffix(".py").split("/")
+    return [part for part in parts if part.strip("_") in EMPTY_NAMES] + (["deeper than two folders"] * (len(parts) > 3))
+
+
+def test_nothing_is_left_unfinished() -> None:
+    assert broken(unfinished) == {}
+
+
+def test_signatures_say_what_they_take() -> None:
+    assert broken(loose_parameters) == {}
+
+
+def test_casts_and_ignored_errors_give_a_reason() -> None:
+    assert broken(lone_promises) == {}
+
+
+def test_a_module_can_be_read_in_one_sitting() -> None:
+    assert broken(too_long) == {}
+
+
+def test_the_first_lines_explain_a_module() -> None:
+    assert broken(unexplained) == {}
+
+
+def test_folders_are_at_most_two_deep_and_names_mean_something() -> None:
+    assert broken(misplaced) == {}
+
+
+@pytest.mark.parametrize("text", ["# TODO later", "raise NotImplementedError", "x = 1  # FIXME"])
+def test_the_search_for_unfinished_work_finds(text: str) -> None:
+    assert unfinished(parsed("x.py", text)) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x, seed=0): ...",
+        "class A:\n    def g(self, *, random_state): ...",
+        "def f(**kwargs: str): ...",
+        "def f(**anything): ...",
+    ],
+)
+def test_the_search_for_loose_parameters_finds(text: str) -> None:
+    assert loose_parameters(parsed("x.py", text)) != []
+
+
+@pytest.mark.parametrize("text", ["\nx = cast(int, y)", "x = 1  # type: ignore"])
+def test_the_search_for_lone_promises_finds(text: str) -> None:
+    assert lone_promises(parsed("x.py", text)) != []
+
+
+@pytest.mark.parametrize("path", ["a/b/c/d.py", "data/utils.py", "helpers/__init__.py"])
+def test_the_search_for_misplaced_modules_finds(path: str) -> None:
+    assert misplaced(parsed(path, "")) != []
