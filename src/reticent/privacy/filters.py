@@ -8,8 +8,8 @@ Theorem (sums are valid filters under full adaptivity)
 An adversary chooses each mechanism *and its loss* from all earlier outputs. If every charge was admitted, the whole
 transcript satisfies the budget.
 
-*approximate*: budget (e, d). By induction on the rounds. The first mechanism is (e1, d1)-DP with e1 <= e, d1 <= d. After
-its output y the rest runs under the budget (e - e1, d - d1), so by induction, for any event with section S_y,
+*approximate*: budget (e, d). By induction on the rounds. The first mechanism is (e1, d1)-DP with e1 <= e, d1 <= d.
+After its output y the rest runs under the budget (e - e1, d - d1), so by induction, for any event with section S_y,
 P_y(S_y) <= f(y) + (d - d1) with f(y) = min(1, exp(e - e1) P'_y(S_y)). As f takes values in [0, 1],
 E f(M(D)) <= exp(e1) E f(M(D')) + d1. Together P(S) <= exp(e) P'(S) + d1 + (d - d1).
 
@@ -21,8 +21,8 @@ The adversary's own coins are fixed first, and any number of rounds is allowed s
 
 Source
 ------
-Rogers, Roth, Ullman and Vadhan 2016, "Privacy odometers and filters" (pure and approximate sums); Feldman and Zrnic 2021
-and Whitehouse, Ramdas, Rogers and Wu 2023, "Fully-adaptive composition in differential privacy" (sums of rho).
+Rogers, Roth, Ullman and Vadhan 2016, "Privacy odometers and filters" (pure and approximate sums); Feldman and Zrnic
+2021 and Whitehouse, Ramdas, Rogers and Wu 2023, "Fully-adaptive composition in differential privacy" (sums of rho).
 Pure epsilon is epsilon^2/2-zCDP: Bun and Steinke 2016, Proposition 1.4.
 
 Deviations

@@ -1,0 +1,510 @@
+"""The account of one study: reserve, then draw, then commit.
+
+A ``Ledger`` is a handle on a chain of entries (``events``) in a store (``store``). ``reserve`` asks the filter, writes
+the charge and returns only when it is on the disk; whatever happens afterwards, it is spent. ``commit`` and ``fail``
+record how the release ended and give nothing back. A crash can therefore lose an answer, never a debit:
+docs/theory/ledger.md.
+
+Adjacency, unit and currency are fixed at creation. Whoever asks, through whichever process, draws on the one budget.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from reticent.errors import LedgerError
+from reticent.ledger import store
+from reticent.ledger.events import (
+    GENESIS,
+    LONGEST,
+    Amended,
+    Closed,
+    Committed,
+    Described,
+    Entry,
+    Event,
+    Failed,
+    Opened,
+    Refused,
+    Reserved,
+    parse,
+)
+from reticent.ledger.export import chain_problems, exported
+from reticent.ledger.replay import Line, Replay, Row
+from reticent.ledger.store import MemoryStore, SqliteStore, Store, SyncError
+from reticent.ledger.terms import agree, price
+from reticent.privacy import filters
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.filters import Currency
+from reticent.privacy.loss import Loss, words
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof that ``charge`` is spent; the one thing that lets noise be drawn.
+
+    Attributes
+    ----------
+    id : str
+        The release, ``r-0007``; requests are numbered in order, refused ones too.
+    charge : Loss
+        What was charged, in the ledger's currency.
+    entry : str
+        Digest of the ledger's entry.
+    when : str
+        UTC, ISO 8601.
+    replayed : bool
+        True when an idempotency key was used again. Such a receipt paid for the *first* run alone: hand out the stored
+        answer; drawing again would be a second release for one charge, and ``commit`` refuses it.
+    """
+
+    id: str
+    charge: Loss
+    entry: str
+    when: str
+    replayed: bool = field(default=False, compare=False)
+
+
+class Ledger:
+    """A handle on the ledger of one study. Make one with ``create``, ``open`` or ``open_or_create``.
+
+    Copies and threads share the account; a pickled handle on a file reopens it, and refuses a file that has been put
+    back to an older state since.
+    """
+
+    __slots__ = ("_lock", "_process", "_replay", "_stopped", "_store")
+
+    def __init__(self, kept: Store) -> None:
+        self._store = kept
+        self._start()
+
+    # opening
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path | None,
+        *,
+        title: str,
+        adjacency: Adjacency,
+        budget: Loss,
+        source: str | None = None,
+        approved: str | None = None,
+        ends: date | None = None,
+    ) -> Ledger:
+        """A new ledger, on the disk when this returns; in memory when ``path`` is None.
+
+        Raises
+        ------
+        LedgerError
+            When the file exists, or cannot be made there.
+        """
+        if adjacency.kind == "local":
+            raise LedgerError("Local-model losses are each respondent's own; they never enter a ledger.")
+        _limited(title=title, source=source, approved=approved)
+        first = _first(Opened(uuid.uuid4().hex, title, adjacency, budget, source, approved, ends))
+        if path is None:
+            memory = MemoryStore()
+            memory.append(0, lambda _: first)
+            return cls(memory)
+        place = store.at(path)
+        if store.found(place) or not store.build(place, first):
+            raise LedgerError(f"There is already a ledger at {place.name}. Open it: a second would count from zero.")
+        return cls(place)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Ledger:
+        """The ledger at ``path``. What it holds is checked when it is used; ``verify`` tells all.
+
+        Raises
+        ------
+        LedgerError
+            When there is none, or the file is unreadable, damaged, not a ledger, or of another format.
+        """
+        place = store.at(path)
+        place.rows(1)
+        return cls(place)
+
+    @classmethod
+    def open_or_create(
+        cls,
+        path: str | Path | None,
+        *,
+        title: str,
+        adjacency: Adjacency,
+        budget: Loss,
+        source: str | None = None,
+        approved: str | None = None,
+        ends: date | None = None,
+    ) -> Ledger:
+        """The ledger at ``path`` if it was opened on these terms, a new one if there is none.
+
+        Raises
+        ------
+        LedgerError
+            When the ledger there has another adjacency, currency, budget, last day or source.
+        """
+        if path is None or not store.found(store.at(path)):
+            try:
+                return cls.create(
+                    path, title=title, adjacency=adjacency, budget=budget, source=source, approved=approved, ends=ends
+                )
+            except LedgerError:
+                if path is None or not store.found(store.at(path)):
+                    raise  # else another process made it in between: open that one
+        ledger = cls.open(path)
+        ledger._read(lambda replay: agree(replay, ledger.name, adjacency, budget, source, ends))
+        if source is not None:
+            ledger._write(lambda replay: None if replay.source == source else Described(source))
+        return ledger
+
+    # charging
+
+    def reserve(
+        self,
+        charge: Loss,
+        *,
+        adjacency: Adjacency,
+        what: str,
+        who: str = "curator",
+        purpose: str = "",
+        key: str | None = None,
+        request_digest: str | None = None,
+    ) -> Receipt:
+        """Charge, durably, before anything is drawn.
+
+        Parameters
+        ----------
+        charge : Loss
+            The whole loss of the release; pure epsilon enters a zCDP ledger as epsilon^2/2.
+        adjacency : Adjacency
+            What the loss was proved for; must be the ledger's.
+        what, who, purpose : str
+            For the record. No values of the data.
+        key, request_digest : str, optional
+            An idempotency key and the digest of the request it stands for. The same pair again returns the first
+            receipt, marked ``replayed``, and charges nothing.
+
+        Returns
+        -------
+        Receipt
+            When this returns, the charge is on the disk.
+
+        Raises
+        ------
+        BudgetError
+            What is left does not cover the charge, or the approval has ended. Nothing was charged.
+        LedgerError
+            Another adjacency or currency, a key used for another request, or a file that cannot be used.
+        """
+        _limited(what=what, who=who, purpose=purpose, key=key, request_digest=request_digest)
+        receipts: list[Receipt] = []
+
+        def decide(replay: Replay) -> Event | None:
+            earlier = replay.keys.get(key) if key is not None else None
+            if earlier is not None:
+                receipts.append(_again(earlier, request_digest, replay))
+                return None
+            cost = price(replay, charge, adjacency)
+            budget, spent = replay.totals
+            total = filters.add(spent, cost, budget)
+            return Reserved(replay.next_id(), cost, total, what, who, purpose, key, request_digest)
+
+        entry = self._write(decide)
+        if entry is None:
+            return receipts[0]
+        assert isinstance(entry.event, Reserved)
+        return Receipt(entry.event.id, entry.event.charge, entry.digest, entry.when)
+
+    def check(self, charge: Loss, *, adjacency: Adjacency) -> None:
+        """Raise what ``reserve`` would raise now; charge nothing."""
+        self._read(lambda replay: price(replay, charge, adjacency))
+
+    def commit(self, receipt: Receipt, *, digest: str) -> None:
+        """Record the digest of the certificate that left under ``receipt``: once, before the answer is shown.
+
+        Raises
+        ------
+        LedgerError
+            When the receipt is another ledger's, is settled already, or was only replayed by an idempotency key.
+        """
+        _limited(digest=digest)
+        if receipt.replayed:
+            raise LedgerError(
+                f"{receipt.id} was charged once, by an earlier request with the same key. Hand out its stored answer; "
+                "a new answer needs a new key and a new charge."
+            )
+        self._settle(receipt, Committed(receipt.id, digest))
+
+    def fail(self, receipt: Receipt, reference: str) -> None:
+        """Record that the release ended in a fault. The charge stays."""
+        _limited(reference=reference)
+        self._settle(receipt, Failed(receipt.id, reference))
+
+    def note_refusal(self, what: str, *, who: str = "curator", code: str) -> str:
+        """Record a request that was declined before anything was read; charges nothing. Returns its id."""
+        _limited(what=what, who=who, code=code)
+        entry = self._write(lambda replay: Refused(replay.next_id(), what, who, code))
+        assert entry is not None
+        assert isinstance(entry.event, Refused)
+        return entry.event.id
+
+    def amend(self, budget: Loss, *, reason: str, approved: str | None = None, ends: date | None = None) -> None:
+        """Change the budget, as an entry with its reason. ``ends`` None keeps the last day.
+
+        Raises
+        ------
+        LedgerError
+            When the currency differs, or the new budget is below what is spent.
+        """
+        _limited(reason=reason, approved=approved)
+
+        def decide(replay: Replay) -> Event:
+            now, spent = replay.totals
+            if filters.currency(budget) != filters.currency(now):
+                raise LedgerError("The currency of a ledger is fixed. Nothing was changed.")
+            if not filters.admits(budget, filters.nothing(now), spent):
+                raise LedgerError(f"{words(spent)} is spent already, so this budget is too low. Nothing was changed.")
+            return Amended(budget, reason, approved, ends or replay.ends)
+
+        self._write(decide)
+
+    def close(self, reason: str) -> None:
+        """Accept no charge from now on. Runs that hold a receipt may still end."""
+        _limited(reason=reason)
+
+        def decide(replay: Replay) -> Event | None:
+            return None if replay.closed is not None else Closed(reason)
+
+        self._write(decide)
+
+    # reading
+
+    @property
+    def path(self) -> Path | None:
+        """The file, absolute; None in memory."""
+        return self._store.file if isinstance(self._store, SqliteStore) else None
+
+    @property
+    def name(self) -> str:
+        """The path as it was typed."""
+        return self._store.name
+
+    @property
+    def durable(self) -> bool:
+        """Whether a charge outlives this process."""
+        return self._store.durable
+
+    @property
+    def title(self) -> str:
+        return self._read(lambda replay: replay.opening.title)
+
+    @property
+    def identity(self) -> str:
+        """A random name given at creation; a file put in this one's place has another."""
+        return self._read(lambda replay: replay.opening.identity)
+
+    @property
+    def adjacency(self) -> Adjacency:
+        return self._read(lambda replay: replay.opening.adjacency)
+
+    @property
+    def currency(self) -> Currency:
+        return filters.currency(self.budget)
+
+    @property
+    def budget(self) -> Loss:
+        return self._read(lambda replay: replay.totals[0])
+
+    @property
+    def approved(self) -> str | None:
+        return self._read(lambda replay: replay.opening.approved)
+
+    @property
+    def ends(self) -> date | None:
+        """The last day on which a release may be charged."""
+        return self._read(lambda replay: replay.ends)
+
+    @property
+    def source(self) -> str | None:
+        """Fingerprint of the source the budget belongs to."""
+        return self._read(lambda replay: replay.source)
+
+    @property
+    def closed(self) -> bool:
+        return self._read(lambda replay: replay.closed is not None)
+
+    @property
+    def head(self) -> str:
+        """Digest of the last entry. Keep it elsewhere: ``verify(head=...)`` then notices an older copy of the file."""
+        return self._read(lambda replay: replay.head)
+
+    def spent(self) -> Loss:
+        """The sum of every reservation, whatever became of it."""
+        return self._read(lambda replay: replay.totals[1])
+
+    def left(self) -> Loss:
+        """Budget minus spent; any charge within it fits."""
+        return self._read(lambda replay: filters.left(*replay.totals))
+
+    def releases(self) -> tuple[Line, ...]:
+        """One line per request, in order. ``reserved`` is running or lost in a crash; it counts as spent either way."""
+        return self._read(lambda replay: tuple(replay.lines.values()))
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every entry, in order."""
+        return tuple(parse(row.body) for row in self._store.rows(1))
+
+    def verify(self, *, head: str | None = None) -> tuple[str, ...]:
+        """What is wrong with the chain, empty when it holds: digests, order, totals, orphans, the file itself.
+
+        Parameters
+        ----------
+        head : str, optional
+            A head exported earlier. If it is no longer in the chain, the file is an older copy or another ledger.
+        """
+        try:
+            rows = self._store.rows(1)
+            damage = self._store.damage() if isinstance(self._store, SqliteStore) else None
+        except LedgerError as problem:
+            return (str(problem),)
+        return (*((damage,) if damage else ()), *chain_problems(rows, head))
+
+    def export(self) -> dict[str, object]:
+        """Everything, as plain JSON values: for a registry, an auditor, or a place the operator cannot reach."""
+        return exported(self._store.rows(1), self.name)
+
+    # copies
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.name}>"
+
+    def __copy__(self) -> Ledger:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Ledger:
+        """The same account: a copy of a budget would be a second budget."""
+        return Ledger(self._store) if self.durable else self
+
+    def __reduce__(self) -> tuple[Callable[[str, int, str], Ledger], tuple[str, int, str]]:
+        if self.path is None:
+            raise LedgerError(
+                "A ledger in memory cannot be pickled: the copy would hold the budget a second time. Give it a file."
+            )
+        number, head = self._read(lambda replay: (replay.number, replay.head))
+        return _reopened, (str(self.path), number, head)
+
+    # within
+
+    def _start(self) -> None:
+        self._replay = Replay()
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._stopped = False
+
+    def _read(self, pick: Callable[[Replay], T]) -> T:
+        """What ``pick`` takes from the totals up to the last entry in the store."""
+        with self._alone():
+            self._catch_up(self._store.rows(max(self._replay.number, 1)))
+            return pick(self._replay)
+
+    def _write(self, choose: Callable[[Replay], Event | None]) -> Entry | None:
+        """Add the event ``choose`` returns, decided while no one else can write; None when it returns None."""
+        written: list[tuple[Row, Entry]] = []
+
+        def decide(rows: Sequence[Row]) -> Row | None:
+            self._catch_up(rows)
+            event = choose(self._replay)
+            if event is None:
+                return None
+            entry = Entry(self._replay.number + 1, _now(), self._replay.head, event)
+            row = Row(entry.number, entry.body, entry.digest)
+            written.append((row, entry))
+            return row
+
+        with self._alone():
+            if self._stopped:
+                raise LedgerError(f"{self.name} stopped after a disk error. Check the disk, then start again.")
+            try:
+                self._store.append(max(self._replay.number, 1), decide)
+            except SyncError:
+                self._stopped = True
+                raise
+            if not written:
+                return None
+            row, entry = written[0]
+            self._replay.feed(row)
+            return entry
+
+    def _catch_up(self, rows: Sequence[Row]) -> None:
+        """Feed the rows after the last known one, having seen that one unchanged."""
+        known = self._replay
+        if known.number > 0 and (not rows or (rows[0].number, rows[0].digest) != (known.number, known.head)):
+            raise LedgerError(
+                f"{self.name} is not the file it was: entries that were there are gone. An older copy was put in its "
+                "place. Put the newest one back; releases made since the copy are spent all the same."
+            )
+        try:
+            for row in rows[1 if known.number > 0 else 0 :]:
+                known.feed(row)
+            known.opening  # noqa: B018
+        except LedgerError as problem:
+            raise LedgerError(f"{self.name} does not add up: {problem}. Nothing was charged. Run verify.") from None
+
+    def _alone(self) -> threading.Lock:
+        """This handle's lock; a forked child begins afresh, since the parent's lock may have been held."""
+        if os.getpid() != self._process:
+            self._start()
+        return self._lock
+
+    def _settle(self, receipt: Receipt, event: Committed | Failed) -> None:
+        def decide(replay: Replay) -> Event:
+            line = replay.lines.get(receipt.id)
+            if line is None or line.entry != receipt.entry:
+                raise LedgerError(f"{receipt.id} was not issued by this ledger.")
+            if line.state != "reserved":
+                raise LedgerError(f"{receipt.id} is {line.state} already.")
+            return event
+
+        self._write(decide)
+
+
+def _reopened(path: str, number: int, head: str) -> Ledger:
+    """A pickled handle: the same file, which must still hold the entry that was last when it was pickled."""
+    ledger = Ledger.open(path)
+    rows = ledger._store.rows(number)
+    if not rows or (rows[0].number, rows[0].digest) != (number, head):
+        raise LedgerError("The ledger of this handle is not the file it was: entries that were there are gone.")
+    return ledger
+
+
+def _again(earlier: Reserved, request_digest: str | None, replay: Replay) -> Receipt:
+    """The receipt an idempotency key was given before."""
+    line = replay.lines[earlier.id]
+    if earlier.request_digest != request_digest:
+        raise LedgerError(f"This key was used for another request, {earlier.id}. Nothing was charged. Use a new key.")
+    return Receipt(earlier.id, earlier.charge, line.entry, line.when, replayed=True)
+
+
+def _first(opened: Opened) -> Row:
+    entry = Entry(1, _now(), GENESIS, opened)
+    return Row(1, entry.body, entry.digest)
+
+
+def _limited(**texts: str | None) -> None:
+    for name, text in texts.items():
+        if text is not None and len(text) > LONGEST:
+            raise LedgerError(f"{name} may have at most {LONGEST:,} characters in a ledger. Nothing was charged.")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

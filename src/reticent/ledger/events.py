@@ -1,0 +1,235 @@
+"""What a ledger holds: a list of events, each sealed into an entry that names the digest of the one before.
+
+    Opened                  the first entry, once: what is fixed for good (adjacency, currency) and what was approved
+    Reserved                a charge; from here on it is spent
+    Committed | Failed      what became of a reservation; neither gives anything back
+    Refused                 a request that was declined; nothing charged
+    Amended | Described     a new budget or date; the source's declared columns changed
+    Closed                  no charge after this one
+
+Frozen data and functions, no files. The JSON text of an entry is canonical (sorted keys, no spaces, ASCII, no floats),
+so equal entries have equal bytes, and its SHA-256 covers every field including the digest before it: an edit, a
+deletion or a swap anywhere changes every later digest. Fields may be added under a new format number, never removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import date
+from typing import Any, Final, TypeAlias
+
+from reticent.errors import LedgerError
+from reticent.privacy.adjacency import Adjacency, Kind, Unit
+from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, from_json, to_json
+
+GENESIS: Final = "0" * 64
+LONGEST: Final = 20_000
+
+Json: TypeAlias = Mapping[str, str | int] | str | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A ledger begins. ``identity`` is a random name, so that no two ledgers have the same first entry."""
+
+    identity: str
+    title: str
+    adjacency: Adjacency
+    budget: Loss
+    source: str | None
+    approved: str | None
+    ends: date | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """``charge`` (in the ledger's currency) is spent from now on; ``spent`` is the total after it."""
+
+    id: str
+    charge: Loss
+    spent: Loss
+    what: str
+    who: str
+    purpose: str
+    key: str | None
+    request_digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The release ``id`` left; ``digest`` is that of its certificate."""
+
+    id: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The release ``id`` ended in a fault; its charge stays."""
+
+    id: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request was declined before anything was read or charged."""
+
+    id: str
+    what: str
+    who: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Amended:
+    """From here on this budget and this last day hold."""
+
+    budget: Loss
+    reason: str
+    approved: str | None
+    ends: date | None
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The same source under other declared columns; ``source`` is the new fingerprint."""
+
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """No charge is accepted any more."""
+
+    reason: str
+
+
+Event: TypeAlias = Opened | Reserved | Committed | Failed | Refused | Amended | Described | Closed
+
+_KINDS: Final = (Opened, Reserved, Committed, Failed, Refused, Amended, Described, Closed)
+_BY_NAME: Final = {kind.__name__.lower(): kind for kind in _KINDS}
+_ENVELOPE: Final = {"number", "when", "previous", "kind"}
+_OPTIONAL: Final = {"source", "approved", "key", "request_digest"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One sealed event: its place, the time it was written (UTC, ISO 8601) and the digest before it."""
+
+    number: int
+    when: str
+    previous: str
+    event: Event
+
+    @property
+    def body(self) -> str:
+        """The canonical JSON text; what is stored and hashed."""
+        kind = type(self.event).__name__.lower()
+        envelope = {"number": self.number, "when": self.when, "previous": self.previous, "kind": kind}
+        inside = {field.name: _plain(getattr(self.event, field.name)) for field in fields(self.event)}
+        return canonical({**envelope, **inside})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of ``body``, as hex."""
+        return digest_of(self.body)
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of a value made of dicts, lists, text, integers and null."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of ASCII text, as 64 hexadecimal digits."""
+    return hashlib.sha256(text.encode("ascii", "backslashreplace")).hexdigest()
+
+
+def parse(body: str) -> Entry:
+    """The entry whose ``body`` this is.
+
+    Raises
+    ------
+    LedgerError
+        When the text is not the canonical form of a known event.
+    """
+    try:
+        found = json.loads(body, parse_float=_no_float)
+        kind = _BY_NAME[found["kind"]]
+        names = {field.name for field in fields(kind)}
+        if set(found) != names | _ENVELOPE:
+            raise ValueError("unknown or missing fields")
+        values: dict[str, Any] = {name: _value(name, found[name]) for name in names}  # each read as its name asks
+        event = kind(**values)
+        entry = Entry(_integer(found["number"]), _text(found["when"]), _text(found["previous"]), event)
+    except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError, LedgerError):
+        raise LedgerError("the text of the entry cannot be read") from None
+    if entry.body != body:
+        raise LedgerError("the text of the entry is not in its canonical form")
+    return entry
+
+
+def _plain(value: object) -> Json:
+    match value:
+        case None | str():
+            return value
+        case date():
+            return value.isoformat()
+        case Adjacency():
+            return {"kind": value.kind, "rows": value.rows, "unit": value.unit}
+        case PureDP() | ApproxDP() | ZCDP():
+            return to_json(value)
+        case _:  # pragma: no cover - no event has such a field
+            raise TypeError(type(value).__name__)
+
+
+def _value(name: str, plain: object) -> str | date | Adjacency | Loss | None:
+    match name, plain:
+        case "adjacency", {"kind": kind, "rows": rows, "unit": unit}:
+            return Adjacency(_kind(kind), _integer(rows), _unit(unit))
+        case (("budget" | "charge" | "spent"), dict()):
+            return from_json({_text(key): _text(number) for key, number in plain.items()})
+        case "ends", str():
+            return date.fromisoformat(plain)
+        case "ends", None:
+            return None
+        case _, None if name in _OPTIONAL:
+            return None
+        case _:
+            return _text(plain)
+
+
+def _kind(value: object) -> Kind:
+    match value:
+        case "add_remove" | "substitute" | "local":
+            return value
+        case _:
+            raise ValueError("kind of adjacency")
+
+
+def _unit(value: object) -> Unit:
+    match value:
+        case "person" | "row":
+            return value
+        case _:
+            raise ValueError("unit of adjacency")
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text expected")
+    return value
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError("integer expected")
+    return value
+
+
+def _no_float(text: str) -> float:
+    raise ValueError("a float in a ledger")

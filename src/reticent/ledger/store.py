@@ -1,0 +1,308 @@
+"""Where entries are kept: one SQLite file that only grows, or memory.
+
+A store knows nothing of budgets. ``append`` gives the rows from a known one on to a function inside one exclusive
+transaction, and adds the row it returns; when ``append`` has returned, that row is on the disk.
+
+* WAL with ``synchronous=FULL``: every commit is synced before it is acknowledged; read back on every connection.
+* ``BEGIN IMMEDIATE``: who decides holds the write lock, so two processes cannot both see the last of a budget.
+* Triggers refuse UPDATE and DELETE, and the schema is compared with ours on every connection.
+* A connection lives for one operation. Nothing is inherited by a fork, shared by threads or left open.
+* A new file is built under another name and linked into place, so a ledger is never seen half made.
+
+The file is never opened except through SQLite: closing any other descriptor of it would drop SQLite's locks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol, TypeAlias
+
+from reticent.errors import LedgerError
+from reticent.ledger.replay import Row
+
+FORMAT: Final = 1
+APPLICATION: Final = 0x52455449  # "RETI"
+JOURNAL: Final = "wal"
+SYNCHRONOUS: Final = 2  # FULL
+PATIENCE: Final = 20.0  # seconds to wait for another writer
+
+SCHEMA: Final = (
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL)",
+    "CREATE TRIGGER entries_are_not_changed BEFORE UPDATE ON entries "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END",
+    "CREATE TRIGGER entries_are_not_removed BEFORE DELETE ON entries "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END",
+    "CREATE TRIGGER entries_are_not_replaced BEFORE INSERT ON entries "
+    "WHEN NEW.number <> (SELECT COALESCE(MAX(number), 0) + 1 FROM entries) "
+    "BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END",
+)
+
+Decide: TypeAlias = Callable[[Sequence[Row]], Row | None]
+
+
+class SyncError(LedgerError):
+    """The disk refused an entry, so what is on it is unknown; the process must not go on charging."""
+
+
+class Store(Protocol):
+    """Rows in order. ``name`` is what the user typed; ``durable`` says whether they outlive the process."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def durable(self) -> bool: ...
+
+    def rows(self, since: int) -> tuple[Row, ...]:
+        """The rows numbered ``since`` or later, in order."""
+
+    def append(self, since: int, decide: Decide) -> None:
+        """Add the row ``decide`` returns for the rows from ``since`` on; nothing when it returns None or raises."""
+
+
+@dataclass(slots=True)
+class MemoryStore:
+    """Rows in a list: for notebooks and tests. It does not outlive the process and refuses to work in a fork."""
+
+    name: str = "the ledger in memory"
+    durable: bool = False
+    _rows: list[Row] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _process: int = field(default_factory=os.getpid)
+
+    def rows(self, since: int) -> tuple[Row, ...]:
+        self._same_process()
+        return tuple(self._rows[max(since - 1, 0) :])
+
+    def append(self, since: int, decide: Decide) -> None:
+        self._same_process()
+        with self._lock:
+            row = decide(self.rows(since))
+            if row is not None:
+                self._rows.append(row)
+
+    def _same_process(self) -> None:
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "A ledger in memory cannot be used by a second process: its budget would be there twice. "
+                "Give the ledger a file. Nothing was charged."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class SqliteStore:
+    """Rows in the SQLite file at ``file``; ``name`` is the path as the user typed it."""
+
+    name: str
+    file: Path
+    durable: bool = True
+
+    def rows(self, since: int) -> tuple[Row, ...]:
+        with _words(self.name), _connected(self) as connection:
+            return _rows(connection, since)
+
+    def append(self, since: int, decide: Decide) -> None:
+        with _words(self.name), _connected(self) as connection:
+            _patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+            row = decide(_rows(connection, since))
+            if row is None:
+                return  # closing the connection ends the transaction, as it does when decide raises
+            with _sync(self.name):
+                connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (row.number, row.body, row.digest))
+                connection.execute("COMMIT")
+
+    def damage(self) -> str | None:
+        """What SQLite's own check of the file finds, in our words; None when it finds nothing."""
+        with _words(self.name), _connected(self) as connection:
+            found = connection.execute("PRAGMA quick_check(1)").fetchone()
+        return None if found == ("ok",) else "the file is damaged"
+
+
+def at(path: str | Path) -> SqliteStore:
+    """The store for a path, which is kept absolute from now on; nothing is opened yet."""
+    return SqliteStore(str(path), Path(path).expanduser().absolute())
+
+
+def found(store: SqliteStore) -> bool:
+    """Whether there is a ledger file.
+
+    Raises
+    ------
+    LedgerError
+        When there is something else, or no folder to hold one.
+    """
+    try:
+        if store.file.is_file():
+            return True
+        if store.file.exists():
+            raise LedgerError(f"{store.name} is not a file, so it cannot be a ledger.")
+        if not store.file.parent.is_dir():
+            raise LedgerError(f"There is no folder to hold {store.name}. Create it first.")
+    except OSError:
+        raise LedgerError(f"{store.name} cannot be reached: check the permissions of its folder.") from None
+    return False
+
+
+def build(store: SqliteStore, first: Row) -> bool:
+    """Make the file with its first row, all at once; False when another process was first."""
+    draft = store.file.with_name(f".{store.file.name}.{uuid.uuid4().hex}")
+    try:
+        with _words(store.name):
+            _draft(draft, first)
+        os.link(draft, store.file)
+        _sync_folder(store.file.parent)
+    except FileExistsError:
+        return False
+    except OSError:
+        raise LedgerError(
+            f"{store.name} cannot be made there: the folder is not writable, full, or without hard links."
+        ) from None
+    finally:
+        for left in (draft, draft.with_name(draft.name + "-wal"), draft.with_name(draft.name + "-shm")):
+            with contextlib.suppress(OSError):
+                left.unlink()
+    return True
+
+
+def _draft(file: Path, first: Row) -> None:
+    with contextlib.closing(_connect(file, "rwc")) as connection:
+        _settings(connection)
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in SCHEMA:
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (first.number, first.body, first.digest))
+        connection.execute("COMMIT")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name in ``folder`` survive a power cut, where the system lets folders be synced."""
+    if hasattr(os, "O_DIRECTORY"):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _connected(store: SqliteStore) -> Iterator[sqlite3.Connection]:
+    """A checked connection for one operation."""
+    if not found(store):
+        raise LedgerError(f"There is no ledger at {store.name}.")
+    with contextlib.closing(_connect(store.file, "rw")) as connection:
+        _patiently(lambda: _check(connection, store.name))
+        yield connection
+
+
+def _connect(file: Path, mode: str) -> sqlite3.Connection:
+    return sqlite3.connect(f"{file.as_uri()}?mode={mode}", uri=True, timeout=PATIENCE, isolation_level=None)
+
+
+def _check(connection: sqlite3.Connection, name: str) -> None:
+    """Refuse a file that is not ours, another format, a changed schema, or a disk that cannot keep the promise."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application != APPLICATION:
+        raise LedgerError(f"{name} is not a ledger of reticent.")
+    if version != FORMAT:
+        raise LedgerError(f"{name} has ledger format {version}; this reticent reads format {FORMAT}.")
+    if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != set(SCHEMA):
+        raise LedgerError(f"{name} is damaged: its table or triggers were changed.")
+    _settings(connection)
+
+
+def _settings(connection: sqlite3.Connection) -> None:
+    """WAL and FULL, asked for and then read back: on a disk that cannot, there is no ledger."""
+    connection.execute(f"PRAGMA journal_mode = {JOURNAL}")
+    connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+    connection.execute("PRAGMA fullfsync = ON")
+    connection.execute("PRAGMA checkpoint_fullfsync = ON")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    if not synced(connection):
+        raise LedgerError(
+            "This disk cannot promise to keep an entry through a power cut. Put the ledger on a local one."
+        )
+
+
+def synced(connection: sqlite3.Connection) -> bool:
+    """Whether a commit on this connection is synced to the disk before it returns."""
+    (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
+    (level,) = connection.execute("PRAGMA synchronous").fetchone()
+    return bool(journal == "wal" and level >= 2)
+
+
+def _rows(connection: sqlite3.Connection, since: int) -> tuple[Row, ...]:
+    query = "SELECT number, body, digest FROM entries WHERE number >= ? ORDER BY number"
+    return tuple(Row(int(n), str(body), str(digest)) for n, body, digest in connection.execute(query, (since,)))
+
+
+def _patiently(step: Callable[[], object]) -> None:
+    """Repeat a step that wrote nothing while another process holds the file, for at most ``PATIENCE`` seconds."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            step()
+        except sqlite3.OperationalError as problem:
+            if not _busy(problem) or time.monotonic() > until:
+                raise
+            time.sleep(0.005)
+        else:
+            return
+
+
+def _busy(problem: sqlite3.Error) -> bool:
+    return _code(problem) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _code(problem: sqlite3.Error) -> int:
+    """SQLite's primary result code; 0 when Python raised the error itself."""
+    return getattr(problem, "sqlite_errorcode", 0) & 0xFF
+
+
+@contextlib.contextmanager
+def _sync(name: str) -> Iterator[None]:
+    """From the first byte written on, an error means that the disk's state is unknown: stop, do not retry."""
+    try:
+        yield
+    except sqlite3.Error:
+        raise SyncError(
+            f"The disk did not take the entry for {name}. Whether it is there is unknown, so nothing may be drawn; if "
+            "it is there, it counts as spent. Check the disk, then start again."
+        ) from None
+
+
+@contextlib.contextmanager
+def _words(name: str) -> Iterator[None]:
+    """SQLite's errors as ours: no SQL, no values, no path but the one that was typed."""
+    try:
+        yield
+    except sqlite3.Error as problem:
+        raise LedgerError(_explain(name, _code(problem))) from None
+
+
+def _explain(name: str, code: int) -> str:
+    match code:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return f"{name} is held by another process. Nothing was charged; try again when it has finished."
+        case sqlite3.SQLITE_NOTADB:
+            return f"{name} is not a ledger of reticent, or its beginning is damaged."
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_MISMATCH:
+            return (
+                f"{name} is damaged. Nothing was charged. Take its newest copy; compare its head with your last export."
+            )
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM | sqlite3.SQLITE_AUTH:
+            return f"{name} cannot be opened for writing: check its permissions and those of its folder."
+        case sqlite3.SQLITE_FULL:
+            return f"The disk of {name} is full. Nothing was charged."
+        case _:
+            return f"{name} cannot be used: the database or its disk reported an error. Nothing was charged."
