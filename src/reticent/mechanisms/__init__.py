@@ -1,1 +1,55 @@
+"""Mechanisms, one file each: values in, noisy values out, the guarantee proved beside the code."""
 
+from __future__ import annotations
+
+from typing import Final
+
+from reticent.errors import CheckError
+from reticent.mechanisms import exponential, gaussian, geometric, laplace, permute_and_flip, randomized_response
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.laplace import Laplace
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import Loss
+
+ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, randomized_response)
+
+
+def axiom_loss(leaf: Guarantee) -> Loss:
+    """The loss of a stored leaf, computed again from its parameters by the mechanism that stated it."""
+    parameters = dict(leaf.parameters)
+    match leaf.by.name:
+        case geometric.THEOREM.name:
+            return geometric.again(parameters)
+        case laplace.THEOREM.name:
+            return laplace.again(parameters)
+        case gaussian.THEOREM.name:
+            return gaussian.again(parameters)
+        case gaussian.SCALAR.name:
+            return gaussian.again_scalar(parameters)
+        case exponential.THEOREM.name:
+            return exponential.again(parameters)
+        case permute_and_flip.THEOREM.name:
+            return permute_and_flip.again(parameters)
+        case randomized_response.THEOREM.name:
+            return randomized_response.again(parameters)
+        case other:
+            raise CheckError(f"'{other}' is no mechanism of this version")
+
+
+__all__ = [
+    "ALL",
+    "Candidates",
+    "Exponential",
+    "Gaussian",
+    "Geometric",
+    "Laplace",
+    "PermuteAndFlip",
+    "RandomizedResponse",
+    "ScalarGaussian",
+    "axiom_loss",
+    "two_coins",
+]

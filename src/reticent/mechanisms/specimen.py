@@ -1,0 +1,40 @@
+"""What every mechanism shows of itself, so that a stranger's machine can test it.
+
+A mechanism is a frozen value with ``guarantee`` and ``sample(exact, entropy)``: exact integers in, noisy integers
+out, no tables and no people. A specimen is one such value with a pair of neighbouring inputs and the law of the
+output; the tests draw from it, compare with the law, and check the ratio of the two laws against the guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from reticent.entropy import Entropy
+from reticent.privacy.guarantee import Guarantee
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+In_contra = TypeVar("In_contra", contravariant=True)
+Out_co = TypeVar("Out_co", covariant=True)
+
+
+class Mechanism(Protocol[In_contra, Out_co]):
+    """Anything with a derived guarantee that turns an exact answer into a protected one."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def sample(self, exact: In_contra, entropy: Entropy) -> Out_co: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Specimen(Generic[In, Out]):
+    """One mechanism, two neighbouring inputs, and the probability of each output given an input."""
+
+    name: str
+    mechanism: Mechanism[In, Out]
+    here: In
+    there: In
+    mass: Callable[[In, Out], float]

@@ -1,0 +1,118 @@
+"""Answers: one named question, one or more cells, each a reply with an interval or no reply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from reticent.data.schema import Key
+from reticent.errors import NoReplyError, QuestionError
+from reticent.outcome import Estimate, NoReply, Outcome, Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One number of an answer. ``label`` says which group and bin it is: ``(("site", 1), ("bin", "[0, 5)"))``."""
+
+    label: tuple[tuple[str, Key], ...]
+    outcome: Outcome[Estimate]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question.
+
+    A question about one number has one cell, and ``outcome``, ``value``, ``low``, ``high``, ``noise``, ``sampling``
+    speak of it. A histogram, several quantiles or a grouped question has several: iterate, or take ``frame`` of the
+    release. It is deliberately not a float.
+
+    Attributes
+    ----------
+    name : str
+        The question as asked, ``mean(mdvis)``.
+    cells : tuple of Cell
+    caveats : tuple of str
+        What clipping or a cap may have changed about what is estimated; public words.
+    discrete : bool
+        Whether the number is an integer of this table (counts), so that intervals may cover more than their level.
+    """
+
+    name: str
+    cells: tuple[Cell, ...]
+    caveats: tuple[str, ...] = ()
+    discrete: bool = False
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(self.cells)
+
+    @property
+    def outcome(self) -> Outcome[Estimate]:
+        """``Reply(Estimate)`` or ``NoReply()``; for one cell only."""
+        if len(self.cells) != 1:
+            raise QuestionError(f"{self.name} has {len(self.cells)} cells. Iterate over it, or use the release's frame().")
+        return self.cells[0].outcome
+
+    @property
+    def estimate(self) -> Estimate:
+        """The estimate of the only cell.
+
+        Raises
+        ------
+        NoReplyError
+            Where the answer is no reply.
+        """
+        match self.outcome:
+            case Reply(estimate):
+                return estimate
+            case NoReply():
+                raise NoReplyError(
+                    f"{self.name} gave no reply, so it has no value. Handle it: match answer.outcome: "
+                    "case rt.Reply(estimate): … case rt.NoReply(): …"
+                )
+
+    @property
+    def value(self) -> float:
+        return self.estimate.value
+
+    @property
+    def low(self) -> float:
+        return self.estimate.low
+
+    @property
+    def high(self) -> float:
+        return self.estimate.high
+
+    @property
+    def noise(self) -> float:
+        """Half-width of the interval part due to privacy noise."""
+        return self.estimate.noise
+
+    @property
+    def sampling(self) -> float:
+        """Half-width of the interval part due to sampling."""
+        return self.estimate.sampling
+
+    def __float__(self) -> float:
+        self.estimate  # noqa: B018 - raises NoReplyError first, which says more
+        raise TypeError(
+            f"{self.name} is an answer with an interval, not a float: use .value, .low and .high, or keep the interval."
+        )
+
+    def __format__(self, spec: str) -> str:
+        return format(self.estimate, spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        return "\n".join(_line(self.name, cell) for cell in self.cells)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _line(name: str, cell: Cell) -> str:
+    where = " · ".join(f"{column} {key}" for column, key in cell.label)
+    title = f"{name} [{where}]" if where else name
+    match cell.outcome:
+        case Reply(estimate):
+            return f"{title}: {estimate}"
+        case NoReply():
+            return f"{title}: no reply"
