@@ -147,7 +147,15 @@ def mypy(folder: Path) -> dict[tuple[str, int], str]:
     cache = ROOT / ".mypy_cache" / "snippets"
     options = ["--strict", "--no-error-summary", "--hide-error-context", "--no-color-output", "--config-file="]
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, f"--cache-dir={cache}", *map(str, sorted(folder.glob("*.py")))],
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            *options,
+            f"--cache-dir={cache}",
+            *sorted(file.name for file in folder.glob("*.py")),
+        ],
+        cwd=folder,
         env={**os.environ, "MYPYPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
@@ -156,7 +164,7 @@ def mypy(folder: Path) -> dict[tuple[str, int], str]:
     assert done.returncode == 1, done.stdout + done.stderr
     found: dict[tuple[str, int], str] = {}
     for path, number, message in re.findall(r"^(.*?)\.py:(\d+): error: (.*)$", done.stdout, flags=re.MULTILINE):
-        if Path(path).parent != folder:
+        if Path(path).parent != Path():
             continue  # errors of the package itself are for `make check` to report
         place = (Path(path).name, int(number))
         found[place] = f"{found[place]} | {message}" if place in found else message
