@@ -128,15 +128,17 @@ SNIPPETS = {
 }
 
 
-def test_mypy_finds_the_marked_errors_and_no_others(tmp_path: Path) -> None:
+def test_mypy_finds_the_marked_errors_and_no_others() -> None:
+    folder = ROOT / ".mypy_cache" / "snippets"  # always the same one: cached errors remember their paths
+    folder.mkdir(parents=True, exist_ok=True)
     wanted = {}
     for name, text in SNIPPETS.items():
         lines = [line.removeprefix(" " * 8) for line in text.strip("\n").splitlines()]
-        (tmp_path / f"{name}.py").write_text("\n".join(lines).rstrip() + "\n")
+        (folder / f"{name}.py").write_text("\n".join(lines).rstrip() + "\n")
         marks = {number: re.search(r"# error: (.*)", line) for number, line in enumerate(lines, start=1)}
         wanted.update({(name, number): mark[1] for number, mark in marks.items() if mark})
 
-    found = mypy(tmp_path)
+    found = mypy(folder)
 
     assert {place: text for place, text in found.items() if place not in wanted} == {}
     assert {place: text for place, text in wanted.items() if text not in found.get(place, "")} == {}
@@ -144,7 +146,6 @@ def test_mypy_finds_the_marked_errors_and_no_others(tmp_path: Path) -> None:
 
 def mypy(folder: Path) -> dict[tuple[str, int], str]:
     """Snippet, line and message of every error; several on one line are joined."""
-    cache = ROOT / ".mypy_cache" / "snippets"
     options = ["--strict", "--no-error-summary", "--hide-error-context", "--no-color-output", "--config-file="]
     done = subprocess.run(
         [
