@@ -1,0 +1,53 @@
+"""Guarantees as JSON and back. Fields may be added in later versions, never removed or given a new meaning."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from reticent.errors import CheckError, PublicParameterError
+from reticent.privacy import loss as losses
+from reticent.privacy.adjacency import Adjacency, Kind, Unit
+from reticent.privacy.guarantee import Guarantee, Theorem
+
+
+def adjacency_to_json(adjacency: Adjacency) -> dict[str, object]:
+    return {
+        "kind": adjacency.kind,
+        "unit": adjacency.unit,
+        "rows": adjacency.rows,
+        "size_public": adjacency.size_public,
+        "words": adjacency.words(),
+    }
+
+
+def adjacency_from_json(fields: dict[str, object]) -> Adjacency:
+    # The constructor checks the values that the casts only name.
+    return Adjacency(cast(Kind, fields["kind"]), int(str(fields["rows"])), cast(Unit, fields["unit"]))
+
+
+def to_json(tree: Guarantee) -> dict[str, object]:
+    """The whole tree: enough for ``compose.rederive`` to compute every loss again."""
+    return {
+        "label": tree.label,
+        "loss": losses.to_json(tree.loss),
+        "adjacency": adjacency_to_json(tree.adjacency),
+        "theorem": {"name": tree.by.name, "statement": tree.by.statement, "source": tree.by.source},
+        "parameters": dict(tree.parameters),
+        "parts": [to_json(part) for part in tree.parts],
+    }
+
+
+def from_json(fields: dict[str, Any]) -> Guarantee:
+    """The tree ``to_json`` wrote. Nothing in it is believed until ``compose.rederive`` has been through it."""
+    try:
+        theorem = fields["theorem"]
+        return Guarantee(
+            losses.from_json(fields["loss"]),
+            adjacency_from_json(fields["adjacency"]),
+            Theorem(str(theorem["name"]), str(theorem["statement"]), str(theorem["source"])),
+            tuple(from_json(part) for part in fields["parts"]),
+            tuple(sorted((str(name), str(text)) for name, text in fields["parameters"].items())),
+            str(fields["label"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, PublicParameterError):
+        raise CheckError("the guarantee in this certificate cannot be read") from None
