@@ -348,6 +348,10 @@ class Ledger:
         """Digest of the last entry. Keep it elsewhere: ``verify(head=...)`` then notices an older copy of the file."""
         return self._read(lambda replay: replay.head)
 
+    def holds(self, head: str) -> bool:
+        """Whether ``head`` is in the chain. False for a head that this ledger once had means: an older copy."""
+        return any(row.digest == head for row in self._store.rows(1))
+
     def spent(self) -> Loss:
         """The sum of every reservation, whatever became of it."""
         return self._read(lambda replay: replay.totals[1])

@@ -1,0 +1,323 @@
+"""One source, one ledger: who holds the budget of a file or table, whoever asks and whatever columns they declare.
+
+A fingerprint is ``<digest of the place> <digest of the declared columns>``. The place (a resolved path, or a database
+and table) is the key: two studies of one file share its people, so they share its budget, and declaring other columns
+must not open a second one. The columns are recorded, and a change of them is an entry in the ledger.
+
+The claim is a small JSON file, ``<source>.reticent`` beside the source, or in the user's state folder when that place
+cannot be written. It names the ledger by its random identity and its head, so a new ledger or an older copy put where
+the ledger was is noticed. It also holds size and time of the source at the last release, which any listing of the
+folder shows; they never enter the ledger or a certificate. A digest of the content is kept nowhere: it would answer
+guesses about the rows.
+
+What escapes: a copied, renamed or hard-linked file, a file inside a folder that is itself a source, a table reached
+under another name, and another user's state folder. More in docs/theory/ledger.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+from reticent.errors import LedgerError
+from reticent.ledger.account import Ledger
+from reticent.ledger.events import canonical, digest_of
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.filters import parts
+from reticent.privacy.loss import Loss
+
+FORMAT: Final = 1
+SUFFIX: Final = ".reticent"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as a source. ``database`` is a URL or a file; user, password and options in a URL are not part of it."""
+
+    database: str
+    table: str
+
+
+Source: TypeAlias = Path | Table
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the source looked like from outside when ``release`` was made."""
+
+    release: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """``ledger`` (as it was typed, and by its identity) counts for the source, and once had ``head``."""
+
+    ledger: str
+    identity: str
+    fingerprint: str
+    head: str
+    seen: Seen | None = None
+
+
+def fingerprint(source: Source, columns: Sequence[str]) -> str:
+    """The text a ledger records about its source; the first word alone decides whether two sources are the same."""
+    return f"{_place(source)} {digest_of(canonical(sorted(columns)))}"
+
+
+def open_for(
+    source: Source,
+    columns: Sequence[str],
+    path: str | Path | None,
+    *,
+    title: str,
+    adjacency: Adjacency,
+    budget: Loss,
+    approved: str | None = None,
+    ends: date | None = None,
+) -> Ledger:
+    """The ledger at ``path`` for this source: opened on these terms, or created, and claimed either way.
+
+    Raises
+    ------
+    LedgerError
+        When another ledger counts for the source, its ledger is gone, or its terms differ. Nothing is created then.
+    """
+    claims = _claims(source)
+    exists = path is not None and Path(path).expanduser().exists()
+    if claims and not exists:
+        claimed = claims[0]
+        if path is not None and str(path) == claimed.ledger:
+            raise LedgerError(
+                f"{claimed.ledger}, the ledger of this source, is gone. What was released under it is spent all the "
+                "same. Put its newest copy back."
+            )
+        raise _taken(claimed)
+    text = fingerprint(source, columns)
+    if path is not None and claims:
+        _same(claims, Ledger.open(path))
+    ledger = Ledger.open_or_create(
+        path, title=title, adjacency=adjacency, budget=budget, source=text, approved=approved, ends=ends
+    )
+    if ledger.durable:
+        claim(source, columns, ledger)
+    return ledger
+
+
+def claim(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
+    """Record that ``ledger`` counts for ``source``, or refuse because another one does.
+
+    Raises
+    ------
+    LedgerError
+        When the source is under another ledger, or the claim can be written nowhere.
+    """
+    mine = _mine(source, columns, ledger)
+    for place in _places(source):
+        found = _read(place)
+        if found is None:
+            continue
+        _same([found], ledger)
+        if replace(found, seen=None) != mine:
+            _write(place, replace(mine, seen=found.seen))
+        return
+    *_, own = places = _places(source)
+    for place in places:
+        try:
+            if place == own:
+                place.parent.mkdir(parents=True, exist_ok=True)
+            _create(place, mine)
+        except FileExistsError:
+            _same(_claims(source), ledger)
+        except OSError:
+            continue
+        return
+    raise LedgerError(
+        "Which ledger counts for this source can be recorded neither beside it nor in your state folder "
+        "(XDG_STATE_HOME). Make one of them writable. Nothing was charged."
+    )
+
+
+def adopt(source: Source, columns: Sequence[str], ledger: Ledger, *, reason: str) -> None:
+    """Go on with an older copy, or another ledger, when the newest is lost for good: all that is left is charged first.
+
+    What the lost entries spent is unknown and at most the budget, so only a later ``amend`` opens room again.
+    """
+    rest = ledger.left()
+    if any(parts(rest)) and not ledger.closed:
+        ledger.reserve(rest, adjacency=ledger.adjacency, what=f"entries lost with the ledger file: {reason}")
+    mine = _mine(source, columns, ledger)
+    for place in _places(source):
+        if _read(place) is not None:
+            _write(place, mine)
+    claim(source, columns, ledger)
+
+
+def note_release(source: Source, ledger: Ledger, release: str) -> None:
+    """Remember the ledger's head, and how the source looks from outside, as of ``release``."""
+    seen = _outside(source, release)
+    for place in _places(source):
+        found = _read(place)
+        if found is not None:
+            _write(place, replace(found, head=ledger.head, seen=seen))
+            return
+
+
+def source_changed(source: Source) -> str | None:
+    """The curator's note that the source looks different since the last release; None when it does not.
+
+    It depends on the data, so it must reach nobody but the curator.
+    """
+    for found in _claims(source):
+        before = found.seen
+        now = _outside(source, before.release) if before is not None else None
+        if before is not None and now != before:
+            return (
+                f"The source has changed since {before.release}. Releases on old and new rows of the same people still "
+                "add up. Continue with --same-people, or start a new study with new people."
+            )
+    return None
+
+
+def _mine(source: Source, columns: Sequence[str], ledger: Ledger) -> Claim:
+    return Claim(ledger.name, ledger.identity, fingerprint(source, columns), ledger.head)
+
+
+def _same(claims: Sequence[Claim], ledger: Ledger) -> None:
+    """Refuse unless ``ledger`` is the one of every claim, with every entry it had."""
+    for found in claims:
+        if found.identity != ledger.identity:
+            if found.ledger == ledger.name:
+                raise LedgerError(
+                    f"This source is under an earlier {found.ledger}, and this file is not it. What was released under "
+                    "that one is spent all the same. Put its newest copy back."
+                )
+            raise _taken(found)
+        if not ledger.holds(found.head):
+            raise LedgerError(
+                f"{ledger.name} is an older copy: entries it had are gone. Releases made since the copy are spent all "
+                "the same. Put its newest copy back; if that is lost, adopt this one with everything left counted as spent."
+            )
+
+
+def _taken(claimed: Claim) -> LedgerError:
+    return LedgerError(
+        f"This source is already under {claimed.ledger} (fingerprint of its path and schema). Two ledgers for one file "
+        f"would promise twice what is true. Use --ledger {claimed.ledger}."
+    )
+
+
+def _place(source: Source) -> str:
+    """Digest of where the source is."""
+    match source:
+        case Path():
+            where = ["file", os.path.normcase(source.expanduser().resolve())]
+        case Table(database, table):
+            where = ["table", _database(database), table]
+    return digest_of(canonical(where))
+
+
+def _database(database: str) -> str:
+    """A database without who asks: a URL loses user, password and options; a file becomes its resolved path."""
+    url = urlsplit(database)
+    if "://" in database and url.scheme != "file":
+        port = f":{url.port}" if url.port else ""
+        return f"{url.scheme.split('+')[0]}://{url.hostname or ''}{port}{url.path}"
+    file = Path(url.path if url.scheme == "file" else database)
+    return os.path.normcase(file.expanduser().resolve())
+
+
+def _places(source: Source) -> list[Path]:
+    """Where a claim on ``source`` may be: beside it, then the user's state folder."""
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    own = state / "reticent" / "sources" / f"{_place(source)}{SUFFIX}"
+    if isinstance(source, Table):
+        return [own]
+    file = source.expanduser().resolve()
+    return [file.with_name(file.name + SUFFIX), own]
+
+
+def _claims(source: Source) -> list[Claim]:
+    return [found for found in map(_read, _places(source)) if found is not None]
+
+
+def _read(place: Path) -> Claim | None:
+    try:
+        match json.loads(place.read_text(encoding="ascii")):
+            case {
+                "format": 1,
+                "ledger": str(ledger),
+                "identity": str(identity),
+                "fingerprint": str(text),
+                "head": str(head),
+                "seen": None | [str(), int(), int()] as seen,
+            }:
+                return Claim(ledger, identity, text, head, Seen(*seen) if seen else None)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, RecursionError):
+        pass
+    raise LedgerError(
+        f"{place.name} says which ledger counts for this source, and cannot be read. Restore it; delete it only if "
+        "nothing was ever released from this source."
+    )
+
+
+def _create(place: Path, claimed: Claim) -> None:
+    """Write a claim where there is none; FileExistsError when there is one."""
+    draft = _draft(place, claimed)
+    try:
+        os.link(draft, place)
+    finally:
+        draft.unlink()
+
+
+def _write(place: Path, claimed: Claim) -> None:
+    """Put a claim in the place of the one that is there, all at once."""
+    try:
+        draft = _draft(place, claimed)
+        os.replace(draft, place)
+    except OSError:
+        raise LedgerError(f"{place.name} cannot be written: check its permissions.") from None
+
+
+def _draft(place: Path, claimed: Claim) -> Path:
+    seen = claimed.seen
+    fields = {
+        "format": FORMAT,
+        "ledger": claimed.ledger,
+        "identity": claimed.identity,
+        "fingerprint": claimed.fingerprint,
+        "head": claimed.head,
+        "seen": None if seen is None else [seen.release, seen.size, seen.modified],
+    }
+    draft = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
+    with contextlib.ExitStack() as undo:
+        undo.callback(draft.unlink, missing_ok=True)
+        with draft.open("x", encoding="ascii") as file:
+            file.write(canonical(fields) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        undo.pop_all()
+    return draft
+
+
+def _outside(source: Source, release: str) -> Seen | None:
+    """Size and time of a file, or of all files below a folder; None for a table and where there is nothing."""
+    if isinstance(source, Table):
+        return None
+    try:
+        files = [source] if not source.is_dir() else sorted(item for item in source.rglob("*") if item.is_file())
+        facts = [file.stat() for file in files]
+    except OSError:
+        return None
+    return Seen(release, sum(fact.st_size for fact in facts), max((fact.st_mtime_ns for fact in facts), default=0))
