@@ -1,11 +1,23 @@
-"""Random bits: the ``Entropy`` protocol, and the one implementation shipped, the operating system's generator."""
+"""Random bits: the ``Entropy`` protocol, the operating system's generator, and a replayed stream for tests.
+
+``SystemEntropy`` is the only source a release accepts. ``Replayed`` is a different type: rehearsals and tests use it,
+so that what they print can be printed again, and nothing that charges a ledger takes it.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+import hashlib
+import os
+import threading
+from io import BytesIO
+from typing import NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reticent.errors import PublicParameterError, Refusal
+
+POOL = 4096  # bytes read ahead for small requests; larger requests go straight to the operating system
 
 
 class Entropy(Protocol):
@@ -16,5 +28,139 @@ class Entropy(Protocol):
         ...
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """``count`` independent words, each uniform on [0, 2**64)."""
+        """``count`` independent words, each uniform on [0, 2**64); the array may be read-only."""
         ...
+
+
+class _Forks:
+    """How many forks lie between this process and the first one: the one mutable fact of this module."""
+
+    count = 0
+
+    @classmethod
+    def note(cls) -> None:
+        cls.count += 1
+
+
+def lineage() -> tuple[int, int]:
+    """What tells a process from its relatives: bits read ahead under another lineage are never used.
+
+    The process id alone would be fooled by an id that comes round again, the fork hook alone by a fork that
+    Python does not see, so both are compared.
+    """
+    return (_Forks.count, os.getpid())
+
+
+class _Pool(threading.local):
+    """Bytes read ahead, one pool for each thread."""
+
+    owner: tuple[int, int] | None = None
+    stream: BytesIO = BytesIO()
+
+
+_pool = _Pool()
+os.register_at_fork(after_in_child=_Forks.note)
+
+
+class SystemEntropy:
+    """The operating system's generator (``os.urandom``), with small requests served from a pool.
+
+    It has no seed and no state of its own: every instance of a thread shares the thread's pool. The pool is dropped
+    when the process forks. A signal handler that draws in the middle of a draw gets other bytes, because a read from
+    the pool is one step of the interpreter. Copying or pickling is refused, so that nobody comes to believe a copy
+    repeats, or does not repeat, the original.
+
+    A virtual machine resumed twice from one snapshot may hold unused pool bytes twice; see ``docs/proofs/sampling.md``.
+    """
+
+    __slots__ = ()
+
+    def bits(self, count: int) -> int:
+        """An integer uniform on [0, 2**count); ``count`` >= 0."""
+        size = (count + 7) >> 3
+        return int.from_bytes(_read(size), "little") >> ((size << 3) - count)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """``count`` independent words, each uniform on [0, 2**64), as a read-only array."""
+        return np.frombuffer(_read(8 * count), np.uint64)
+
+    def __repr__(self) -> str:
+        return "SystemEntropy()"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise Refusal("SystemEntropy is not copied or pickled; call system() where it is needed.")
+
+    def __copy__(self) -> NoReturn:
+        self.__reduce_ex__(2)
+
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        self.__reduce_ex__(2)
+
+
+def _read(size: int) -> bytes:
+    if size >= POOL // 4:
+        return os.urandom(size)
+    here = lineage()
+    if _pool.owner != here:
+        _pool.stream = BytesIO(os.urandom(POOL))
+        _pool.owner = here
+    got = _pool.stream.read(size)
+    while len(got) < size:  # the end of the pool: what is left of it is used, then a fresh one begins
+        _pool.stream = BytesIO(os.urandom(POOL))
+        got += _pool.stream.read(size - len(got))
+    return got
+
+
+def system() -> SystemEntropy:
+    """The operating system's generator."""
+    return SystemEntropy()
+
+
+class Replayed:
+    """A deterministic stream of bits expanded from a key, for tests and rehearsals; never for a release.
+
+    Parameters
+    ----------
+    key : bytes, str or int
+        Names the stream. Equal keys give equal streams on every machine; different keys give unrelated ones.
+
+    Notes
+    -----
+    Block number j of the stream is SHAKE-256 of the key and j. It is as good as fair coins for any test, and it is
+    public: whoever knows the key knows the noise.
+    """
+
+    __slots__ = ("_block", "_left", "_prefix")
+
+    def __init__(self, key: bytes | str | int) -> None:
+        if isinstance(key, bool) or not isinstance(key, bytes | str | int):
+            raise PublicParameterError(f"the key of a replayed stream is bytes, str or int, got {type(key).__name__}")
+        text = f"{type(key).__name__}:".encode() + (key if isinstance(key, bytes) else str(key).encode())
+        self._prefix = hashlib.sha256(b"reticent replay\0" + text).digest()
+        self._block = 0
+        self._left = b""
+
+    def bits(self, count: int) -> int:
+        """An integer on [0, 2**count), the next ``ceil(count / 8)`` bytes of the stream."""
+        size = (count + 7) >> 3
+        return int.from_bytes(self._read(size), "little") >> ((size << 3) - count)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next ``count`` words of the stream, as a read-only array."""
+        return np.frombuffer(self._read(8 * count), "<u8").astype(np.uint64, copy=False)
+
+    def _read(self, size: int) -> bytes:
+        parts = [self._left]
+        have = len(self._left)
+        while have < size:
+            name = self._prefix + self._block.to_bytes(8, "little")
+            # The first block is short because many tests want a few bits only; the later ones are long for speed.
+            parts.append(hashlib.shake_256(name).digest(1024 if self._block == 0 else 65536))
+            have += len(parts[-1])
+            self._block += 1
+        joined = b"".join(parts)
+        self._left = joined[size:]
+        return joined[:size]
+
+    def __repr__(self) -> str:
+        return "Replayed()"

@@ -114,7 +114,9 @@ def cells_of(column: Column, name: str) -> Cells:
             span = (MOST - LEAST) << FINE
             return Cells((Segment(-span, 0, 1), Segment(0, 1, 1 << FINE), Segment(1, span + 1, 1)), None, False)
         case Real():
-            raise PublicParameterError(f"resolution of {name} needs low and high: without bounds the public prior sets it")
+            raise PublicParameterError(
+                f"resolution of {name} needs low and high: without bounds the public prior sets it"
+            )
         case _:
             assert_never(column)
 

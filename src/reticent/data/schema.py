@@ -129,7 +129,9 @@ class Schema:
         if isinstance(column, Category) or column.low is None or column.high is None:
             kind = "a category" if isinstance(column, Category) else "no range"
             if kind == "a category":
-                raise QuestionError(f"{asked} needs numbers, and {name} is a category. Ask for proportion or histogram.")
+                raise QuestionError(
+                    f"{asked} needs numbers, and {name} is a category. Ask for proportion or histogram."
+                )
             raise QuestionError(
                 f"{asked} needs a range known without looking at the file: [columns.{name}] low = …, high = …. "
                 f"If you know none, use median({name}) or iqr({name}): they may give no reply. Nothing was charged."
@@ -203,7 +205,9 @@ def _grid(low: Fraction, high: Fraction, extent: Fraction) -> Fixed:
     bits = 0
     if not (low.denominator == high.denominator == 1 and extent < WIDEST // 4):
         bits = 60
-        while extent * Fraction(2) ** bits >= WIDEST // 4 or max(abs(low), abs(high)) * Fraction(2) ** bits > EXACT_DOUBLE:
+        while (
+            extent * Fraction(2) ** bits >= WIDEST // 4 or max(abs(low), abs(high)) * Fraction(2) ** bits > EXACT_DOUBLE
+        ):
             bits -= 1
             if bits < -960:
                 raise PublicParameterError("bounds are too large for a fixed-point sum")
@@ -223,4 +227,3 @@ def _unknown(name: str, known: list[str]) -> QuestionError:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return QuestionError(f"There is no column '{name}'.{hint} Columns: {', '.join(known)}.")
-

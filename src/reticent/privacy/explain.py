@@ -20,7 +20,7 @@ from reticent.errors import PublicParameterError
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import approx_of
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
+from reticent.privacy.loss import ApproxDP, Loss, words
 from reticent.privacy.numbers import about
 
 VIEW_DELTA = Fraction(1, 10**9)  # the delta at which a zCDP loss is put in words
@@ -69,13 +69,8 @@ def _numbers(part: Guarantee) -> str:
 
 def epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
     """The loss as (epsilon, delta); zCDP at delta 1e-9."""
-    match approx_of(loss, VIEW_DELTA):
-        case PureDP(epsilon):
-            return epsilon, Fraction(0)
-        case ApproxDP(epsilon, delta):
-            return epsilon, delta
-        case ZCDP():  # pragma: no cover - approx_of never returns it
-            raise PublicParameterError("unconverted loss")
+    view = approx_of(loss, VIEW_DELTA)
+    return view.epsilon, view.delta if isinstance(view, ApproxDP) else Fraction(0)
 
 
 def meaning(
@@ -94,8 +89,8 @@ def meaning(
         case "add_remove":
             record = odds(2 * epsilon, prior)
             lines += [
-                f"What is promised: whatever someone believed about whether you are in the file {condition}, everything "
-                f"in this release lets them change the odds by a factor of at most {seen.factor:.3g}. {moved}",
+                f"What is promised: whatever someone believed about whether you are in the file {condition}, "
+                f"everything in this release lets them change the odds by a factor of at most {seen.factor:.3g}. {moved}",
                 f"Against a guess about your answer rather than your presence: factor {record.factor:.3g}; "
                 f"{percent(prior)} to at most {percent(record.high)}.",
             ]
@@ -112,11 +107,10 @@ def meaning(
             ]
         case _:
             assert_never(adjacency.kind)
-    family = f"A family of three, or three people whose records go together: factor {odds(epsilon, prior, times=3).factor:.3g}."
-    so_far = (
-        "" if spent is None else f" With everything this study has released so far ({words(spent)}): {_factor(spent)}."
-    )
-    in_all = "" if budget is None else f" If all of {words(budget)} is spent: {_factor(budget)}."
+    three = odds(epsilon, prior, times=3).factor
+    family = f"A family of three, or three people whose records go together: factor {three:.3g}."
+    so_far = f" With everything this study has released so far ({words(spent)}): {_factor(spent)}." if spent else ""
+    in_all = f" If all of {words(budget)} is spent: {_factor(budget)}." if budget else ""
     lines.append(family + so_far + in_all)
     lines.append(
         "What is not promised: that nothing can be learned about people like you. If the study finds smokers fall ill, "
