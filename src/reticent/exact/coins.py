@@ -1,0 +1,88 @@
+"""Scalar draws: a uniform integer, a Bernoulli with rational probability, and one with probability exp(-x).
+
+Source: the comparison of a uniform number with a real by their binary digits is von Neumann's and Knuth & Yao's
+(1976); the proofs are in ``docs/proofs/sampling.md``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.exact.exponential import exp_floor
+
+WIDTH = 64  # bits of one word, in the product
+
+
+def rational(number: int | Fraction, name: str) -> Fraction:
+    """``number`` as a Fraction; a float, a bool or anything else is refused."""
+    if isinstance(number, bool) or not isinstance(number, int | Fraction):
+        raise PublicParameterError(f"{name} must be an int or a Fraction, got {type(number).__name__}")
+    return Fraction(number)
+
+
+def positive(number: int | Fraction, name: str) -> Fraction:
+    """``number`` as a Fraction above 0."""
+    value = rational(number, name)
+    if value <= 0:
+        raise PublicParameterError(f"{name} must be > 0, got {value}")
+    return value
+
+
+def uniform(bound: int, entropy: Entropy, width: int = WIDTH) -> int:
+    """An integer uniform on [0, bound).
+
+    The integer part of ``bound`` times a uniform real U: as many digits of U are drawn as decide it, and the first
+    ``width`` beyond the length of ``bound`` do with probability above 1 - 2**-width. There is no rejection, so the
+    work tells neither the value nor, beyond its length, the bound.
+
+    Raises
+    ------
+    PublicParameterError
+        Unless ``bound`` is an int of at least 1.
+    """
+    if isinstance(bound, bool) or not isinstance(bound, int) or bound < 1:
+        raise PublicParameterError("the bound of a uniform draw must be an int >= 1")
+    count = (bound - 1).bit_length()
+    if bound == 1 << count:
+        return entropy.bits(count)
+    count += width
+    drawn = entropy.bits(count)
+    while True:
+        value = (drawn * bound) >> count
+        if value == (drawn * bound + bound - 1) >> count:
+            return value
+        drawn = (drawn << width) | entropy.bits(width)
+        count += width
+
+
+def bernoulli(p: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bool:
+    """True with probability ``p``, a rational in [0, 1]."""
+    chance = rational(p, "p")
+    if not 0 <= chance <= 1:
+        raise PublicParameterError(f"p must be in [0, 1], got {chance}")
+    return uniform(chance.denominator, entropy, width) < chance.numerator
+
+
+def bernoulli_exp(x: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bool:
+    """True with probability exp(-x), for a rational x >= 0.
+
+    The digits of a uniform number are compared with the digits of exp(-x), ``width`` at a time; a second round is
+    needed with probability 2**-width. At x = 0 a word is drawn all the same, so that the work does not show it.
+    """
+    exponent = rational(x, "x")
+    if exponent < 0:
+        raise PublicParameterError("x must be >= 0")
+    return resumed(exponent, 0, 0, entropy, width)
+
+
+def resumed(x: Fraction, drawn: int, count: int, entropy: Entropy, width: int = WIDTH) -> bool:
+    """Whether a uniform number whose first ``count`` binary digits are ``drawn`` lies below exp(-x)."""
+    while True:
+        if count:
+            digits = exp_floor(x, count)
+            if drawn != digits:
+                return drawn < digits
+        drawn = (drawn << width) | entropy.bits(width)
+        count += width
