@@ -118,6 +118,17 @@ def processed(part: Guarantee, *, label: str) -> Guarantee:
     return Guarantee(part.loss, part.adjacency, PROCESSED, (part,), label=label)
 
 
+def in_zcdp(tree: Guarantee) -> Guarantee:
+    """The zCDP view of a tree, converted part by part: rhos of parts add up to less than the rho of their sum."""
+    match tree.by.name:
+        case SEQUENCE.name:
+            return in_sequence([in_zcdp(part) for part in tree.parts], label=tree.label)
+        case PROCESSED.name:
+            return processed(in_zcdp(tree.parts[0]), label=tree.label)
+        case _:
+            return as_zcdp(tree)
+
+
 def group_loss(loss: Loss, size: int) -> Loss:
     """The loss against ``size`` steps at once, rounded up to 12 digits where it is not rational."""
     match loss:

@@ -1,0 +1,242 @@
+"""From a list of questions to steps with a price: epsilon shared out, every refusal raised, no row read.
+
+epsilon (or rho) is the total of the release. Questions with their own ``epsilon`` take it, the rest share equally.
+Where a person can have more rows than are kept, the share of such persons is asked beside the answers, for 5 % of
+each answer's share. The guarantee of the release is derived from the steps; the total asked is only a limit on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from reticent.data.query import Keys
+from reticent.data.schema import Category, Key, Schema
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.exact.rounding import round_down, sqrt_down
+from reticent.privacy import compose
+from reticent.privacy.convert import as_approx, zcdp_of
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import ApproxDP, Loss, PureDP, ZCDP
+from reticent.privacy.numbers import Number, read, show
+from reticent.statistics import CapShare, Statistic, parse, prepare
+from reticent.statistics.setting import Setting, Step
+
+CAVEAT_SHARE: Final = Fraction(1, 20)
+MOST_EPSILON: Final = 10
+
+Question: TypeAlias = Statistic | str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question and the public groups it is asked for."""
+
+    statistic: Statistic
+    keys: Keys | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a release may cost: epsilon, or rho with the delta its conversion is named at."""
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+    delta: Fraction | None
+    override: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Steps in the order asked, the cap's caveat if one is needed, and the guarantee of everything together."""
+
+    steps: tuple[Step, ...]
+    caveat: Step | None
+    guarantee: Guarantee
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        return self.steps if self.caveat is None else (*self.steps, self.caveat)
+
+
+def limit(
+    epsilon: Number | None, rho: Number | None, delta: Number | None, override: str = "", people: int | None = None
+) -> Limit:
+    """Read and check the numbers of a release.
+
+    Raises
+    ------
+    PublicParameterError
+        Both or neither of epsilon and rho; a number <= 0; epsilon above 10 without a reason; delta of 1/(10 n) or more.
+    """
+    if epsilon is not None and rho is not None:
+        raise PublicParameterError("give epsilon or rho, not both")
+    made = Limit(
+        None if epsilon is None else _above_zero(epsilon, "epsilon"),
+        None if rho is None else _above_zero(rho, "rho"),
+        None if delta is None else _above_zero(delta, "delta"),
+        override,
+    )
+    if made.epsilon is not None:
+        check_epsilon(made.epsilon, override)
+    if made.delta is not None:
+        check_delta(made.delta, people)
+    return made
+
+
+def check_epsilon(epsilon: Fraction, override: str) -> None:
+    """Refuse an epsilon above 10 that comes without a reason."""
+    if epsilon > MOST_EPSILON and not override:
+        raise PublicParameterError(
+            f"ε {show(epsilon)} lets odds change by {_power(float(epsilon))}: this protects no one. Above {MOST_EPSILON} "
+            "a release needs --override and a reason, which the certificate prints."
+        )
+
+
+def check_delta(delta: Fraction, people: int | None) -> None:
+    """Refuse a delta that would expose people outright."""
+    if delta >= 1:
+        raise PublicParameterError(f"delta must be < 1, got {show(delta)}")
+    if people is not None and delta * 10 * people >= 1:
+        raise PublicParameterError(
+            f"δ {show(delta)} allows {float(delta * people):,.3g} of {people:,} people to be exposed outright. "
+            f"Use {float(Fraction(1, 500 * people)):.0e} or less, or your board's figure."
+        )
+
+
+def understand(questions: Sequence[Question], schema: Schema, groups: Keys | None = None) -> tuple[Asked, ...]:
+    """Questions as statistics with their groups; text is read by the grammar of the study file."""
+    if isinstance(questions, str):
+        raise QuestionError("Ask a list of questions: [rt.count()], or [\"count\", \"mean(x)\"].")
+    found = []
+    for question in questions:
+        statistic, by = parse(question) if isinstance(question, str) else (question, None)
+        if by is not None and groups is not None:
+            raise QuestionError("this study is grouped already: ask without 'by'")
+        found.append(Asked(statistic, groups if by is None else keys_of(schema, by)))
+    if not found:
+        raise QuestionError("Nothing was asked. For example: [rt.count()].")
+    names = [name_of(asked) for asked in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise QuestionError(f"{name} is asked twice. Ask once: the answer may be used as often as you like.")
+    return tuple(found)
+
+
+def name_of(asked: Asked) -> str:
+    """``mean(mdvis)``, or ``mean(mdvis) by site``."""
+    return asked.statistic.name if asked.keys is None else f"{asked.statistic.name} by {asked.keys.column}"
+
+
+def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, groups: int | None = None) -> Keys:
+    """Public groups of a category column.
+
+    A person of several rows may be in as many groups as they have kept rows, unless the study file says the column is
+    constant per person; ``groups`` states a smaller public bound, which is then enforced.
+    """
+    declared = schema.column(column)
+    if not isinstance(declared, Category):
+        raise QuestionError(f"The groups of '{column}' must be a category: [columns.{column}] kind = \"category\", among = [...].")
+    chosen = declared.among if among is None else tuple(among)
+    for key in chosen:
+        if key not in declared.among:
+            raise QuestionError(f"{key!r} is not among the declared values of {column}: {', '.join(map(str, declared.among))}.")
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise QuestionError(f"name each group of {column} once, and at least one of them")
+    touch = 1 if declared.constant else min(len(chosen), schema.person.rows)
+    if groups is not None:
+        if groups < 1:
+            raise PublicParameterError(f"groups must be >= 1, got {groups}")
+        touch = min(touch, groups)
+    return Keys(column, chosen, touch)
+
+
+def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | None, currency: str) -> Prepared:
+    """Share out the limit, prepare every step, and derive the guarantee of the whole.
+
+    ``currency`` is the ledger's, "approximate" or "zcdp": a release in rho enters an (epsilon, delta) ledger by its
+    best conversion at the release's delta.
+    """
+    capped = schema.person.column is not None and any(item.statistic.counts_rows for item in asked)
+    keep = 1 - CAVEAT_SHARE if capped else Fraction(1)
+    amounts = shares(asked, within)
+    in_rho = within.rho is not None
+    steps = tuple(
+        _step(item, Setting(schema, units, item.keys), amount * keep, in_rho=in_rho)
+        for item, amount in zip(asked, amounts, strict=True)
+    )
+    caveat = (
+        _step(Asked(CapShare()), Setting(schema, units), sum(amounts, Fraction(0)) * CAVEAT_SHARE, in_rho=in_rho)
+        if capped
+        else None
+    )
+    parts = [step.guarantee for step in (*steps, *([] if caveat is None else [caveat]))]
+    if in_rho or currency == "zcdp":
+        whole = compose.in_sequence([compose.in_zcdp(part) for part in parts])
+    else:
+        whole = compose.in_sequence(parts)
+    if isinstance(whole.loss, ZCDP) and currency == "approximate":
+        if within.delta is None:
+            raise PublicParameterError(
+                "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, for example a tenth of what is left."
+            )
+        whole = as_approx(whole, within.delta)
+    _within(whole.loss, within)
+    return Prepared(steps, caveat, whole)
+
+
+def shares(asked: Sequence[Asked], within: Limit) -> tuple[Fraction, ...]:
+    """What each question may cost: its own epsilon, or an equal part of what those leave."""
+    own = [item.statistic.epsilon for item in asked]
+    if within.rho is not None:
+        if any(amount is not None for amount in own):
+            raise PublicParameterError("questions with an epsilon of their own cannot be part of a release in rho")
+        return tuple(within.rho / len(asked) for _ in asked)
+    named = sum((amount for amount in own if amount is not None), Fraction(0))
+    open_ones = own.count(None)
+    total = within.epsilon if within.epsilon is not None else (named if not open_ones else None)
+    if total is None:
+        raise PublicParameterError("Say what the release may cost: epsilon=\"1\".")
+    if named > total or (named == total and open_ones):
+        raise PublicParameterError(
+            f"the questions' own epsilons come to {show(named)}, which leaves nothing of {show(total)} for the others"
+        )
+    return tuple((total - named) / open_ones if amount is None else amount for amount in own)
+
+
+def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> Step:
+    if not in_rho:
+        return prepare(asked.statistic, setting, round_down(amount))
+    # All parts of a step cost a fixed share of its epsilon, so its rho is a constant times epsilon squared.
+    first = round_down(sqrt_down(2 * amount))
+    cost = zcdp_of(compose.in_zcdp(prepare(asked.statistic, setting, first).guarantee).loss)
+    return prepare(asked.statistic, setting, round_down(first * sqrt_down(amount / cost)))
+
+
+def _within(loss: Loss, within: Limit) -> None:
+    """The derived loss must not exceed what was asked for; a failure here is a fault of ours, found before charging."""
+    match loss:
+        case PureDP(epsilon) if within.epsilon is not None and epsilon > within.epsilon:
+            raise AssertionError("derived loss above the limit")
+        case ZCDP(rho) if within.rho is not None and rho > within.rho:
+            raise AssertionError("derived loss above the limit")
+        case PureDP() | ApproxDP() | ZCDP():
+            return
+
+
+def _above_zero(number: Number, name: str) -> Fraction:
+    value = read(number, name)
+    if value <= 0:
+        raise PublicParameterError(f"{name} must be > 0, got {show(value)}")
+    return value
+
+
+def _power(epsilon: float) -> str:
+    """e^epsilon in words: ``5 x 10^21``."""
+    exponent = math.floor(epsilon / math.log(10))
+    mantissa = 10 ** (epsilon / math.log(10) - exponent)
+    digits = str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa:.1g} × 10{digits}"

@@ -1,0 +1,113 @@
+"""A plan: what a release would cost and how wide its intervals would be. It reads no row and spends nothing."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+from reticent.privacy import loss as losses
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import Loss, words
+from reticent.privacy.numbers import about
+from reticent.statistics.setting import Expected
+from reticent.study.asking import Prepared
+
+ASSUMED = 10_000  # people assumed where the study declares none and the caller names none
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One question of a plan: its share of the loss and the half-widths to expect at 95 %."""
+
+    name: str
+    loss: Loss
+    expected: Expected
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a release would cost and give, for ``people`` persons of an assumed shape."""
+
+    lines: tuple[Line, ...]
+    guarantee: Guarantee
+    people: int
+    assumed: bool
+    left: Loss | None
+    affordable: bool
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "guarantee": losses.to_json(self.guarantee.loss),
+            "adjacency": self.guarantee.adjacency.words(),
+            "people": self.people,
+            "people_assumed": self.assumed,
+            "affordable": self.affordable,
+            "left": None if self.left is None else losses.to_json(self.left),
+            "statistics": [
+                {
+                    "name": line.name,
+                    "charge": losses.to_json(line.loss),
+                    "noise": line.expected.noise,
+                    "sampling": line.expected.sampling,
+                    "note": line.expected.note,
+                }
+                for line in self.lines
+            ],
+        }
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """Name, loss, noise, sampling, note, as text."""
+        return [
+            (line.name, _loss(line.loss), _half(line.expected.noise), _half(line.expected.sampling), line.expected.note)
+            for line in self.lines
+        ]
+
+    def footnote(self) -> str:
+        where = "assumes" if self.assumed else "for"
+        text = f"* {where} {self.people:,} people and a shape read off the bounds; your file was not consulted."
+        if self.left is not None:
+            enough = "" if self.affordable else " That is not enough."
+            text += f" {words(self.left)} is left.{enough}"
+        return text
+
+    def __repr__(self) -> str:
+        head = ("statistic", "loss", "± noise", "± sampling*", "")
+        table = [head, *self.rows()]
+        wide = [max(len(row[i]) for row in table) for i in range(4)]
+        lines = [
+            f"{row[0]:<{wide[0]}}  {row[1]:>{wide[1]}}  {row[2]:>{wide[2]}}  {row[3]:>{wide[3]}}  {row[4]}".rstrip()
+            for row in table
+        ]
+        return "\n".join([f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}", *lines, self.footnote()])
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in self.rows()
+        )
+        heads = "".join(
+            f'<th scope="col">{name}</th>' for name in ("statistic", "loss", "± noise", "± sampling*", "note")
+        )
+        title = html.escape(f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}")
+        return f"<table><caption>{title}</caption><tr>{heads}</tr>{cells}</table><p>{html.escape(self.footnote())}</p>"
+
+
+def plan_of(prepared: Prepared, people: int, *, assumed: bool, left: Loss | None, affordable: bool) -> Plan:
+    """The plan of prepared steps for ``people`` persons."""
+    lines = [Line(step.name, step.guarantee.loss, step.expected(people)) for step in prepared.all_steps]
+    return Plan(tuple(lines), prepared.guarantee, people, assumed, left, affordable)
+
+
+def _loss(loss: Loss) -> str:
+    match loss:
+        case losses.PureDP(epsilon):
+            return f"ε {about(epsilon)}"
+        case losses.ApproxDP(epsilon, delta):
+            return f"ε {about(epsilon)}, δ {about(delta)}"
+        case losses.ZCDP(rho):
+            return f"ρ {about(rho)}"
+
+
+def _half(width: float | None) -> str:
+    if width is None:
+        return "–"
+    return f"± {width:,.3g}" if width < 1e6 else f"± {width:,.0f}"

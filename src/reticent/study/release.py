@@ -1,0 +1,349 @@
+"""A release: reserve, read, draw, commit.
+
+The order is the promise. Everything that can be refused is refused before ``run`` is called; the charge is on the
+disk before the first row is read; whatever fails after that is one opaque fault, charged. Nothing of the rows but
+the integers a query asked for reaches this module, and nothing but noisy numbers leaves it.
+"""
+
+from __future__ import annotations
+
+import logging
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+from reticent.data.query import Query
+from reticent.data.schema import Category, Column, Schema
+from reticent.data.table import EngineFailure, Result, Table
+from reticent.entropy import Entropy, Replayed, SystemEntropy
+from reticent.errors import Fault, QuestionError
+from reticent.ledger import Ledger, Receipt
+from reticent.outcome import NoReply, Reply
+from reticent.privacy import loss as losses
+from reticent.privacy import record
+from reticent.privacy.explain import outline, sentence
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import words
+from reticent.privacy.numbers import show
+from reticent.statistics.answer import Answer, Cell
+from reticent.study.asking import Prepared
+from reticent.study.certificate import Certificate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+VERSION: Final = 1
+NO_REPLY_WORDS: Final = (
+    "no reply. The method first checks, privately, that the data can support a safe answer. It could not be sure here. "
+    "That is itself a protected answer, and it was charged. It does not say which value or person is the cause. "
+    "Asking again is a new release and is charged again. Bounds known without the file, more people, or a larger ε help "
+    "more than asking twice."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """The public facts a certificate states beside the answers."""
+
+    title: str
+    name: str
+    purpose: str
+    who: str
+    source: str
+    approved: str
+    ends: str | None
+    people: int | None
+    override: str = ""
+
+
+class Release(Mapping[str, Answer]):
+    """The answers of one release, by name, with their guarantee and certificate.
+
+    ``release["mean(mdvis)"]`` is an ``Answer``. Arrow data frames come from ``frame()`` and from any library that reads
+    ``__arrow_c_stream__``. ``save`` writes csv, json (the certificate), html and svg.
+    """
+
+    __slots__ = ("_answers", "caveats", "certificate")
+
+    def __init__(self, answers: tuple[Answer, ...], caveats: tuple[str, ...], certificate: Certificate) -> None:
+        self._answers = {answer.name: answer for answer in answers}
+        self.caveats = caveats
+        self.certificate = certificate
+
+    def __getitem__(self, name: str) -> Answer:
+        if name not in self._answers:
+            raise QuestionError(f"This release has no answer '{name}'. It has: {', '.join(self._answers)}.")
+        return self._answers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._answers)
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        return tuple(self._answers.values())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The derived guarantee; ``str()`` of ``proof`` prints the tree."""
+        return self.certificate.guarantee
+
+    @property
+    def receipt(self) -> str:
+        """The id of the ledger entry that paid for this release."""
+        return str(self.certificate.document["release"])
+
+    @property
+    def replied(self) -> bool:
+        """Whether every cell of every answer is a reply."""
+        return all(isinstance(cell.outcome, Reply) for answer in self.answers for cell in answer)
+
+    def proof(self) -> str:
+        """Every part with its loss, theorem and source."""
+        return outline(self.guarantee)
+
+    def explain(self, prior: float = 0.1) -> str:
+        """What the guarantee means for one person, in odds."""
+        return self.certificate.explain(prior=prior)
+
+    def frame(self) -> object:
+        """A pyarrow Table, one row per cell: answer, label columns, outcome, value, low, high, noise, sampling."""
+        import pyarrow as pa
+
+        rows = [_row(answer, cell) for answer in self.answers for cell in answer]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        return pa.table({name: [row.get(name) for row in rows] for name in names})
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        table = self.frame()
+        return table.__arrow_c_stream__(requested_schema)  # type: ignore[attr-defined]  # a pyarrow Table has it
+
+    def plot(self) -> Figure:
+        """One panel per answer: dot = answer, thick bar = noise, thin bar = noise and sampling."""
+        from reticent.study.picture import figure
+
+        return figure(self.certificate)
+
+    def save(self, stem: str | Path) -> tuple[Path, ...]:
+        """Write ``stem`` .csv, .json (the certificate), .html and .svg; returns the paths."""
+        return save(self.certificate, Path(stem))
+
+    def __repr__(self) -> str:
+        lines = []
+        for answer in self.answers:
+            for cell in answer:
+                where = " ".join(f"{key}" for _, key in cell.label)
+                lines.append(f"{answer.name + (' ' + where if where else ''):<34} {_words_of(cell)}")
+        lines += [f"note       {caveat}" for caveat in self.caveats]
+        lines.append(f"guarantee  {sentence(self.guarantee.loss, self.guarantee.adjacency)}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from reticent.study.page import fragment
+
+        return fragment(self.certificate)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_reopened, (self._answers, self.caveats, self.certificate))
+
+
+def _reopened(answers: dict[str, Answer], caveats: tuple[str, ...], certificate: Certificate) -> Release:
+    return Release(tuple(answers.values()), caveats, certificate)
+
+
+def save(certificate: Certificate, stem: Path) -> tuple[Path, ...]:
+    """Write the four files of a release beside each other."""
+    from reticent.study.page import page
+    from reticent.study.picture import svg
+    from reticent.study.sheet import sheet
+
+    texts = {
+        ".csv": sheet(certificate),
+        ".json": certificate.to_json(),
+        ".html": page(certificate),
+        ".svg": svg(certificate),
+    }
+    paths = []
+    for suffix, text in texts.items():
+        path = stem.with_name(stem.name + suffix)
+        path.write_text(text, encoding="utf-8")
+        paths.append(path)
+    return tuple(paths)
+
+
+def charge(prepared: Prepared, ledger: Ledger, about: Circumstances) -> Receipt:
+    """Reserve the whole loss, durably. Every refusal of the ledger comes from here."""
+    return ledger.reserve(
+        prepared.guarantee.loss,
+        adjacency=prepared.guarantee.adjacency,
+        what=about.name or ", ".join(step.name for step in prepared.steps)[:200],
+        who=about.who,
+        purpose=about.purpose,
+    )
+
+
+def run(
+    prepared: Prepared, table: Table, schema: Schema, ledger: Ledger, about: Circumstances, entropy: SystemEntropy
+) -> Release:
+    """Charge, read, draw and commit.
+
+    Raises
+    ------
+    BudgetError, LedgerError
+        Before any row is read.
+    Fault
+        After the charge, whatever went wrong; its text is constant but for the reference.
+    """
+    receipt = charge(prepared, ledger, about)
+    try:
+        answers, caveats = draw(prepared, table, entropy)
+        document = certified(prepared, answers, caveats, schema, about, receipt, ledger)
+        certificate = Certificate.of(document)
+        release = Release(answers, caveats, certificate)
+        ledger.commit(receipt, digest=certificate.digest)
+    except BaseException as cause:
+        reference = f"f-{receipt.id.removeprefix('r-')}"
+        _record(ledger, receipt, reference)
+        if not isinstance(cause, Exception):
+            raise
+        _protected(cause, reference)
+        raise Fault(reference, words(prepared.guarantee.loss)) from None
+    return release
+
+
+def draw(prepared: Prepared, table: Table, entropy: Entropy) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
+    """Run every query once, then draw each step's noise; returns answers and the caveats of the whole release."""
+    queries: list[Query] = list(dict.fromkeys(query for step in prepared.all_steps for query in step.queries))
+    found: dict[Query, Result] = dict(zip(queries, table.run(queries, entropy.bits(256).to_bytes(32)), strict=True))
+    answers = tuple(step.answer([found[query] for query in step.queries], entropy) for step in prepared.steps)
+    if prepared.caveat is None:
+        return answers, ()
+    told = prepared.caveat.answer([found[query] for query in prepared.caveat.queries], entropy)
+    return answers, told.caveats
+
+
+def certified(
+    prepared: Prepared,
+    answers: tuple[Answer, ...],
+    caveats: tuple[str, ...],
+    schema: Schema,
+    about: Circumstances,
+    receipt: Receipt,
+    ledger: Ledger,
+) -> dict[str, object]:
+    """The document of a certificate, version 1. Fields may be added, never removed or given a new meaning."""
+    used = {query.column for step in prepared.all_steps for query in step.queries if hasattr(query, "column")}
+    used |= {query.keys.column for step in prepared.steps for query in step.queries if getattr(query, "keys", None)}
+    return {
+        "format": "reticent certificate",
+        "version": VERSION,
+        "release": receipt.id,
+        "name": about.name,
+        "purpose": about.purpose,
+        "who": about.who,
+        "when": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "override": about.override,
+        "study": {"title": about.title, "approved": about.approved, "ends": about.ends, "source": about.source},
+        "software": software(),
+        "adjacency": record.adjacency_to_json(prepared.guarantee.adjacency),
+        "people": about.people,
+        "guarantee": record.to_json(prepared.guarantee),
+        "charged": losses.to_json(receipt.charge),
+        "budget": {
+            "approved": losses.to_json(ledger.budget),
+            "spent": losses.to_json(ledger.spent()),
+            "left": losses.to_json(ledger.left()),
+        },
+        "columns": {name: _column(column) for name, column in schema.columns.items() if name in used},
+        "answers": [_answer(answer) for answer in answers],
+        "caveats": list(caveats),
+        "ledger": {"durable": ledger.durable, "entry": receipt.entry},
+        "audit": None,
+        "signature": None,
+    }
+
+
+def software() -> dict[str, str]:
+    """Versions of what computed the answers."""
+    found = {"python": platform.python_version()}
+    for name in ("reticent", "numpy", "duckdb", "ibis-framework"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _column(column: Column) -> dict[str, object]:
+    if isinstance(column, Category):
+        return {"kind": "category", "low": None, "high": None, "among": list(column.among), "why": column.why, "missing": "drop"}
+    return {
+        "kind": type(column).__name__.lower(),
+        "low": None if column.low is None else show(column.low),
+        "high": None if column.high is None else show(column.high),
+        "among": None,
+        "why": column.why,
+        "missing": column.missing if isinstance(column.missing, str) else show(column.missing),
+    }
+
+
+def _answer(answer: Answer) -> dict[str, object]:
+    return {
+        "name": answer.name,
+        "discrete": answer.discrete,
+        "caveats": list(answer.caveats),
+        "cells": [_cell(cell) for cell in answer],
+    }
+
+
+def _cell(cell: Cell) -> dict[str, object]:
+    label = [[name, key] for name, key in cell.label]
+    match cell.outcome:
+        case NoReply():
+            return {"label": label, "outcome": "no_reply"}
+        case Reply(estimate):
+            return {
+                "label": label,
+                "outcome": "reply",
+                "value": estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+                "noise": estimate.noise,
+                "sampling": estimate.sampling,
+                "level": estimate.level,
+            }
+
+
+def _row(answer: Answer, cell: Cell) -> dict[str, object]:
+    shown = _cell(cell)
+    del shown["label"]
+    return {"answer": answer.name, **{name: key for name, key in cell.label}, **shown}
+
+
+def _words_of(cell: Cell) -> str:
+    match cell.outcome:
+        case NoReply():
+            return "no reply"
+        case Reply(estimate):
+            return str(estimate)
+
+
+def _record(ledger: Ledger, receipt: Receipt, reference: str) -> None:
+    """Note the fault; if even that cannot be written, the reservation alone keeps the charge."""
+    try:
+        ledger.fail(receipt, reference)
+    except Exception:  # the charge is already durable, and the fault below is what the caller must see
+        return
+
+
+def _protected(cause: Exception, reference: str) -> None:
+    """The curator's protected log: silent unless a handler was put on this logger by name."""
+    logger = logging.getLogger("reticent.protected")
+    if logger.handlers and not isinstance(cause, EngineFailure):
+        logger.error("%s %s", reference, type(cause).__name__)
