@@ -8,11 +8,13 @@ Which rows count
 ----------------
 *Kept rows*: rows with a person (where a person column is declared), at most ``rows`` of them per person, chosen by
 a keyed hash over all groups together. ``Total`` alone uses every row and clamps the total of each person instead.
-``per="person"`` first averages the kept rows of a person into one value.
-A row whose key is not among the public keys belongs to no group.
+``per="person"`` first averages the kept rows of a person (and group) into one value.
+A row whose key is not among the public keys belongs to no group. With keys a person is counted in at most ``touch``
+groups, chosen by a keyed hash; the rows in the others do not count for that query.
 
 Proof of the stabilities: adding or removing a person adds or removes at most ``rows`` kept rows (the choice is made
-inside one person); replacing a person does both. Each row adds to each integer at most the bound given beside it.
+inside one person); replacing a person does both, and a person has at least one row on either side. Each row adds to
+each integer at most the bound given beside it.
 ``tests/laws/test_stability.py`` enumerates all neighbours of small tables.
 """
 
@@ -23,6 +25,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias, assert_never
 
 from reticent.data.schema import Fixed, Key, Person
+from reticent.errors import PublicParameterError
 
 Per: TypeAlias = Literal["row", "person"]
 
@@ -36,6 +39,12 @@ class Keys:
     column: str
     among: tuple[Key, ...]
     touch: int
+
+    def __post_init__(self) -> None:
+        if self.touch < 1:
+            raise PublicParameterError(f"groups one person may be in must be >= 1, got {self.touch}")
+        if not self.among or len(set(self.among)) != len(self.among):
+            raise PublicParameterError("groups must be a list of different values, at least one")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ class Capped:
 class Total:
     """One integer: the sum over persons of their total, each total clamped to what ``rows`` rows can reach.
 
-    A missing value counts 0 (or its public stand-in).
+    A missing value counts 0 (or its public stand-in). With keys the clamp is per person and group.
     """
 
     column: str
@@ -126,9 +135,24 @@ class Ranks:
 Query: TypeAlias = Rows | Present | Persons | Capped | Total | Moments | Tally | Ranks
 
 
-def kept_rows(person: Person, per: Per) -> int:
-    """Most values one person can contribute to ``Ranks``, ``Moments`` and ``Tally``."""
-    return 1 if per == "person" else person.rows
+def kept_rows(person: Person, per: Per, keys: Keys | None = None) -> int:
+    """Most values one person can contribute to ``Ranks``, ``Moments`` and ``Present``, over all groups together.
+
+    In one group alone a person contributes at most ``kept_rows(person, per)``.
+    """
+    if per == "row":
+        return person.rows
+    return 1 if keys is None else groups_of_kept(person, keys)
+
+
+def groups_of_kept(person: Person, keys: Keys) -> int:
+    """Most groups the kept rows of one person can be in."""
+    return min(keys.touch, person.rows, len(keys.among))
+
+
+def groups_of_all(person: Person, keys: Keys) -> int:
+    """Most groups all rows of one person can be counted in."""
+    return 1 if person.column is None else min(keys.touch, len(keys.among))
 
 
 def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fraction, ...]:
@@ -139,40 +163,42 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
     swap = person.adjacency == "substitute"
     double = 2 if swap else 1
     match query:
-        case Rows(keys=None) if swap and person.rows == 1:
-            return (Fraction(0),)
         case Rows(keys=None):
-            return (Fraction(person.rows),)
+            return (Fraction(person.rows - 1 if swap else person.rows),)  # whoever is replaced keeps one row or more
         case Rows():
             return (Fraction(double * person.rows),)
         case Present(keys=keys, per=per):
-            if keys is None and swap and stands_in and kept_rows(person, per) == 1:
-                return (Fraction(0),)
-            return (Fraction(kept_rows(person, per) * (1 if keys is None else double)),)
+            return (_count(kept_rows(person, per, keys), keys, swap, stands_in),)
         case Persons(keys=None):
             return (Fraction(0 if swap else 1),)
         case Persons(keys=keys):
             assert keys is not None  # noqa: S101 - narrowed by the case above
-            return (Fraction(double * min(keys.touch, person.rows)),)
+            return (Fraction(double * groups_of_kept(person, keys)),)
         case Capped():
-            return (Fraction(1),)
+            return (Fraction(0 if person.column is None else 1),)
         case Total(grid=grid, keys=keys):
             least, most = min(0, person.rows * grid.lowest), max(0, person.rows * grid.highest)
-            widest = most - least if swap and keys is None else double * max(-least, most)
-            touch = 1 if keys is None else min(keys.touch, len(keys.among))
-            return (Fraction(widest * touch),)
+            if keys is None:
+                return (Fraction(most - least if swap else max(-least, most)),)
+            return (Fraction(double * max(-least, most) * groups_of_all(person, keys)),)
         case Moments(grid=grid, order=order, keys=keys, per=per):
-            rows = kept_rows(person, per)
-            count = 0 if keys is None and swap and stands_in and rows == 1 else rows * (1 if keys is None else double)
+            rows = kept_rows(person, per, keys)
             first = rows * ((grid.highest - grid.lowest) if swap and keys is None else double * grid.reach)
             higher = [
                 Fraction(rows * POWER_ONE * (1 if power % 2 == 0 and keys is None else double))
                 for power in range(2, order + 1)
             ]
-            return (Fraction(count), Fraction(first), *higher)
+            return (_count(rows, keys, swap, stands_in), Fraction(first), *higher)
         case Tally():
             return (Fraction(double * person.rows),)
         case Ranks():
             raise TypeError("Ranks feeds a score; its sensitivity is counted in kept_rows")
         case _:
             assert_never(query)
+
+
+def _count(rows: int, keys: Keys | None, swap: bool, stands_in: bool) -> Fraction:
+    """How far a number of present rows moves. In one group a replaced person goes from ``least`` rows to ``rows``."""
+    if keys is not None:
+        return Fraction(rows * (2 if swap else 1))
+    return Fraction(rows - 1 if swap and stands_in else rows)

@@ -76,8 +76,10 @@ class Category:
             raise PublicParameterError("among must list at least one value")
         if len({(isinstance(key, str), key) for key in self.among}) != len(self.among):
             raise PublicParameterError("among lists a value twice")
-        if len({isinstance(key, str) for key in self.among}) > 1:
-            raise PublicParameterError("among mixes text and numbers")
+        if len({type(key) for key in self.among}) > 1:
+            raise PublicParameterError("among mixes text, integers and truth values")
+        if any(isinstance(key, int) and abs(key) > EXACT_DOUBLE for key in self.among):
+            raise PublicParameterError("an integer of among must lie within 2^53 of zero; list such codes as text")
 
 
 Column: TypeAlias = Real | Integer | Category
@@ -192,25 +194,31 @@ class Fixed:
 
 
 def grid_by_width(low: Fraction, high: Fraction) -> Fixed:
-    """The finest grid whose values differ by less than 2**31: for moments about the middle."""
+    """The finest grid whose values differ by less than 2**29: for moments about the middle."""
     return _grid(low, high, high - low)
 
 
 def grid_by_size(low: Fraction, high: Fraction) -> Fixed:
-    """The finest grid whose values lie within 2**31 of zero: for sums."""
+    """The finest grid whose values lie within 2**29 of zero: for sums."""
     return _grid(low, high, max(abs(low), abs(high)))
 
 
+def grid_whole(low: Fraction, high: Fraction) -> Fixed:
+    """The grid of integers where they lie within 2**29 of zero, else ``grid_by_size``: for sums of integer columns.
+
+    Only for columns declared integer: on a real column this grid would round every value down to an integer.
+    """
+    if low.denominator == high.denominator == 1 and max(abs(low), abs(high)) < WIDEST // 4:
+        return Fixed(0, int(low), int(high))
+    return grid_by_size(low, high)
+
+
 def _grid(low: Fraction, high: Fraction, extent: Fraction) -> Fixed:
-    bits = 0
-    if not (low.denominator == high.denominator == 1 and extent < WIDEST // 4):
-        bits = 60
-        while (
-            extent * Fraction(2) ** bits >= WIDEST // 4 or max(abs(low), abs(high)) * Fraction(2) ** bits > EXACT_DOUBLE
-        ):
-            bits -= 1
-            if bits < -960:
-                raise PublicParameterError("bounds are too large for a fixed-point sum")
+    bits, largest = 60, max(abs(low), abs(high))
+    while extent * Fraction(2) ** bits >= WIDEST // 4 or largest * Fraction(2) ** bits > EXACT_DOUBLE:
+        bits -= 1
+        if bits < -960:
+            raise PublicParameterError("bounds are too large for a fixed-point sum")
     scale = Fraction(2) ** bits
     lowest, highest = (low * scale).__floor__(), (high * scale).__ceil__()
     return Fixed(bits, lowest, highest)

@@ -1,0 +1,83 @@
+"""DuckDB, embedded and locked down: no files, no extensions, no Python variables, a limit on memory and on spill.
+
+A session lives for one run. Rows come in as a stream of Arrow batches, so the engine never opens a file; its
+configuration is locked before the first row. Whatever it raises stays inside ``table``, since it may quote rows.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DIALECT = "duckdb"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may use: memory and spill as DuckDB writes sizes, and threads (None: all cores)."""
+
+    memory: str = "2GB"
+    spill: str = "8GB"
+    threads: int | None = None
+
+
+class Session:
+    """One locked connection."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def store(self, name: str, statement: str, stream: pa.RecordBatchReader) -> None:
+        """Run ``statement`` over the stream, which it calls "source", and keep the outcome as a table."""
+        self._connection.register("source", stream)
+        try:
+            self._connection.execute(f'CREATE TEMP TABLE "{name}" AS {statement}')
+        finally:
+            self._connection.unregister("source")
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """The rows of a small result, with exact integers."""
+        fetched: list[tuple[Any, ...]] = self._connection.execute(statement).fetchall()
+        return fetched
+
+    def arrow(self, statement: str) -> pa.Table:
+        """A result as Arrow."""
+        table: pa.Table = self._connection.sql(statement).to_arrow_table()
+        return table
+
+    def interrupt(self) -> None:
+        """Stop what runs, from another thread."""
+        self._connection.interrupt()
+
+
+@contextmanager
+def session(limits: Limits) -> Iterator[Session]:
+    """A fresh database in memory; its temporary folder is private and removed at the end."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="reticent-") as folder:
+        config = {
+            "enable_external_access": "false",
+            "autoload_known_extensions": "false",
+            "autoinstall_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "python_enable_replacements": "false",
+            "memory_limit": limits.memory,
+            "max_temp_directory_size": limits.spill,
+            "temp_directory": f"{folder}/spill",
+        }
+        if limits.threads is not None:
+            config["threads"] = str(limits.threads)
+        connection = duckdb.connect(":memory:", config=config)
+        try:
+            connection.execute("SET enable_progress_bar = false")
+            connection.execute("SET lock_configuration = true")
+            yield Session(connection)
+        finally:
+            connection.close()

@@ -1,0 +1,437 @@
+"""From a query to an engine expression: the only module that imports Ibis, with a small fixed set of operations.
+
+    source (text, int64, double, bool) --typed--> double or key text --base--> one row per row, with its turn
+    base --aggregate(query)--> a small table of integers (or of values with counts), read by ``table``
+
+Typed: every cast is total. A number is read to the nearest double; what is no number, NaN or null is missing; +-inf
+stays and falls on the nearer bound. An integer column keeps whole values only ("12.0" is 12, "12.5" is missing).
+A category becomes the canonical text of its key, or missing if the key is not listed.
+
+Kept rows: the rows of a person are numbered in the order of their values, and the rows with the least
+sha256(key, number, person) are kept. Equal rows are interchangeable, so the aggregates do not depend on row order.
+
+No overflow: grids are within 2^53, sums are taken in decimal(38), clamps come before casts. No division but by a
+public number or a count, no rounding but floor, no float sum: see docs/decisions/0005-engine-and-plan.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from functools import reduce
+from typing import Any, Final, Literal, TypeAlias, assert_never
+
+import ibis
+
+from reticent.data.query import (
+    POWER_ONE,
+    Capped,
+    Keys,
+    Moments,
+    Per,
+    Persons,
+    Present,
+    Query,
+    Ranks,
+    Rows,
+    Tally,
+    Total,
+    groups_of_all,
+    groups_of_kept,
+)
+from reticent.data.schema import EXACT_DOUBLE, Category, Column, Fixed, Integer, Key, Real, Schema
+from reticent.errors import QuestionError
+
+Storage: TypeAlias = Literal["text", "whole", "real", "truth"]
+
+DTYPES: Final[Mapping[Storage, str]] = {"text": "string", "whole": "int64", "real": "float64", "truth": "boolean"}
+NUMBER: Final = r"^[ \t\r\n]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\r\n]*$"
+INFINITE: Final = r"^[ \t\r\n]*[+-]?([iI][nN][fF]|[iI][nN][fF][iI][nN][iI][tT][yY])[ \t\r\n]*$"
+EXACT: Final = "decimal(38,0)"
+FINE_BITS, LIMB_BITS = 40, 50  # an unbounded value is averaged on the grid 2^-40, in two limbs
+WIDEST_VALUE: Final = 60  # values beyond 2^60 count as 2^60, the end of the public prior
+
+Table: TypeAlias = Any  # Ibis is not typed; these never leave this module but as SQL text
+Expr: TypeAlias = Any
+
+
+class Names:
+    """Plain names inside the engine: declared names may differ only in case, or hold any character."""
+
+    def __init__(self, schema: Schema, used: Sequence[str]) -> None:
+        self.columns = {name: f"c{place}" for place, name in enumerate(used)}
+        self.person = None if schema.person.column is None else "who"
+
+    def __getitem__(self, name: str) -> str:
+        return self.columns[name]
+
+
+def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
+    """The declared columns the queries read, in the schema's order.
+
+    Raises
+    ------
+    QuestionError
+        For an unknown column, a category where numbers are needed, numbers where groups are needed.
+    """
+    used: set[str] = set()
+    for query in queries:
+        match query:
+            case Rows() | Persons() | Capped():
+                pass
+            case Present(column=column):
+                used.add(column)
+                schema.column(column)
+            case Tally(column=column, edges=edges):
+                used.add(column)
+                if isinstance(schema.column(column), Category) and edges:
+                    raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
+            case Total(column=column) | Moments(column=column) | Ranks(column=column):
+                used.add(column)
+                if isinstance(schema.column(column), Category):
+                    raise QuestionError(f"{column} is a category, and this needs numbers.")
+            case _:
+                assert_never(query)
+        if not isinstance(query, Capped) and query.keys is not None:
+            used.add(query.keys.column)
+            if isinstance(schema.column(query.keys.column), Real):
+                raise QuestionError(f"{query.keys.column} is a real column, and groups need an integer or a category.")
+    return tuple(name for name in schema.columns if name in used)
+
+
+# --- typed: total casts ----------------------------------------------------------------------------------------------
+
+
+def double(value: float) -> Expr:
+    """A double literal, written as text so that no engine reads it as a rounded decimal."""
+    return ibis.literal(repr(float(value)), "string").cast("float64")
+
+
+def clamp(x: Expr, low: float, high: float) -> Expr:
+    """``x`` moved into [low, high]; null stays null. Only comparisons, so infinities are safe."""
+    return ibis.cases((x < double(low), double(low)), (x > double(high), double(high)), else_=x)
+
+
+def number(column: Expr, storage: Storage) -> Expr:
+    """The double a cell denotes, or null; never NaN, never -0."""
+    match storage:
+        case "text":
+            plain = ibis.ifelse(column.re_search(NUMBER), column, ibis.null("string")).strip().try_cast("float64")
+            minus = column.re_search("^[ \\t\\r\\n]*-")
+            beyond = ibis.ifelse(minus, double(-math.inf), double(math.inf))
+            x = ibis.ifelse(column.re_search(INFINITE), beyond, plain)
+        case "whole":
+            x = column.cast("float64")
+        case "real":
+            x = column
+        case "truth":
+            return ibis.cases((column, double(1)), (~column, double(0)), else_=ibis.null("float64"))
+        case _:
+            assert_never(storage)
+    return ibis.cases((x.isnan(), ibis.null("float64")), (x == double(0), double(0)), else_=x)
+
+
+def whole_or_null(x: Expr) -> Expr:
+    """``x`` where it is a whole number (every double beyond 2^53 is)."""
+    inner = clamp(x, -float(EXACT_DOUBLE), float(EXACT_DOUBLE))
+    return ibis.ifelse(inner.floor().cast("float64") == inner, x, ibis.null("float64"))
+
+
+def whole_text(x: Expr) -> Expr:
+    """Decimal text of a whole double within 2^53."""
+    return clamp(x, -float(EXACT_DOUBLE), float(EXACT_DOUBLE)).floor().cast("int64").cast("string")
+
+
+def key_text(key: Key) -> str:
+    """The canonical text of a public key."""
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key)
+
+
+def plain_text(column: Expr, storage: Storage) -> Expr:
+    """The text of a cell, equal for equal values whatever the source: 7 and 7.0 are both "7"."""
+    match storage:
+        case "text":
+            return column
+        case "whole":
+            return column.cast("string")
+        case "real":
+            x = number(column, "real")
+            short = (x > double(-float(EXACT_DOUBLE))) & (x < double(float(EXACT_DOUBLE)))
+            return ibis.ifelse(short & whole_or_null(x).notnull(), whole_text(x), x.cast("string"))
+        case "truth":
+            return ibis.cases((column, "true"), (~column, "false"), else_=ibis.null("string"))
+        case _:
+            assert_never(storage)
+
+
+def listed(column: Expr, storage: Storage, among: tuple[Key, ...]) -> Expr:
+    """The canonical text of a listed key, or null."""
+    first = among[0]
+    if isinstance(first, bool):
+        texts = _truth_text(column, storage)
+    elif isinstance(first, int):
+        texts = whole_text(whole_or_null(number(column, storage)))
+    else:
+        texts = plain_text(column, storage)
+    return ibis.ifelse(texts.isin([key_text(key) for key in among]), texts, ibis.null("string"))
+
+
+def _truth_text(column: Expr, storage: Storage) -> Expr:
+    x = number(column, storage)
+    yes, no = x == double(1), x == double(0)
+    if storage == "text":
+        word = column.strip().lower()
+        yes, no = yes.fill_null(False) | (word == "true"), no.fill_null(False) | (word == "false")
+    return ibis.cases((yes, "true"), (no, "false"), else_=ibis.null("string"))
+
+
+def typed(raw: Expr, storage: Storage, column: Column) -> Expr:
+    """A cell as the declaration says: a double, or a key's text, or null."""
+    match column:
+        case Real():
+            return number(raw, storage)
+        case Integer():
+            return whole_or_null(number(raw, storage))
+        case Category(among=among):
+            return listed(raw, storage, among)
+        case _:
+            assert_never(column)
+
+
+# --- base: typed rows with their turn -----------------------------------------------------------------------------
+
+
+def base(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage], key: bytes) -> Table:
+    """Typed rows of persons; ``turn`` is 0, 1, ... in the keyed order of each person's rows."""
+    names, person = Names(schema, used), schema.person
+    shape = {names[name]: DTYPES[storage[name]] for name in used}
+    if person.column is not None:
+        shape["who"] = DTYPES[storage[person.column]]
+    source = ibis.table(shape or {"none": "int64"}, name="source")
+    cells = {names[name]: typed(source[names[name]], storage[name], schema.columns[name]) for name in used}
+    if person.column is None:
+        return source.select(**cells, turn=ibis.literal(0, "int64"))
+    who = plain_text(source.who, storage[person.column])
+    rows = source.select(who=who, **cells)
+    rows = rows.filter(rows.who.notnull() & (rows.who != ""))
+    rows = rows.mutate(
+        **{names[name]: rows[names[name]].min().over(group_by="who") for name in used if schema.columns[name].constant}
+    )
+    order = [names[name] for name in used]
+    rows = rows.mutate(
+        size=rows.count().over(group_by="who"),
+        nth=ibis.row_number().over(group_by="who", order_by=[rows[name] for name in order] or [rows.who]),
+    )
+    digest = (ibis.literal(f"row:{key.hex()}:") + rows.nth.cast("string") + ":" + rows.who).hexdigest("sha256")
+    rows = rows.mutate(draw=ibis.ifelse(rows["size"] > person.rows, digest, ""))
+    rows = rows.mutate(turn=ibis.row_number().over(group_by="who", order_by=[rows.draw, rows.nth]))
+    return rows.select("who", *order, "turn", "size")
+
+
+# --- aggregates -------------------------------------------------------------------------------------------------------
+
+
+def aggregate(query: Query, schema: Schema, used: Sequence[str], key: bytes) -> Table:
+    """The expression over the stored ``base``: columns ``key`` (with keys), ``bin`` (tallies, ranks), then integers."""
+    asking = _Asking(schema, used, key)
+    match query:
+        case Rows(keys=keys):
+            return asking.grouped(asking.kept(keys), keys, n=_count)
+        case Present(column=column, keys=keys, per=per):
+            rows = asking.values(asking.kept(keys), column, None, keys, per)
+            return asking.grouped(rows, keys, n=lambda t: t.x.count())
+        case Persons(keys=keys):
+            rows = asking.kept(keys)
+            distinct = _count if schema.person.column is None else lambda t: t.who.nunique()
+            return asking.grouped(rows, keys, n=distinct)
+        case Capped():
+            return asking.capped()
+        case Total(column=column, grid=grid, keys=keys):
+            return asking.grouped(asking.totals(column, grid, keys), keys, n=lambda t: t.total.cast(EXACT).sum())
+        case Moments(column=column, grid=grid, order=order, keys=keys, per=per):
+            rows = asking.values(asking.kept(keys), column, grid, keys, per)
+            return asking.grouped(rows, keys, n=lambda t: t.x.count(), **_powers(grid, order))
+        case Tally(column=column, edges=edges, among=among, keys=keys):
+            rows = asking.binned(asking.kept(keys), column, edges, among)
+            return asking.grouped(rows, keys, by="bin", n=_count)
+        case Ranks(column=column, keys=keys, per=per):
+            rows = asking.values(asking.kept(keys), column, "value", keys, per)
+            rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
+            return asking.grouped(rows, keys, by="bin", n=_count)
+        case _:
+            assert_never(query)
+
+
+def _count(table: Table) -> Expr:
+    return table.count()
+
+
+def _powers(grid: Fixed, order: int) -> dict[str, Any]:
+    """Sums of powers of ``x``, a grid value less the middle, so that |x| <= reach and every power fits its bound."""
+
+    def power(j: int) -> Any:
+        def total(table: Table) -> Expr:
+            if j == 1:
+                return table.x.cast(EXACT).sum()
+            u = table.x.cast("float64") / double(grid.reach)
+            scaled = reduce(lambda a, b: a * b, [u] * j) * double(POWER_ONE) + double(0.5)
+            return scaled.floor().cast("int64").cast(EXACT).sum()
+
+        return total
+
+    return {f"p{j}": power(j) for j in range(1, order + 1)}
+
+
+def fixed(x: Expr, grid: Fixed) -> Expr:
+    """``floor(clamp(x) 2**bits)`` as int64: the ends are exact doubles, and so is the product."""
+    inside = clamp(x, math.ldexp(grid.lowest, -grid.bits), math.ldexp(grid.highest, -grid.bits))
+    return (inside * double(math.ldexp(1.0, grid.bits))).floor().cast("int64")
+
+
+def _within(x: Expr, low: int, high: int) -> Expr:
+    return ibis.cases((x < low, low), (x > high, high), else_=x)
+
+
+class _Asking:
+    """The expressions of one query over the stored base table."""
+
+    def __init__(self, schema: Schema, used: Sequence[str], key: bytes) -> None:
+        self.schema, self.person, self.key = schema, schema.person, key
+        self.names = Names(schema, used)
+        shape = {
+            self.names[name]: "string" if isinstance(schema.columns[name], Category) else "float64" for name in used
+        }
+        if self.person.column is not None:
+            shape = {"who": "string", **shape, "size": "int64"}
+        self.all = ibis.table({**shape, "turn": "int64"}, name="base")
+
+    def kept(self, keys: Keys | None) -> Table:
+        rows = self.all.filter(self.all.turn < self.person.rows) if self.person.column is not None else self.all
+        if keys is None:
+            return rows
+        rows = self._keyed(rows, keys)
+        bound = groups_of_kept(self.person, keys)
+        return self._few_groups(rows, keys, bound) if bound < min(self.person.rows, len(keys.among)) else rows
+
+    def _keyed(self, rows: Table, keys: Keys) -> Table:
+        column = rows[self.names[keys.column]]
+        if isinstance(self.schema.columns[keys.column], Integer):
+            column = whole_text(column)
+        rows = rows.mutate(key=column)
+        return rows.filter(rows.key.isin([key_text(key) for key in keys.among]))
+
+    def _few_groups(self, rows: Table, keys: Keys, bound: int) -> Table:
+        """Rows of at most ``bound`` groups of each person, those with the least sha256(key, group, person)."""
+        if self.person.column is None or self.schema.columns[keys.column].constant:
+            return rows
+        salt = ibis.literal(f"group:{self.key.hex()}:") + rows.key.length().cast("string") + ":"
+        rows = rows.mutate(draw=(salt + rows.key + ":" + rows.who).hexdigest("sha256"))
+        rows = rows.mutate(place=ibis.dense_rank().over(group_by="who", order_by=rows.draw))
+        return rows.filter(rows.place < bound)
+
+    def present(self, rows: Table, column: str) -> Expr:
+        """The column with its public stand-in."""
+        x, declared = rows[self.names[column]], self.schema.columns[column]
+        if isinstance(declared, Category) or declared.missing == "drop":
+            return x
+        return x.fill_null(double(float(declared.missing)))
+
+    def values(
+        self, rows: Table, column: str, grid: Fixed | Literal["value"] | None, keys: Keys | None, per: Per
+    ) -> Table:
+        """Rows (or persons) with ``x``: a grid value less the middle, or the value itself; null where missing."""
+        x, declared = self.present(rows, column), self.schema.columns[column]
+        if isinstance(grid, Fixed):
+            rows = rows.mutate(x=fixed(x, grid) - grid.middle)
+            if per == "row" or self.person.column is None:
+                return rows
+            means = self._means(rows, keys, lambda t: t.x.cast(EXACT).sum().cast("float64") / t.x.count())
+            nearest = (clamp(means.x, -float(grid.reach), float(grid.reach)) + double(0.5)).floor().cast("int64")
+            return means.mutate(x=_within(nearest, grid.lowest - grid.middle, grid.highest - grid.middle))
+        rows = rows.mutate(x=x)
+        if per == "row" or self.person.column is None:
+            return rows
+        if grid is None or isinstance(declared, Category):
+            return self._means(rows, keys, lambda t: t.x.count())
+        return self._mean_values(rows, declared, keys)
+
+    def _mean_values(self, rows: Table, declared: Real | Integer, keys: Keys | None) -> Table:
+        """Averages as doubles, from exact integer sums, so that they do not depend on row order."""
+        if declared.low is not None and declared.high is not None:
+            from reticent.data.schema import grid_by_width
+
+            grid = grid_by_width(Fraction(declared.low), Fraction(declared.high))
+            rows = rows.mutate(x=fixed(rows.x, grid) - grid.middle)
+            means = self._means(rows, keys, lambda t: t.x.cast(EXACT).sum().cast("float64") / t.x.count())
+            return means.mutate(x=(means.x + double(grid.middle)) * double(math.ldexp(1.0, -grid.bits)))
+        edge = math.ldexp(1.0, WIDEST_VALUE)
+        scaled = clamp(rows.x, -edge, edge) * double(math.ldexp(1.0, FINE_BITS))
+        limb = math.ldexp(1.0, LIMB_BITS)
+        upper = (scaled * double(1 / limb)).floor()
+        lower = (scaled - upper.cast("float64") * double(limb)).floor()
+        rows = rows.mutate(x=upper.cast("int64"), y=lower.cast("int64"))
+
+        def mean(table: Table) -> Expr:
+            high, low = (table[c].cast(EXACT).sum().cast("float64") for c in ("x", "y"))
+            return (high * double(limb) + low) / table.x.count() * double(math.ldexp(1.0, -FINE_BITS))
+
+        return self._means(rows, keys, mean)
+
+    def _means(self, rows: Table, keys: Keys | None, mean: Any) -> Table:
+        rows = rows.filter(rows.x.notnull())
+        by = ["who"] if keys is None else ["who", "key"]
+        return rows.group_by(by).aggregate(x=mean(rows))
+
+    def binned(self, rows: Table, column: str, edges: tuple[Fraction, ...], among: tuple[Key, ...]) -> Table:
+        x = self.present(rows, column)
+        if edges:
+            rows = rows.mutate(x=x)
+            inner = [float(edge) for edge in edges[1:-1]]
+            return rows.filter(rows.x.notnull()).mutate(bin=lambda t: _bin(t.x, inner, 0))
+        if not isinstance(self.schema.columns[column], Category):
+            x = whole_text(whole_or_null(x))
+        rows = rows.mutate(bin=x)
+        return rows.filter(rows.bin.isin([key_text(key) for key in among]))
+
+    def totals(self, column: str, grid: Fixed, keys: Keys | None) -> Table:
+        """One row per person (and group): the clamped total."""
+        rows = self.all if keys is None else self._keyed(self.all, keys)
+        if keys is not None:
+            bound = groups_of_all(self.person, keys)
+            rows = self._few_groups(rows, keys, bound) if bound < len(keys.among) else rows
+        rows = rows.mutate(q=fixed(self.present(rows, column), grid).fill_null(0))
+        if self.person.column is None:
+            return rows.mutate(total=lambda t: t.q)
+        by = ["who"] if keys is None else ["who", "key"]
+        totals = rows.group_by(by).aggregate(total=rows.q.cast(EXACT).sum())
+        least, most = min(0, self.person.rows * grid.lowest), max(0, self.person.rows * grid.highest)
+        return totals.mutate(total=_within(totals.total, least, most))
+
+    def capped(self) -> Table:
+        if self.person.column is None:
+            return self.all.aggregate(n=ibis.literal(0, "int64").sum())
+        rows = self.all.filter((self.all.turn == 0) & (self.all["size"] > self.person.rows))
+        return rows.aggregate(n=rows.count())
+
+    def grouped(self, rows: Table, keys: Keys | None, by: str | None = None, **measures: Any) -> Table:
+        columns = [name for name, asked in (("key", keys is not None), (by or "", by is not None)) if asked]
+        exact = {name: measure(rows) for name, measure in measures.items()}
+        return rows.group_by(columns).aggregate(**exact) if columns else rows.aggregate(**exact)
+
+
+def _bin(x: Expr, inner: Sequence[float], first: int) -> Expr:
+    """The number of inner edges at or below ``x``, by halving, so that depth grows with the logarithm."""
+    if not inner:
+        return ibis.literal(first, "int64")
+    half = len(inner) // 2
+    return ibis.ifelse(
+        x < double(inner[half]), _bin(x, inner[:half], first), _bin(x, inner[half + 1 :], first + half + 1)
+    )
+
+
+def sql(expression: Table, dialect: str) -> str:
+    """The statement of one expression."""
+    return str(ibis.to_sql(expression, dialect=dialect))

@@ -1,0 +1,322 @@
+"""A table: a handle on private rows that answers queries with integers, and shows nothing else.
+
+``open_table`` reads no row. ``run`` does, after the charge, and whatever goes wrong inside it becomes one
+``EngineFailure`` with a constant text; the engine's own words may quote rows, and go to the curator's log only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.cells import cells_of
+from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
+from reticent.data.query import Capped, Keys, Moments, Persons, Query, Ranks, Rows, Tally
+from reticent.data.schema import Category, Person, Schema, category, integer, real
+from reticent.data.source import Source, Storage, open_source
+from reticent.errors import QuestionError, ReticentError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Log = Callable[[str, str], None]
+
+KEY_BYTES: Final = 32
+
+
+class EngineFailure(ReticentError):
+    """The engine failed while rows were being read. The text is constant but for the reference."""
+
+    def __init__(self, reference: str) -> None:
+        self.reference = reference
+        super().__init__(
+            f"The engine failed. Reference {reference}. The cause is in the curator's protected log, if one was set up."
+        )
+
+
+class Counts(NamedTuple):
+    """Cells that hold values, ascending, and how many each holds."""
+
+    cells: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        return "<private counts>"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result:
+    """Exact integers, before any noise: one entry per key in the order of ``among``, or one entry without keys.
+
+    ``vectors`` for every query but ``Ranks``, whose entries are in ``ranks``. The other one is empty.
+    """
+
+    vectors: tuple[tuple[int, ...], ...] = ()
+    ranks: tuple[Counts, ...] = ()
+
+    def __repr__(self) -> str:
+        return "<private aggregates>"
+
+
+class Table:
+    """A handle on private rows."""
+
+    __slots__ = ("_limits", "_lock", "_log", "_running", "_source", "schema")
+
+    def __init__(self, source: Source, schema: Schema, limits: Limits, log: Log | None) -> None:
+        self.schema = schema
+        self._source, self._limits, self._log = source, limits, log
+        self._lock = threading.Lock()
+        self._running: Session | None = None
+
+    @property
+    def place(self) -> str | None:
+        """The resolved path of the source, or None for a table in memory."""
+        return self._source.place
+
+    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+        """The answers, in order. Rows are kept by a hash keyed with ``key``: fresh, secret, 32 bytes.
+
+        Raises
+        ------
+        QuestionError
+            Before any row is read, where a query does not fit the schema.
+        EngineFailure
+            Where reading failed; nothing of the cause is shown.
+        """
+        from reticent.data import plan
+
+        if len(key) != KEY_BYTES:
+            raise ValueError(f"the key must have {KEY_BYTES} bytes")
+        used = plan.columns_of(queries, self.schema)
+        base = plan.sql(plan.base(self.schema, used, self._source.storage, key), DIALECT)
+        asked = [plan.sql(plan.aggregate(query, self.schema, used, key), DIALECT) for query in queries]
+
+        def work(engine: Session) -> list[Result]:
+            engine.store("base", base, self._stream(used))
+            return [_read(engine, query, text, self.schema) for query, text in zip(queries, asked, strict=True)]
+
+        return self._reading(work)
+
+    def units(self) -> int:
+        """The number of persons, or of rows where each row is a person: public under substitution, refused otherwise.
+
+        Raises
+        ------
+        QuestionError
+            Under add/remove, where the number is private.
+        """
+        if not self.schema.person.neighbours().size_public:
+            raise QuestionError(
+                "The number of people is private here: adjacency add_remove hides whether someone is in the file. "
+                "Ask for rt.count(), or declare [person] people."
+            )
+        return self.run([Persons()], bytes(KEY_BYTES))[0].vectors[0][0]
+
+    def probe(self) -> None:
+        """Run 20 made-up rows through the engine and compare with the known digest; before any charge.
+
+        Raises
+        ------
+        EngineFailure
+            Where the engine cannot be started or computes something else than it should.
+        """
+        table = open_table(_probe_rows(), _probe_schema(), limits=self._limits, log=self._log)
+        results = table.run(_probe_queries(), bytes(range(KEY_BYTES)))
+        found = hashlib.sha256(
+            repr([(r.vectors, [(c.cells.tolist(), c.counts.tolist()) for c in r.ranks]) for r in results]).encode()
+        )
+        if found.hexdigest() != PROBE_DIGEST:
+            raise EngineFailure(_reference())
+
+    def interrupt(self) -> None:
+        """Stop a running query, from another thread; its run ends in an EngineFailure."""
+        running = self._running
+        if running is not None:
+            running.interrupt()
+
+    def close(self) -> None:
+        """Nothing is held between runs, so there is nothing to release; kept for ``with`` blocks."""
+
+    def _stream(self, used: Sequence[str]) -> pa.RecordBatchReader:
+        import pyarrow as pa
+
+        from reticent.data import plan
+
+        names = plan.Names(self.schema, used)
+        person = self.schema.person.column
+        columns = [*used, *([person] if person is not None else [])]
+        inside = [*(names[name] for name in used), *(["who"] if person is not None else [])]
+        fields = [
+            pa.field(name, _arrow(self._source.storage[column])) for name, column in zip(inside, columns, strict=True)
+        ]
+        schema = pa.schema(fields or [pa.field("none", pa.int64())])
+        batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._source.batches(columns))
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def _reading(self, work: Callable[[Session], list[Result]]) -> list[Result]:
+        try:
+            with self._lock, session(self._limits) as engine:
+                self._running = engine
+                try:
+                    return work(engine)
+                finally:
+                    self._running = None
+        except Exception as cause:
+            reference = _reference()
+            if self._log is not None:
+                self._log(reference, f"{type(cause).__name__}: {cause}")
+        # Raised here and not in the handler, so that the cause is not even its __context__.
+        raise EngineFailure(reference)
+
+    def __repr__(self) -> str:
+        return "<table of private rows>"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise QuestionError(
+            "X is a handle on private rows. Its length is a statistic: study.release([rt.count()], epsilon=…)."
+        )
+
+    def _refuse_copy(self, *_: object) -> NoReturn:
+        raise QuestionError("X is a handle on private rows. It cannot be copied or pickled.")
+
+    __len__ = __iter__ = __bool__ = __contains__ = __getitem__ = __array__ = _refuse
+    __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse_copy
+
+
+def open_table(
+    source: object, schema: Schema, *, delimiter: str = ",", limits: Limits | None = None, log: Log | None = None
+) -> Table:
+    """A table over a path (CSV, Parquet, glob) or a table in memory. No row is read.
+
+    Raises
+    ------
+    SpecError
+        Where the source is missing, unreadable, or does not have the declared columns.
+    """
+    return Table(open_source(source, schema, delimiter=delimiter), schema, limits or Limits(), log)
+
+
+def _arrow(storage: Storage) -> pa.DataType:
+    import pyarrow as pa
+
+    match storage:
+        case "text":
+            return pa.string()
+        case "whole":
+            return pa.int64()
+        case "real":
+            return pa.float64()
+        case "truth":
+            return pa.bool_()
+
+
+def _reference() -> str:
+    return f"f-{time.time_ns():x}"
+
+
+# --- reading results --------------------------------------------------------------------------------------------------
+
+
+def _read(engine: Session, query: Query, text: str, schema: Schema) -> Result:
+    from reticent.data.plan import key_text
+
+    keys = None if isinstance(query, Capped) else query.keys
+    groups = [""] if keys is None else [key_text(key) for key in keys.among]
+    if isinstance(query, Ranks):
+        return Result(ranks=_read_ranks(engine.arrow(text), query, schema, groups, keys))
+    vectors = {group: [0] * _width(query) for group in groups}
+    bins = {key_text(key): place for place, key in enumerate(query.among)} if isinstance(query, Tally) else {}
+    for row in engine.rows(text):
+        cells = list(row)
+        vector = vectors[cells.pop(0) if keys is not None else ""]
+        if isinstance(query, Tally):
+            found = cells.pop(0)
+            vector[bins[found] if bins else found] += _integer(cells[0])
+        else:
+            vector[:] = [_integer(cell) for cell in cells]
+    return Result(vectors=tuple(tuple(vectors[group]) for group in groups))
+
+
+def _width(query: Query) -> int:
+    match query:
+        case Moments(order=order):
+            return 1 + order
+        case Tally():
+            return query.bins
+        case _:
+            return 1
+
+
+def _integer(cell: int | Decimal | None) -> int:
+    return 0 if cell is None else int(cell)
+
+
+def _read_ranks(
+    found: pa.Table, query: Ranks, schema: Schema, groups: Sequence[str], keys: Keys | None
+) -> tuple[Counts, ...]:
+    cells = cells_of(schema.column(query.column), query.column)
+    index = cells.index(found.column("bin").to_numpy().astype(np.float64))
+    counts = found.column("n").to_numpy().astype(np.int64)
+    if keys is None:
+        return (_counts(index, counts),)
+    places = {group: place for place, group in enumerate(groups)}
+    where = np.array([places[group] for group in found.column("key").to_pylist()], dtype=np.int64)
+    return tuple(_counts(index[where == place], counts[where == place]) for place in range(len(groups)))
+
+
+def _counts(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Counts:
+    cells, inverse = np.unique(index, return_inverse=True)
+    sums = np.zeros(len(cells), dtype=np.int64)
+    np.add.at(sums, inverse, counts)
+    return Counts(cells, sums)
+
+
+# --- the self-test ------------------------------------------------------------------------------------------------------
+
+PROBE_DIGEST: Final = "?"
+
+
+def _probe_schema() -> Schema:
+    columns = {"x": real("-1.5", 3), "k": integer(0, 9), "g": category(["a", "b", "c"])}
+    return Schema(columns, Person("add_remove", "who", rows=2))
+
+
+def _probe_rows() -> dict[str, list[object]]:
+    xs: list[object] = ["1", " 2.5 ", "x", "", "1e400", "-inf", "nan", "-0.0", "0.1", "3"]
+    return {
+        "who": [str(i % 7) if i % 6 else None for i in range(20)],
+        "x": [xs[i % 10] for i in range(20)],
+        "k": [i % 11 if i % 3 else 2.5 for i in range(20)],
+        "g": ["abcd"[i % 4] for i in range(20)],
+    }
+
+
+def _probe_queries() -> list[Query]:
+    from fractions import Fraction
+
+    from reticent.data.query import Present, Total
+    from reticent.data.schema import grid_by_width, grid_whole
+
+    keys = Keys("g", ("a", "b", "c"), 1)
+    grid = grid_by_width(Fraction(-3, 2), Fraction(3))
+    return [
+        Rows(keys),
+        Persons(),
+        Capped(),
+        Present("x", keys, "person"),
+        Total("k", grid_whole(Fraction(0), Fraction(9)), keys),
+        Moments("x", grid, 4),
+        Tally("x", edges=(Fraction(-1), Fraction(1, 10), Fraction(1), Fraction(4))),
+        Tally("g", among=("a", "c")),
+        Ranks("x", keys),
+        Ranks("k", None, "person"),
+    ]
