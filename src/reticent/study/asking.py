@@ -20,7 +20,7 @@ from reticent.exact.rounding import round_down, sqrt_down
 from reticent.privacy import compose
 from reticent.privacy.convert import as_approx, zcdp_of
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ApproxDP, Loss, PureDP, ZCDP
+from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics import CapShare, Statistic, parse, prepare
 from reticent.statistics.setting import Setting, Step
@@ -91,8 +91,8 @@ def check_epsilon(epsilon: Fraction, override: str) -> None:
     """Refuse an epsilon above 10 that comes without a reason."""
     if epsilon > MOST_EPSILON and not override:
         raise PublicParameterError(
-            f"ε {show(epsilon)} lets odds change by {_power(float(epsilon))}: this protects no one. Above {MOST_EPSILON} "
-            "a release needs --override and a reason, which the certificate prints."
+            f"ε {show(epsilon)} lets odds change by {_power(float(epsilon))}: this protects no one. "
+            f"Above {MOST_EPSILON} a release needs --override and a reason, which the certificate prints."
         )
 
 
@@ -107,12 +107,15 @@ def check_delta(delta: Fraction, people: int | None) -> None:
         )
 
 
-def understand(questions: Sequence[Question], schema: Schema, groups: Keys | None = None) -> tuple[Asked, ...]:
+def understand(questions: Sequence[Question | Asked], schema: Schema, groups: Keys | None = None) -> tuple[Asked, ...]:
     """Questions as statistics with their groups; text is read by the grammar of the study file."""
     if isinstance(questions, str):
-        raise QuestionError("Ask a list of questions: [rt.count()], or [\"count\", \"mean(x)\"].")
+        raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
     found = []
     for question in questions:
+        if isinstance(question, Asked):
+            found.append(question)
+            continue
         statistic, by = parse(question) if isinstance(question, str) else (question, None)
         if by is not None and groups is not None:
             raise QuestionError("this study is grouped already: ask without 'by'")
@@ -139,11 +142,14 @@ def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, gro
     """
     declared = schema.column(column)
     if not isinstance(declared, Category):
-        raise QuestionError(f"The groups of '{column}' must be a category: [columns.{column}] kind = \"category\", among = [...].")
+        raise QuestionError(
+            f"The groups of '{column}' must be declared: [columns.{column}] kind = \"category\", among = [...]."
+        )
     chosen = declared.among if among is None else tuple(among)
     for key in chosen:
         if key not in declared.among:
-            raise QuestionError(f"{key!r} is not among the declared values of {column}: {', '.join(map(str, declared.among))}.")
+            listed = ", ".join(map(str, declared.among))
+            raise QuestionError(f"{key!r} is not among the declared values of {column}: {listed}.")
     if not chosen or len(set(chosen)) != len(chosen):
         raise QuestionError(f"name each group of {column} once, and at least one of them")
     touch = 1 if declared.constant else min(len(chosen), schema.person.rows)
@@ -181,7 +187,7 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
     if isinstance(whole.loss, ZCDP) and currency == "approximate":
         if within.delta is None:
             raise PublicParameterError(
-                "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, for example a tenth of what is left."
+                "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, such as a tenth of what is left."
             )
         whole = as_approx(whole, within.delta)
     _within(whole.loss, within)
@@ -199,7 +205,7 @@ def shares(asked: Sequence[Asked], within: Limit) -> tuple[Fraction, ...]:
     open_ones = own.count(None)
     total = within.epsilon if within.epsilon is not None else (named if not open_ones else None)
     if total is None:
-        raise PublicParameterError("Say what the release may cost: epsilon=\"1\".")
+        raise PublicParameterError('Say what the release may cost: epsilon="1".')
     if named > total or (named == total and open_ones):
         raise PublicParameterError(
             f"the questions' own epsilons come to {show(named)}, which leaves nothing of {show(total)} for the others"

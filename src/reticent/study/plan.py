@@ -78,7 +78,9 @@ class Plan:
             f"{row[0]:<{wide[0]}}  {row[1]:>{wide[1]}}  {row[2]:>{wide[2]}}  {row[3]:>{wide[3]}}  {row[4]}".rstrip()
             for row in table
         ]
-        return "\n".join([f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}", *lines, self.footnote()])
+        return "\n".join(
+            [f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}", *lines, self.footnote()]
+        )
 
     def _repr_html_(self) -> str:
         cells = "".join(

@@ -10,16 +10,16 @@ from __future__ import annotations
 import logging
 import platform
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from reticent.data.query import Query
 from reticent.data.schema import Category, Column, Schema
 from reticent.data.table import EngineFailure, Result, Table
-from reticent.entropy import Entropy, Replayed, SystemEntropy
+from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, QuestionError
 from reticent.ledger import Ledger, Receipt
 from reticent.outcome import NoReply, Reply
@@ -34,6 +34,7 @@ from reticent.study.asking import Prepared
 from reticent.study.certificate import Certificate
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.figure import Figure
 
 VERSION: Final = 1
@@ -189,7 +190,13 @@ def charge(prepared: Prepared, ledger: Ledger, about: Circumstances) -> Receipt:
 
 
 def run(
-    prepared: Prepared, table: Table, schema: Schema, ledger: Ledger, about: Circumstances, entropy: SystemEntropy
+    prepared: Prepared,
+    table: Table,
+    schema: Schema,
+    ledger: Ledger,
+    about: Circumstances,
+    entropy: SystemEntropy,
+    signer: Ed25519PrivateKey | None,
 ) -> Release:
     """Charge, read, draw and commit.
 
@@ -205,6 +212,8 @@ def run(
         answers, caveats = draw(prepared, table, entropy)
         document = certified(prepared, answers, caveats, schema, about, receipt, ledger)
         certificate = Certificate.of(document)
+        if signer is not None:
+            certificate = certificate.sign(signer)
         release = Release(answers, caveats, certificate)
         ledger.commit(receipt, digest=certificate.digest)
     except BaseException as cause:
@@ -282,7 +291,14 @@ def software() -> dict[str, str]:
 
 def _column(column: Column) -> dict[str, object]:
     if isinstance(column, Category):
-        return {"kind": "category", "low": None, "high": None, "among": list(column.among), "why": column.why, "missing": "drop"}
+        return {
+            "kind": "category",
+            "low": None,
+            "high": None,
+            "among": list(column.among),
+            "why": column.why,
+            "missing": "drop",
+        }
     return {
         "kind": type(column).__name__.lower(),
         "low": None if column.low is None else show(column.low),

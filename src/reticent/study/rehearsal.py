@@ -1,0 +1,61 @@
+"""Rehearsal: the release's own code on made-up rows, from a stream that repeats itself.
+
+The rows are drawn from the schema alone, so a rehearsal is about nobody and may be run as often as one likes. Its
+stream is a ``Replayed``, a type a release does not accept; its answers carry no certificate and cannot be saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from reticent.data.schema import Schema
+from reticent.entropy import Replayed
+from reticent.errors import QuestionError
+from reticent.privacy.explain import sentence
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.answer import Answer
+from reticent.study.asking import Prepared
+
+STREAM: Final = b"rehearsal"  # public: made-up rows need no secret
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rehearsal(Mapping[str, Answer]):
+    """Answers about made-up rows, by name, with the guarantee the real release would have."""
+
+    answers: tuple[Answer, ...]
+    caveats: tuple[str, ...]
+    guarantee: Guarantee
+
+    def __getitem__(self, name: str) -> Answer:
+        for answer in self.answers:
+            if answer.name == name:
+                return answer
+        raise QuestionError(f"This rehearsal has no answer '{name}'. It has: {', '.join(self)}.")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([answer.name for answer in self.answers])
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __repr__(self) -> str:
+        lines = ["made-up rows; your file has not been read and nothing was charged"]
+        lines += [str(answer) for answer in self.answers]
+        lines += [f"note       {caveat}" for caveat in self.caveats]
+        lines.append(f"guarantee  {sentence(self.guarantee.loss, self.guarantee.adjacency)}")
+        return "\n".join(lines)
+
+
+def rehearse(prepared: Prepared, schema: Schema, people: int) -> Rehearsal:
+    """Run ``prepared`` on rows made up for ``people`` persons."""
+    from reticent.data.rehearsal import made_up
+    from reticent.data.table import open_table
+    from reticent.study.release import draw
+
+    stream = Replayed(STREAM)
+    table = open_table(made_up(schema, people, stream), schema)
+    answers, caveats = draw(prepared, table, stream)
+    return Rehearsal(answers, caveats, prepared.guarantee)

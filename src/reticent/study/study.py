@@ -1,0 +1,416 @@
+"""A study: a table, who a person is, public bounds, and a budget; ask, plan, rehearse, release.
+
+``open`` reads the study file and nothing else; ``study`` does the same for a table in memory. A ``Study`` is a handle:
+it shows schema and budget, never a row, a count or a size. Everything that reads rows is a method of it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from reticent.data.query import Keys
+from reticent.data.schema import Category, Column, Key, Person, Schema
+from reticent.data.spec import Budget, ReleaseSpec, Spec, read_spec
+from reticent.entropy import system
+from reticent.errors import PublicParameterError, QuestionError, Refusal, SpecError
+from reticent.ledger import Ledger
+from reticent.ledger.fingerprint import note_release, open_for
+from reticent.privacy.adjacency import Kind
+from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
+from reticent.privacy.numbers import Number, read, show
+from reticent.study.asking import Limit, Prepared, Question, check_delta, keys_of, limit, settle, understand
+from reticent.study.plan import ASSUMED, Plan, plan_of
+from reticent.study.rehearsal import Rehearsal, rehearse
+from reticent.study.release import Circumstances, Release, run
+
+if TYPE_CHECKING:
+    from reticent.data.table import Table
+
+DELTA_SHARE: Final = Fraction(1, 10)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """A handle on one table and its one budget. Make one with ``rt.open`` or ``rt.study``."""
+
+    spec: Spec
+    _rows: object
+    _ledger: Ledger | None = None
+    _groups: Keys | None = None
+
+    # --- what is public -------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        return self.spec.title
+
+    @property
+    def schema(self) -> Schema:
+        return self.spec.schema
+
+    @property
+    def ledger(self) -> Ledger:
+        """The one ledger of this study; opened, or created and claimed for the source, when first used.
+
+        Raises
+        ------
+        LedgerError
+            Another ledger counts for this source, or the file cannot be used.
+        """
+        if self._ledger is not None:
+            return self._ledger
+        return open_for(
+            Path(self._place),
+            self._declared,
+            self.spec.ledger_path,
+            title=self.spec.title,
+            adjacency=self.schema.person.neighbours(),
+            budget=self.spec.budget.loss,
+            approved=self.spec.budget.approved or None,
+            ends=self.spec.budget.ends,
+        )
+
+    def left(self) -> Loss:
+        """What the ledger has left."""
+        return self.ledger.left()
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    def by(self, column: str, *, among: Sequence[Key] | None = None, groups: int | None = None) -> Study:
+        """The same study, asked by group: every answer then has one cell per public group.
+
+        Parameters
+        ----------
+        column : str
+            A category column of the study file.
+        among : sequence, optional
+            The groups wanted; by default all declared values.
+        groups : int, optional
+            Most groups one person may be in, if fewer than their rows allow; enforced, and the price falls with it.
+        """
+        return replace(self, _groups=keys_of(self.schema, column, among, groups))
+
+    def plan(
+        self,
+        questions: Sequence[Question] = (),
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        people: int | None = None,
+        want: Mapping[str, float] | None = None,
+    ) -> Plan:
+        """What a release would cost and give. Free: no row is read and nothing is charged.
+
+        Parameters
+        ----------
+        questions : sequence of statistics or text
+            ``[rt.mean("x"), "median(y)"]``.
+        epsilon, rho, delta : number, optional
+            As for ``release``.
+        people : int, optional
+            How many people to assume; by default the declared number, else 10,000, and the plan says so.
+        want : mapping of name to half-width, optional
+            Accuracy first: each named answer gets the least epsilon, on a grid of 1/1000, whose noise half-width at 95 %
+            is at most that. Questions may be left out then.
+
+        Raises
+        ------
+        QuestionError, PublicParameterError
+            What cannot be asked; what no epsilon reaches, with the reason.
+        """
+        units = people if people is not None else self.schema.person.people
+        size = units if units is not None else ASSUMED
+        if want is not None:
+            from reticent.study.want import wanted
+
+            questions = wanted(questions, want, self.schema, self._groups, size)
+        within = limit(epsilon, rho, delta, people=units)
+        prepared = self._prepare(questions, within, size if self.schema.person.adjacency == "substitute" else units)
+        ledger = self._existing()
+        left = ledger.left() if ledger is not None else self.spec.budget.loss
+        return plan_of(prepared, size, assumed=units is None, left=left, affordable=_affordable(prepared, ledger, left))
+
+    def rehearse(
+        self,
+        questions: Sequence[Question],
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        people: int = 1_000,
+    ) -> Rehearsal:
+        """The same code on made-up rows drawn from the schema: free, reproducible, and about nobody."""
+        within = limit(epsilon, rho, delta)
+        prepared = self._prepare(questions, within, people)
+        return rehearse(prepared, self.schema, people)
+
+    def release(
+        self,
+        questions: Sequence[Question],
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        name: str = "",
+        purpose: str = "",
+        who: str = "curator",
+        key: str | Path | None = None,
+        override: str = "",
+    ) -> Release:
+        """Publish answers: charge the ledger, read the rows, draw the noise, certify.
+
+        Parameters
+        ----------
+        questions : sequence of statistics or text
+        epsilon : number, optional
+            Total of the release: int, decimal text, Fraction or Decimal; a float is read by its shortest text.
+        rho : number, optional
+            The total in zCDP instead. In a study with an (epsilon, delta) budget ``delta`` names the conversion.
+        delta : number, optional
+            Only where something needs it; a spare delta is not charged.
+        name, purpose, who : str
+            For the ledger and the certificate.
+        key : path, optional
+            An Ed25519 private key: the certificate is signed.
+        override : str
+            The reason for an epsilon above 10; printed in the certificate.
+
+        Returns
+        -------
+        Release
+            Answers by name, with intervals; an answer may be no reply.
+
+        Raises
+        ------
+        Refusal
+            Before any row is read; nothing was charged.
+        Fault
+            After the charge; the charge stays.
+        """
+        within = limit(epsilon, rho, delta, override, self.schema.person.people)
+        signer = None
+        if key is not None:
+            from reticent.study.keys import load_private
+
+            signer = load_private(key)
+        understood = understand(questions, self.schema, self._groups)
+        table = self._table()
+        table.probe()
+        units = self._units(table)
+        if within.delta is not None and units is not None:
+            check_delta(within.delta, units)
+        prepared = settle(understood, within, self.schema, units, self.ledger.currency)
+        about = Circumstances(
+            title=self.title,
+            name=name,
+            purpose=purpose,
+            who=who,
+            source=Path(self._place).name if self._place else "in memory",
+            approved=self.spec.budget.approved,
+            ends=None if self.spec.budget.ends is None else self.spec.budget.ends.isoformat(),
+            people=units,
+            override=override,
+        )
+        ledger = self.ledger
+        release = run(prepared, table, self.schema, ledger, about, system(), signer)
+        if self._place and ledger.durable:
+            note_release(Path(self._place), ledger, release.receipt)
+        return release
+
+    def named(self, name: str | None = None) -> ReleaseSpec:
+        """A release of the study file, by name; the only one where no name is given."""
+        known = {item.name: item for item in self.spec.releases}
+        if name is None and len(known) == 1:
+            return next(iter(known.values()))
+        if name is None or name not in known:
+            listed = ", ".join(f'"{title}"' for title in known) or "none"
+            raise QuestionError(f"Which release? The study file has: {listed}.")
+        return known[name]
+
+    # --- inside ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _place(self) -> str:
+        """The source as a path, or an empty text for a table in memory."""
+        return str(self.spec.source_path) if self._rows is None else ""
+
+    @property
+    def _declared(self) -> list[str]:
+        person = self.schema.person.column
+        return [*self.schema.columns, *([] if person is None else [person])]
+
+    def _table(self) -> Table:
+        from reticent.data.table import open_table
+
+        source = self._rows if self._rows is not None else self._place
+        return open_table(source, self.schema, delimiter=self.spec.delimiter, log=_protected)
+
+    def _units(self, table: Table) -> int | None:
+        """The public number of persons: read under substitution, declared otherwise."""
+        person = self.schema.person
+        if not person.neighbours().size_public:
+            return person.people
+        found = table.units()
+        if person.people is not None and person.people != found:
+            raise SpecError(
+                f"people = {person.people:,} is declared, but under substitution the number of people is public and it is "
+                "another. Correct [person] people, or leave it out."
+            )
+        return found
+
+    def _prepare(self, questions: Sequence[Question], within: Limit, units: int | None) -> Prepared:
+        understood = understand(questions, self.schema, self._groups)
+        currency = "zcdp" if isinstance(self.spec.budget.loss, ZCDP) else "approximate"
+        return settle(understood, within, self.schema, units, currency)
+
+    def _existing(self) -> Ledger | None:
+        """The ledger if there is one already; a plan creates nothing."""
+        if self._ledger is not None:
+            return self._ledger
+        path = self.spec.ledger_path
+        return self.ledger if path is not None and path.exists() else None
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{name} ({_kind(column)})" for name, column in self.schema.columns.items())
+        budget = words(self.spec.budget.loss)
+        grouped = f"\n  by       {self._groups.column}" if self._groups is not None else ""
+        return (
+            f"Study '{self.title}'\n  columns  {columns}\n  person   {self.schema.person.neighbours().words()}\n"
+            f"  budget   {budget}{grouped}"
+        )
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(repr(self))}</pre>"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise QuestionError(
+            "X is a handle on private rows. Its length is a statistic: study.release([rt.count()], epsilon=…)."
+        )
+
+    __len__ = __iter__ = __contains__ = __getitem__ = _refuse
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __copy__(self) -> Study:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Study:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        if self._rows is not None:
+            raise QuestionError("A study over rows in memory cannot be pickled: its rows and its budget stay here.")
+        return (_again, (self.spec, self._groups))
+
+
+def _again(spec: Spec, groups: Keys | None) -> Study:
+    return Study(spec, None, None, groups)
+
+
+def open(path: str | Path) -> Study:  # noqa: A001 - rt.open is the name of the field's habit
+    """The study described by a TOML file. No row is read.
+
+    Raises
+    ------
+    SpecError
+        The file cannot be read or does not describe a study; the message says what to type.
+    """
+    return Study(read_spec(path), None)
+
+
+def study(
+    rows: object,
+    *,
+    adjacency: Kind,
+    columns: Mapping[str, Column],
+    budget: Number | Loss,
+    delta: Number | None = None,
+    person: str | None = None,
+    rows_each: int | None = None,
+    people: int | None = None,
+    ledger: str | Path | None = None,
+    title: str = "study",
+) -> Study:
+    """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation.
+
+    Parameters
+    ----------
+    rows : mapping of name to array, or a data frame
+        Only the columns named in ``columns``, and ``person``, are ever read.
+    adjacency : "add_remove" or "substitute"
+        There is no default: the first hides whether someone is in the table, the second makes the number of people public.
+    columns : mapping of name to column
+        ``{"age": rt.integer(0, 120), "site": rt.category([1, 2, 3])}``; bounds are public and never taken from the rows.
+    budget : number or loss
+        Total epsilon (with ``delta``), or a loss such as ``ZCDP(Fraction(1, 2))``.
+    person : str, optional
+        The column that names the person; without it every row is another person.
+    rows_each : int, optional
+        Most rows kept per person; needed with ``person``.
+    people : int, optional
+        The public number of persons, if there is one.
+    ledger : path, optional
+        A durable ledger file. Without it the ledger is in memory and the certificate says so.
+    """
+    if person is not None and rows_each is None:
+        raise SpecError(
+            "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is reported in "
+            "every release."
+        )
+    schema = Schema(dict(columns), Person(adjacency, person, rows_each or 1, people))
+    if isinstance(budget, PureDP | ApproxDP | ZCDP):
+        loss: Loss = budget
+    else:
+        total = read(budget, "budget")
+        if total <= 0:
+            raise PublicParameterError(f"budget must be > 0, got {show(total)}")
+        loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
+    spec = Spec(
+        title=title,
+        source="",
+        ledger=None if ledger is None else str(ledger),
+        schema=schema,
+        budget=Budget(loss, "", None),
+        releases=(),
+        folder=Path(),
+    )
+    account = Ledger.open_or_create(ledger, title=title, adjacency=schema.person.neighbours(), budget=loss)
+    return Study(spec, rows, account)
+
+
+def _affordable(prepared: Prepared, ledger: Ledger | None, left: Loss) -> bool:
+    if ledger is None:
+        from reticent.privacy import filters
+
+        return filters.admits(left, filters.nothing(left), prepared.guarantee.loss)
+    try:
+        ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
+    except Refusal:
+        return False
+    return True
+
+
+def _kind(column: Column) -> str:
+    if isinstance(column, Category):
+        return f"category of {len(column.among)}"
+    bounds = "" if column.low is None or column.high is None else f" {show(column.low)} to {show(column.high)}"
+    return type(column).__name__.lower() + bounds
+
+
+def _protected(reference: str, text: str) -> None:
+    """Engine messages go to the curator's protected log alone: a logger that is silent unless given a handler."""
+    logger = logging.getLogger("reticent.protected")
+    if logger.handlers:
+        logger.error("%s %s", reference, text)
+
+
+__all__ = ["Study", "open", "study"]

@@ -1,0 +1,51 @@
+"""Accuracy first: from wanted half-widths to the least epsilons that give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from reticent.data.query import Keys
+from reticent.data.schema import Schema
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.statistics import Statistic, least_epsilon
+from reticent.statistics.setting import Setting
+from reticent.study.asking import Asked, Question, name_of, understand
+
+
+def wanted(
+    questions: Sequence[Question], want: Mapping[str, float], schema: Schema, groups: Keys | None, people: int
+) -> tuple[Asked, ...]:
+    """The questions, each named one with the least epsilon on a grid of 1/1000 that reaches its half-width.
+
+    A name that was not asked is asked. ``want`` is the noise half-width at 95 %, in the answer's units.
+
+    Raises
+    ------
+    QuestionError
+        Where no epsilon reaches the width, with the reason.
+    PublicParameterError
+        A half-width that is not a positive number.
+    """
+    asked = list(understand(questions, schema, groups)) if questions else []
+    known = {name_of(item): place for place, item in enumerate(asked)}
+    for name, width in want.items():
+        if isinstance(width, bool) or not isinstance(width, int | float) or not 0 < width < float("inf"):
+            raise PublicParameterError(f"want[{name!r}] is the half-width wanted, a number > 0, got {width!r}")
+        if name not in known:
+            (item,) = understand([name], schema, groups)
+            known[name] = len(asked)
+            asked.append(item)
+        item = asked[known[name]]
+        if item.statistic.epsilon is not None:
+            raise QuestionError(f"{name} has an epsilon of its own: say either that or the width wanted")
+        setting = Setting(
+            schema, people if schema.person.adjacency == "substitute" else schema.person.people, item.keys
+        )
+        epsilon = least_epsilon(item.statistic, setting, float(width), people)
+        asked[known[name]] = Asked(_with(item.statistic, epsilon), item.keys)
+    return tuple(asked)
+
+
+def _with(statistic: Statistic, epsilon: object) -> Statistic:
+    return replace(statistic, epsilon=epsilon)
