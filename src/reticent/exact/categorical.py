@@ -78,17 +78,21 @@ class _Counts:
 
     floats: NDArray[np.float64]
     shift: int
-    exact: Sequence[int] | NDArray[np.int64] | NDArray[np.uint64]
+    exact: Sequence[int] | NDArray[np.uint64]
 
     def at(self, place: int) -> int:
         return int(self.exact[place])
 
 
 def _counts(multiplicities: Sequence[int] | NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.object_]) -> _Counts:
-    if isinstance(multiplicities, np.ndarray) and multiplicities.dtype.kind in "iu":
-        if multiplicities.ndim != 1 or (len(multiplicities) and int(multiplicities.min()) < 0):
+    if isinstance(multiplicities, np.ndarray):
+        if multiplicities.ndim != 1:
             raise PublicParameterError("multiplicities must be a flat array of integers >= 0")
-        return _Counts(multiplicities.astype(np.float64), 0, multiplicities)
+        if multiplicities.dtype.kind in "iu":
+            if len(multiplicities) and int(multiplicities.min()) < 0:
+                raise PublicParameterError("multiplicities must be a flat array of integers >= 0")
+            words = multiplicities.astype(np.uint64, copy=False)
+            return _Counts(words.astype(np.float64), 0, words)
     listed = multiplicities.tolist() if isinstance(multiplicities, np.ndarray) else list(multiplicities)
     if not all(type(count) is int and count >= 0 for count in listed):
         raise PublicParameterError("multiplicities must be ints >= 0; a float or a Fraction is refused")
@@ -319,7 +323,8 @@ def _behind(scores: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint64]:
         if scores.dtype.kind != "i" or scores.ndim != 1:
             raise PublicParameterError("scores must be a flat array of signed integers")
         wide = scores.astype(np.int64, copy=False)
-        return (wide - wide.min()).view(np.uint64)
+        behind: NDArray[np.uint64] = (wide - wide.min()).view(np.uint64)
+        return behind
     if not all(type(score) is int for score in scores):
         raise PublicParameterError("scores must be ints; a float is refused")
     least = min(scores)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import positive, rational
@@ -57,14 +58,14 @@ class Grid:
 
         Notes
         -----
-        Proof. Let f(x) = ceil(x - 1/2) in units of one step and 0 <= y - x <= d. Then
-        f(y) - f(x) <= f(x + d) - f(x), and ceil(a + d) <= ceil(a) + ceil(d) for all real a, d. So the distance is
-        at most ceil(d); being monotone, f moves nothing the other way. For d > 0 it is attained: at a - 1/2 just
-        above a whole number minus the fraction that carries, e.g. x = 1/2 goes to 0 and x + d to ceil(d).
+        Proof. Let f(x) = ceil(x - 1/2) in units of one step and 0 <= y - x <= d. Since ceil(a + d) <= ceil(a) + ceil(d)
+        for all real a and d, f(y) - f(x) <= f(x + d) - f(x) <= ceil(d); and f is monotone, so it is not below 0.
+        Attained by x = 1/2 and y = x + d: f(x) = 0 and f(y) = ceil(d).
 
-        Both ends must be rounded by this one rule. Two different roundings (a nearest whose ties depend on the
-        answer's parity, or on the direction) can need ``floor(bound / step) + 1``, which differs where ``bound`` is a
-        whole number of steps; :meth:`sensitivity_any` gives that bound. ``ceil`` rests on invariance under whole steps.
+        It rests on one rule for both ends that is invariant under whole steps, as "half-way cases go down" is. "Ties to
+        even" is not: 1/2 goes to 0 and 3/2 to 2, two steps for a distance of one. :meth:`sensitivity_any` holds for
+        any rule. Where ``bound`` is no whole number of steps the two agree, and 0 < bound < step costs a whole step:
+        a fine answer near a half-way case does move.
         """
         steps = rational(bound, "bound") / self.step
         if steps < 0:
@@ -76,9 +77,8 @@ class Grid:
 
         Notes
         -----
-        Proof. Each end moves by at most half a step, so two ends move apart by at most one step: the distance of the
-        rounded answers is a whole number of steps of at most ``bound / step + 1``. With ``bound`` = 0 and ties broken
-        at will even that is attained.
+        Proof. Each end moves by at most half a step, so the two move apart by at most one step: the distance of the
+        rounded answers is a whole number of steps, at most ``bound / step + 1``. Attained by ties to even, above.
         """
         steps = rational(bound, "bound") / self.step
         if steps < 0:
@@ -98,6 +98,25 @@ class Grid:
             raise PublicParameterError("the dimension must be an int >= 1")
         steps = self.sensitivity(bound)
         return steps + dimension - 1 if steps else 0
+
+    def sensitivity_l2(self, bound: int | Fraction, dimension: int) -> Fraction:
+        """A bound on the Euclidean distance in steps between two rounded vectors whose exact ones are within ``bound``.
+
+        It is ``bound / step + sqrt(dimension)``, the root rounded up at 32 binary places.
+
+        Notes
+        -----
+        Proof. Rounding moves a coordinate's difference d_j to a whole number of size below abs(d_j) + 1, hence the
+        vector of differences by less than sqrt(dimension) in Euclidean norm; then the triangle inequality.
+        """
+        if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
+            raise PublicParameterError("the dimension must be an int >= 1")
+        steps = rational(bound, "bound") / self.step
+        if steps < 0:
+            raise PublicParameterError("a sensitivity must be >= 0")
+        if steps == 0:
+            return Fraction(0)
+        return steps + Fraction(isqrt((dimension << 64) - 1) + 1, 1 << 32)
 
 
 def grid(scale: int | Fraction, *, places: int = 10) -> Grid:

@@ -70,7 +70,7 @@ class _Laplace:
 
 
 @lru_cache(maxsize=64)
-def _laplace(scale: Fraction, shape: Shape = PRODUCT) -> _Laplace:
+def laplace_tables(scale: Fraction, shape: Shape = PRODUCT) -> _Laplace:
     m = 0
     while scale > shape.scale << m:
         m += 1
@@ -113,7 +113,7 @@ def discrete_laplace(
     if exact > LARGEST:
         raise PublicParameterError(f"the scale of an array of noise must be at most 2**56, got {exact}")
     out = _room(size)
-    tables = _laplace(exact, shape)
+    tables = laplace_tables(exact, shape)
     most = min(size, CHUNK)
     working, low_part = scratch(most), np.empty(most, np.int64)
     for start in range(0, size, CHUNK):
@@ -132,12 +132,12 @@ def one_discrete_laplace(scale: int | Fraction, entropy: Entropy) -> int:
     PublicParameterError
         For a float or a scale that is not above 0.
     """
-    if type(entropy) is SystemEntropy and (type(scale) is int or type(scale) is Fraction):
+    if type(entropy) is SystemEntropy:
         try:
-            return _kept()[("laplace", scale.numerator, scale.denominator)].pop()
+            return _unused.laplace[lineage(), scale if type(scale) is int else _ratio(scale)].pop()
         except (KeyError, IndexError):
-            return _refill("laplace", positive(scale, "scale"), entropy)
-    return _laplace(positive(scale, "scale")).one(entropy)
+            return _first(discrete_laplace, _unused.laplace, positive(scale, "scale"), scale, LARGEST, entropy)
+    return laplace_tables(positive(scale, "scale")).one(entropy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def _nearest(value: Fraction) -> float:
 
 
 @lru_cache(maxsize=16)
-def _gaussian(variance: Fraction, shape: Shape = PRODUCT) -> Table | _Wide:
+def gaussian_tables(variance: Fraction, shape: Shape = PRODUCT) -> Table | _Wide:
     if variance <= (shape.direct // 32) ** 2:
         return build(Normal(variance), shape.width, shape.direct)
     b = ((variance.numerator // (256 * variance.denominator)).bit_length() - 1) // 2
@@ -246,7 +246,7 @@ def discrete_gaussian(
     if exact > LARGEST**2:
         raise PublicParameterError(f"the variance of an array of noise must be at most 2**112, got {exact}")
     out = _room(size)
-    tables = _gaussian(exact, shape)
+    tables = gaussian_tables(exact, shape)
     if isinstance(tables, Table):
         working = scratch(min(size, CHUNK))
         for start in range(0, size, CHUNK):
@@ -271,52 +271,30 @@ def one_discrete_gaussian(variance: int | Fraction, entropy: Entropy) -> int:
     PublicParameterError
         For a float or a variance that is not above 0.
     """
-    if type(entropy) is SystemEntropy and (type(variance) is int or type(variance) is Fraction):
+    if type(entropy) is SystemEntropy:
         try:
-            return _kept()[("gaussian", variance.numerator, variance.denominator)].pop()
+            return _unused.gaussian[lineage(), variance if type(variance) is int else _ratio(variance)].pop()
         except (KeyError, IndexError):
-            return _refill("gaussian", positive(variance, "variance"), entropy)
+            pass
     return _one_gaussian(positive(variance, "variance"), entropy)
 
 
 def _one_gaussian(variance: Fraction, entropy: Entropy) -> int:
-    tables = _gaussian(variance)
+    tables = gaussian_tables(variance)
     if isinstance(tables, Table):
         return tables.law.value(tables.symbol(entropy))
     return tables.one(entropy)
 
 
 class _Unused(threading.local):
-    """Values drawn in advance by this thread and not yet given out; they depend on public parameters only."""
+    """Values this thread drew in advance and has not given out, by process and parameter; they know no data."""
 
-    owner: tuple[int, int] | None = None
-    values: dict[tuple[str, int, int], list[int]]
+    def __init__(self) -> None:
+        self.laplace: _Blocks = {}
+        self.gaussian: _Blocks = {}
 
 
 _unused = _Unused()
-
-
-def _kept() -> dict[tuple[str, int, int], list[int]]:
-    """The thread's blocks; after a fork the child begins with none. ``list.pop`` is one step, so none is given twice."""
-    here = lineage()
-    if _unused.owner != here:
-        _unused.values = {}
-        _unused.owner = here
-    return _unused.values
-
-
-def _refill(law: str, parameter: Fraction, entropy: SystemEntropy) -> int:
-    largest = LARGEST if law == "laplace" else LARGEST**2
-    if parameter > largest:
-        return _laplace(parameter).one(entropy) if law == "laplace" else _one_gaussian(parameter, entropy)
-    draw = discrete_laplace if law == "laplace" else discrete_gaussian
-    block = draw(parameter, BLOCK, entropy).tolist()
-    value: int = block.pop()
-    kept = _kept()
-    if len(kept) >= KEPT:
-        kept.pop(next(iter(kept)), None)
-    kept[(law, parameter.numerator, parameter.denominator)] = block
-    return value
 
 
 def _room(size: int) -> NDArray[np.int64]:

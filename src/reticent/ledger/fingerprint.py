@@ -205,7 +205,7 @@ def _same(claims: Sequence[Claim], ledger: Ledger) -> None:
         if not ledger.holds(found.head):
             raise LedgerError(
                 f"{ledger.name} is an older copy: entries it had are gone. Releases made since the copy are spent all "
-                "the same. Put its newest copy back; if that is lost, adopt this one with everything left counted as spent."
+                "the same. Put its newest copy back; if that is lost, adopt this one, and what is left counts as spent."
             )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency, currency, enter, left, parts
-from reticent.privacy.loss import ApproxDP, Loss, PureDP, words
+from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
 from reticent.privacy.numbers import show
 
 _WIDER: Final = (
@@ -43,7 +43,7 @@ def too_little(charge: Loss, budget: Loss, spent: Loss) -> str:
         ]
     said.append("Nothing was charged.")
     if asked > free > 0 and asked_delta <= free_delta:
-        said.append(_smaller(charge, asked, free))
+        said.append(_smaller(charge, price, free))
     elif asked <= free and free_delta > 0:
         said.append(f"With --delta {_at_most(free_delta)} it would fit.")
     return " ".join(said)
@@ -83,16 +83,17 @@ def _needs(charge: Loss, price: Loss) -> str:
             return words(charge)
 
 
-def _smaller(charge: Loss, asked: Fraction, free: Fraction) -> str:
+def _smaller(charge: Loss, price: Loss, free: Fraction) -> str:
     """The option to name, and what it does to the noise: as 1/epsilon, or as one over the root of rho."""
-    match charge:
-        case PureDP(epsilon):
-            fits = free if epsilon == asked else _root(2 * free)
-            option, ratio = f"--epsilon {_at_most(fits)}", epsilon / fits if fits else Fraction(0)
-        case ApproxDP():
-            option, ratio = f"--epsilon {_at_most(free)}", asked / free
-        case _:
+    asked, _ = parts(price)
+    match charge, price:
+        case ZCDP(), _:
             option, ratio = f"--rho {_at_most(free)}", _root(asked / free)
+        case PureDP(epsilon), ZCDP():
+            fits = _root(2 * free)
+            option, ratio = f"--epsilon {_at_most(fits)}", epsilon / fits if fits else Fraction(0)
+        case _:
+            option, ratio = f"--epsilon {_at_most(free)}", asked / free
     return f"With {option} the noise would be {widening(ratio)}." if ratio else ""
 
 

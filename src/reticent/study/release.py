@@ -38,12 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 VERSION: Final = 1
-NO_REPLY_WORDS: Final = (
-    "no reply. The method first checks, privately, that the data can support a safe answer. It could not be sure here. "
-    "That is itself a protected answer, and it was charged. It does not say which value or person is the cause. "
-    "Asking again is a new release and is charged again. Bounds known without the file, more people, or a larger ε help "
-    "more than asking twice."
-)
+_NO_BOUNDS: Final = {"low": None, "high": None, "missing": "drop"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,14 +286,7 @@ def software() -> dict[str, str]:
 
 def _column(column: Column) -> dict[str, object]:
     if isinstance(column, Category):
-        return {
-            "kind": "category",
-            "low": None,
-            "high": None,
-            "among": list(column.among),
-            "why": column.why,
-            "missing": "drop",
-        }
+        return {**_NO_BOUNDS, "kind": "category", "among": list(column.among), "why": column.why}
     return {
         "kind": type(column).__name__.lower(),
         "low": None if column.low is None else show(column.low),
@@ -339,7 +327,7 @@ def _cell(cell: Cell) -> dict[str, object]:
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:
     shown = _cell(cell)
     del shown["label"]
-    return {"answer": answer.name, **{name: key for name, key in cell.label}, **shown}
+    return {"answer": answer.name, **dict(cell.label), **shown}
 
 
 def _words_of(cell: Cell) -> str:

@@ -116,8 +116,8 @@ class Study:
         people : int, optional
             How many people to assume; by default the declared number, else 10,000, and the plan says so.
         want : mapping of name to half-width, optional
-            Accuracy first: each named answer gets the least epsilon, on a grid of 1/1000, whose noise half-width at 95 %
-            is at most that. Questions may be left out then.
+            Accuracy first: each named answer gets the least epsilon, on a grid of 1/1000, whose noise half-width
+            at 95 % is at most that. Questions may be left out then.
 
         Raises
         ------
@@ -259,8 +259,8 @@ class Study:
         found = table.units()
         if person.people is not None and person.people != found:
             raise SpecError(
-                f"people = {person.people:,} is declared, but under substitution the number of people is public and it is "
-                "another. Correct [person] people, or leave it out."
+                f"people = {person.people:,} is declared, but under substitution the number of people is public and it "
+                "is another. Correct [person] people, or leave it out."
             )
         return found
 
@@ -347,9 +347,10 @@ def study(
     rows : mapping of name to array, or a data frame
         Only the columns named in ``columns``, and ``person``, are ever read.
     adjacency : "add_remove" or "substitute"
-        There is no default: the first hides whether someone is in the table, the second makes the number of people public.
+        There is no default: the first hides whether someone is in the table, the second makes the number of people
+        public.
     columns : mapping of name to column
-        ``{"age": rt.integer(0, 120), "site": rt.category([1, 2, 3])}``; bounds are public and never taken from the rows.
+        ``{"age": rt.integer(0, 120), "site": rt.category([1, 2, 3])}``; bounds are public, never taken from the rows.
     budget : number or loss
         Total epsilon (with ``delta``), or a loss such as ``ZCDP(Fraction(1, 2))``.
     person : str, optional
@@ -363,8 +364,8 @@ def study(
     """
     if person is not None and rows_each is None:
         raise SpecError(
-            "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is reported in "
-            "every release."
+            "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is reported "
+            "in every release."
         )
     schema = Schema(dict(columns), Person(adjacency, person, rows_each or 1, people))
     if isinstance(budget, PureDP | ApproxDP | ZCDP):
