@@ -62,7 +62,7 @@ class Cells:
         return _index_binades(values)
 
     def _index_even(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
-        assert self.step is not None  # noqa: S101 - the caller checked
+        assert self.step is not None
         # Multiplying by a power of two is exact, so the cell is exact; other steps may put a value that lies within
         # one rounding of an edge into the neighbouring cell. The map stays monotone and row by row, which is all
         # that the sensitivity needs.

@@ -100,7 +100,7 @@ def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
     return tuple(name for name in schema.columns if name in used)
 
 
-# --- typed: total casts ----------------------------------------------------------------------------------------------
+# --- typed: total casts -----------------------------------------------------------------------------------------------
 
 
 def double(value: float) -> Expr:
@@ -201,7 +201,7 @@ def typed(raw: Expr, storage: Storage, column: Column) -> Expr:
             assert_never(column)
 
 
-# --- base: typed rows with their turn -----------------------------------------------------------------------------
+# --- base: typed rows with their turn ---------------------------------------------------------------------------------
 
 
 def base(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage], key: bytes) -> Table:

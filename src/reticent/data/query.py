@@ -172,7 +172,7 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
         case Persons(keys=None):
             return (Fraction(0 if swap else 1),)
         case Persons(keys=keys):
-            assert keys is not None  # noqa: S101 - narrowed by the case above
+            assert keys is not None
             return (Fraction(double * groups_of_kept(person, keys)),)
         case Capped():
             return (Fraction(0 if person.column is None else 1),)

@@ -52,7 +52,7 @@ class Source(Protocol):
         ...
 
 
-def open_source(source: object, schema: Schema, *, delimiter: str = ",") -> Source:
+def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
     """The source behind a path (CSV, Parquet, glob of Parquet) or a table in memory. No row is read.
 
     Raises
@@ -469,7 +469,7 @@ def _table(source: Any) -> pa.Table:
     return found.read_all() if isinstance(found, pa.RecordBatchReader) else found
 
 
-# --- names and types ----------------------------------------------------------------------------------------------------
+# --- names and types --------------------------------------------------------------------------------------------------
 
 
 def _check_names(found: Sequence[str], schema: Schema, where: str) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from reticent.data.cells import cells_of
 from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
 from reticent.data.query import Capped, Keys, Moments, Persons, Query, Ranks, Rows, Tally
-from reticent.data.schema import Category, Person, Schema, category, integer, real
+from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.source import Source, Storage, open_source
 from reticent.errors import QuestionError, ReticentError
 
@@ -280,13 +280,13 @@ def _counts(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Counts:
     return Counts(cells, sums)
 
 
-# --- the self-test ------------------------------------------------------------------------------------------------------
+# --- the self-test ----------------------------------------------------------------------------------------------------
 
 PROBE_DIGEST: Final = "?"
 
 
 def _probe_schema() -> Schema:
-    columns = {"x": real("-1.5", 3), "k": integer(0, 9), "g": category(["a", "b", "c"])}
+    columns: dict[str, Column] = {"x": real("-1.5", 3), "k": integer(0, 9), "g": category(["a", "b", "c"])}
     return Schema(columns, Person("add_remove", "who", rows=2))
 
 

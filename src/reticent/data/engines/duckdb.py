@@ -62,7 +62,7 @@ def session(limits: Limits) -> Iterator[Session]:
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="reticent-") as folder:
-        config = {
+        config: dict[str, Any] = {
             "enable_external_access": "false",
             "autoload_known_extensions": "false",
             "autoinstall_known_extensions": "false",

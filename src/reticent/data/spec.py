@@ -1,0 +1,451 @@
+"""The study file: public facts only, in TOML, read strictly and with every number exact.
+
+    text --tomllib, decimals kept--> tables --known keys only--> Spec(title, source, ledger, schema, budget, releases)
+
+No row is read here, and nothing about rows is ever said: a warning shown for some rows only would be a release.
+Whatever cannot be used is a ``SpecError`` that says what to type instead. ``study.schema.json`` is the same grammar
+for editors; a test keeps the two in agreement.
+"""
+
+from __future__ import annotations
+
+import datetime
+import difflib
+import json
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, assert_never
+
+from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema
+from reticent.errors import PublicParameterError, SpecError
+from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from reticent.privacy.numbers import about, read, show
+
+Tables: TypeAlias = Mapping[str, Any]  # what tomllib returns
+
+NUMERIC: Final = ("kind", "low", "high", "why", "missing", "resolution", "constant")
+KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "": ("study", "person", "budget", "columns", "release"),
+    "study": ("title", "source", "ledger", "delimiter"),
+    "person": ("column", "adjacency", "people", "rows"),
+    "budget": ("epsilon", "delta", "rho", "approved", "ends", "override"),
+    "real": NUMERIC,
+    "integer": tuple(key for key in NUMERIC if key != "resolution"),
+    "category": ("kind", "among", "why", "constant"),
+    "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override"),
+}
+MOST_EPSILON: Final = 10
+
+NO_PERSON: Final = (
+    'Who is one person here? Add [person] column = "…", or rows = "one_each" if every row is another person. '
+    "Nothing was read."
+)
+NO_ROWS: Final = (
+    'One person may have any number of rows. Say rows = { at_most = 20 }, or rows = "one_each" if nobody has more '
+    "than one. Nothing was read."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What was approved: the limit, by whom, until when, and why more than ε 10 if so."""
+
+    loss: Loss
+    approved: str = ""
+    ends: datetime.date | None = None
+    override: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpec:
+    """One planned release; ``ask`` holds the questions as text, ``want`` half-widths by question."""
+
+    name: str
+    ask: tuple[str, ...]
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    want: Mapping[str, float] = field(default_factory=dict)
+    override: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A study as its file declares it. ``source`` and ``ledger`` are absolute; ``folder`` is where the file is."""
+
+    title: str
+    source: str
+    ledger: str | None
+    schema: Schema
+    budget: Budget
+    releases: tuple[ReleaseSpec, ...]
+    folder: Path
+    delimiter: str = ","
+
+
+def read_spec(path: str | Path) -> Spec:
+    """The study a file declares.
+
+    Raises
+    ------
+    SpecError
+        With words, before anything else is opened.
+    """
+    path = Path(path)
+    try:
+        tables = tomllib.loads(path.read_text("utf-8"), parse_float=Decimal)
+    except FileNotFoundError:
+        raise SpecError(f"There is no study file {path.name}. Write one with: reticent init FILE") from None
+    except (OSError, UnicodeDecodeError):
+        raise SpecError(f"{path.name} cannot be read as UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{path.name} is not TOML: {error}.") from None
+    try:
+        return parse_spec(tables, path.resolve().parent)
+    except RecursionError:
+        raise SpecError(f"{path.name} is nested too deeply.") from None
+
+
+def parse_spec(tables: Tables, folder: Path) -> Spec:
+    """The study that parsed TOML declares; relative paths are relative to ``folder``."""
+    _known(tables, "", "the study file")
+    study = _table(tables, "study")
+    _known(study, "study", "[study]")
+    person = _person(tables)
+    columns = {name: _column(name, table) for name, table in _table(tables, "columns").items()}
+    if not columns:
+        raise SpecError('No column is declared. Add [columns.NAME] kind = "real", "integer" or "category".')
+    budget = _budget(_table(tables, "budget"), person.people)
+    return Spec(
+        title=_text(study, "title", "[study]") or "",
+        source=_source(study, folder),
+        ledger=_ledger(study, folder),
+        schema=Schema(MappingProxyType(columns), person),
+        budget=budget,
+        releases=_releases(tables, budget, person.people),
+        folder=folder,
+        delimiter=_text(study, "delimiter", "[study]") or ",",
+    )
+
+
+# --- the tables -------------------------------------------------------------------------------------------------------
+
+
+def _source(study: Tables, folder: Path) -> str:
+    source = _text(study, "source", "[study]")
+    if not source:
+        raise SpecError('[study] source = "…" is missing: a .csv or .parquet file.')
+    if source.lower().startswith(("postgres://", "postgresql://")):
+        raise SpecError("Postgres sources are not in this version: export the table to Parquet. Nothing was read.")
+    if "://" in source:
+        raise SpecError("source must be a file on this machine. Nothing was read.")
+    return str(folder / source)
+
+
+def _ledger(study: Tables, folder: Path) -> str | None:
+    ledger = _text(study, "ledger", "[study]")
+    return None if ledger is None else str(folder / ledger)
+
+
+def _person(tables: Tables) -> Person:
+    table = _table(tables, "person")
+    _known(table, "person", "[person]")
+    column, rows = _text(table, "column", "[person]"), table.get("rows")
+    if column is None and rows is None:
+        raise SpecError(NO_PERSON)
+    if rows is None:
+        raise SpecError(NO_ROWS)
+    people = table.get("people")
+    if people is not None and (isinstance(people, bool) or not isinstance(people, int)):
+        raise SpecError(f"[person] people must be an integer >= 1, got {_shown(people)}")
+    adjacency = table.get("adjacency")
+    if adjacency not in ("add_remove", "substitute", "local"):
+        raise SpecError(
+            'Choose adjacency: "add_remove" hides whether someone is in the file; "substitute" hides what their record '
+            "says and makes the number of people public. There is no default."
+        )
+    try:
+        return Person(adjacency, column, _most_rows(rows), people)
+    except PublicParameterError as error:
+        raise SpecError(f"[person] {error}") from None
+
+
+def _most_rows(rows: object) -> int:
+    match rows:
+        case "one_each":
+            return 1
+        case {"at_most": int() as most, **rest} if not rest and not isinstance(most, bool):
+            return most
+        case _:
+            raise SpecError(f'[person] rows must be "one_each" or {{ at_most = 20 }}, got {_shown(rows)}')
+
+
+def _column(name: str, table: object) -> Column:
+    where = f"[columns.{name}]"
+    if not isinstance(table, dict):
+        raise SpecError(f'{where} must be a table: {where} kind = "real", "integer" or "category"')
+    kind = table.get("kind")
+    if kind not in ("real", "integer", "category"):
+        kinds = ("real", "integer", "category")
+        raise SpecError(
+            f'{where} kind must be "real", "integer" or "category", got {_shown(kind)}.{_meant(str(kind), kinds)}'
+        )
+    _known(table, str(kind), where)
+    try:
+        return _category(table, where) if kind == "category" else _numeric(table, where, str(kind))
+    except PublicParameterError as error:
+        raise SpecError(f"{where} {error}") from None
+
+
+def _numeric(table: Tables, where: str, kind: str) -> Real | Integer:
+    low, high = (None if table.get(key) is None else read(table[key], key) for key in ("low", "high"))
+    why, constant = _text(table, "why", where) or "", _flag(table, "constant", where)
+    given = table.get("missing", "drop")
+    missing: Missing = "drop" if given == "drop" else read(given, "missing")
+    if kind == "real":
+        resolution = None if table.get("resolution") is None else read(table["resolution"], "resolution")
+        if resolution is not None and low is None:
+            raise SpecError(f"{where} resolution needs low and high: without bounds the public prior sets it")
+        return Real(low, high, why, missing, resolution, constant)
+    for key, bound in (("low", low), ("high", high)):
+        if bound is not None and bound.denominator != 1:
+            raise SpecError(f"{where} {key} of an integer column must be an integer, got {show(bound)}")
+    return Integer(None if low is None else int(low), None if high is None else int(high), why, missing, constant)
+
+
+def _category(table: Tables, where: str) -> Category:
+    among = table.get("among")
+    if not isinstance(among, list) or not among:
+        raise SpecError(
+            f"{where} among = […] is missing: the public list of values. Values found in the file are not public, "
+            "so they cannot be taken from there."
+        )
+    if not all(isinstance(key, str | int) for key in among):
+        raise SpecError(f"{where} among must list text, integers, or true and false")
+    return Category(tuple(among), _text(table, "why", where) or "", _flag(table, "constant", where))
+
+
+def _budget(table: Tables, people: int | None) -> Budget:
+    _known(table, "budget", "[budget]")
+    loss = _loss(table, "[budget]")
+    if loss is None:
+        raise SpecError('[budget] epsilon = "…" is missing (or rho = "…"): the most this study may ever spend.')
+    epsilon, delta = _sizes(loss)
+    override = _text(table, "override", "[budget]") or ""
+    check_epsilon(epsilon, override)
+    check_delta(delta, people)
+    ends = table.get("ends")
+    if ends is not None and (isinstance(ends, datetime.datetime) or not isinstance(ends, datetime.date)):
+        raise SpecError("[budget] ends must be a date such as 2027-12-31, without quotes")
+    return Budget(loss, _text(table, "approved", "[budget]") or "", ends, override)
+
+
+def _loss(table: Tables, where: str) -> Loss | None:
+    epsilon, delta, rho = (
+        None if table.get(key) is None else _read(table, key, where) for key in ("epsilon", "delta", "rho")
+    )
+    if rho is not None and (epsilon is not None or delta is not None):
+        raise SpecError(f"{where} is either epsilon (and delta) or rho, not both")
+    try:
+        if rho is not None:
+            return ZCDP(rho)
+        if epsilon is None:
+            return None
+        return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
+    except PublicParameterError as error:
+        raise SpecError(f"{where} {error}") from None
+
+
+def _sizes(loss: Loss) -> tuple[Fraction, Fraction]:
+    match loss:
+        case PureDP(epsilon):
+            return epsilon, Fraction(0)
+        case ApproxDP(epsilon, delta):
+            return epsilon, delta
+        case ZCDP(rho):
+            return rho, Fraction(0)
+        case _:
+            assert_never(loss)
+
+
+def check_epsilon(epsilon: Fraction, override: str) -> None:
+    """Refuse a loss that protects no one, unless a reason is given.
+
+    Raises
+    ------
+    SpecError
+        Above 10 without a reason.
+    """
+    if epsilon > MOST_EPSILON and not override:
+        power = math.floor(Fraction(epsilon) * Fraction(4342944819, 10**10))
+        leading = math.exp(float(epsilon - Fraction(23025850930, 10**10) * power)) if power < 10**6 else 1.0
+        digits = str(power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        raise SpecError(
+            f"ε {about(epsilon)} lets odds change by {leading:.0f} × 10{digits}: this protects no one. Above 10 a "
+            'release needs --override and a reason (override = "…" in the study file), which the certificate prints.'
+        )
+
+
+def check_delta(delta: Fraction, people: int | None) -> None:
+    """Refuse a delta that lets people be exposed outright, where the number of people is public.
+
+    Raises
+    ------
+    SpecError
+        For delta of at least 1 / (10 people).
+    """
+    if people is not None and delta >= Fraction(1, 10 * people):
+        most = Fraction(1, 10 * people)
+        power = 1
+        while Fraction(1, 10**power) > most:
+            power += 1
+        raise SpecError(
+            f"δ {about(delta)} allows {about(delta * people)} of {people:,} people to be exposed outright. "
+            f"Use 1e-{power + 1} or less, or your board's figure."
+        )
+
+
+def _releases(tables: Tables, budget: Budget, people: int | None) -> tuple[ReleaseSpec, ...]:
+    found = tables.get("release", [])
+    if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
+        raise SpecError("a release is written [[release]], with two brackets")
+    releases = tuple(_release(table, place, budget, people) for place, table in enumerate(found, start=1))
+    names = [release.name for release in releases]
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(f"Two releases are called '{name}'. Give each its own name.")
+    return releases
+
+
+def _release(table: Tables, place: int, budget: Budget, people: int | None) -> ReleaseSpec:
+    if "synthesize" in table:
+        raise SpecError("synthesize is not in this version: ask for statistics.")
+    name = _text(table, "name", f"[[release]] number {place}")
+    if not name:
+        raise SpecError(f'[[release]] number {place} has no name. Write name = "table 1".')
+    where = f"[[release]] '{name}'"
+    _known(table, "release", where)
+    _loss(table, where)
+    epsilon, delta, rho = (
+        None if table.get(key) is None else _read(table, key, where) for key in ("epsilon", "delta", "rho")
+    )
+    override = _text(table, "override", where) or ""
+    if epsilon is not None:
+        check_epsilon(epsilon, override or budget.override)
+    check_delta(delta or Fraction(0), people)
+    ask = table.get("ask")
+    if not isinstance(ask, list) or not ask or not all(isinstance(text, str) for text in ask):
+        raise SpecError(f'{where} ask must list questions as text, such as ["count", "mean(age)"]')
+    return ReleaseSpec(name, tuple(ask), epsilon, delta, rho, _want(table.get("want", {}), where), override)
+
+
+def _want(table: object, where: str) -> Mapping[str, float]:
+    if not isinstance(table, dict):
+        raise SpecError(f'{where} want must be a table, such as want = {{ "mean(age)" = 0.2 }}')
+    want = {}
+    for question, width in table.items():
+        if isinstance(width, bool) or not isinstance(width, int | Decimal) or not 0 < width < math.inf:
+            raise SpecError(f"{where} want of {question} must be a half-width > 0, got {_shown(width)}")
+        want[str(question)] = float(width)
+    return MappingProxyType(want)
+
+
+# --- reading cells of TOML --------------------------------------------------------------------------------------------
+
+
+def _table(tables: Tables, name: str) -> Tables:
+    found = tables.get(name, {})
+    if not isinstance(found, dict):
+        raise SpecError(f"[{name}] must be a table")
+    return found
+
+
+def _known(table: Tables, kind: str, where: str) -> None:
+    for key in table:
+        if key not in KEYS[kind]:
+            raise SpecError(
+                f"{where} has an unknown key '{key}'.{_meant(key, KEYS[kind])} Known: {', '.join(KEYS[kind])}."
+            )
+
+
+def _meant(word: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def _text(table: Tables, key: str, where: str) -> str | None:
+    found = table.get(key)
+    if found is not None and not isinstance(found, str):
+        raise SpecError(f"{where} {key} must be text in quotes, got {_shown(found)}")
+    return found
+
+
+def _flag(table: Tables, key: str, where: str) -> bool:
+    found = table.get(key, False)
+    if not isinstance(found, bool):
+        raise SpecError(f"{where} {key} must be true or false, got {_shown(found)}")
+    return found
+
+
+def _read(table: Tables, key: str, where: str) -> Fraction:
+    try:
+        return read(table[key], key)
+    except PublicParameterError as error:
+        raise SpecError(f"{where} {error}") from None
+
+
+def _shown(found: object) -> str:
+    match found:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if found else "false"
+        case str():
+            return json.dumps(found, ensure_ascii=False)
+        case _:
+            return str(found)
+
+
+# --- check ------------------------------------------------------------------------------------------------------------
+
+
+def warnings(spec: Spec) -> tuple[str, ...]:
+    """What ``check`` says about a study file: the same whatever the rows hold."""
+    parquet = Path(spec.source).suffix.lower() in {".parquet", ".pq"}
+    said: list[str] = []
+    for name, column in spec.schema.columns.items():
+        if isinstance(column, Category):
+            continue
+        if column.low is None:
+            said.append(
+                f"columns.{name} has no bounds: mean and sum will be refused; median and iqr may give no reply."
+            )
+        for key, bound in (("low", column.low), ("high", column.high)):
+            if bound is not None and not column.why and _oddly_exact(Fraction(bound)):
+                said.append(
+                    f"columns.{name}: {key} = {show(bound)} is oddly exact. If it is the file's {key}est value, it is "
+                    "one person's value. Say in 'why' where it comes from."
+                )
+        if not parquet:
+            kind = "integers" if isinstance(column, Integer) else "numbers"
+            stands = '"drop"' if column.missing == "drop" else show(column.missing)
+            said.append(
+                f"Values of {name} that are not {kind} count as missing (missing = {stands}). How many there are is "
+                "not said."
+            )
+    return tuple(said)
+
+
+def _oddly_exact(bound: Fraction) -> bool:
+    """More digits than people choose: above three, or three with some behind the point."""
+    text = show(abs(bound))
+    if "/" in text:
+        return False
+    digits = text.partition("e")[0].replace(".", "").strip("0")
+    return len(digits) > 3 or (len(digits) == 3 and bound.denominator != 1)
