@@ -30,6 +30,13 @@ def positive(number: int | Fraction, name: str) -> Fraction:
     return value
 
 
+def whole(number: int, name: str) -> int:
+    """``number`` if it is an int of at least 0."""
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+        raise PublicParameterError(f"{name} must be an int >= 0")
+    return number
+
+
 def uniform(bound: int, entropy: Entropy, width: int = WIDTH) -> int:
     """An integer uniform on [0, bound).
 

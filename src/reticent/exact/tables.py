@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 
+CHUNK = 32_768  # draws at a time: the working arrays stay in a core's cache
+MOST = np.iinfo(np.int64).max
 SENTINEL = np.iinfo(np.int64).min  # marks RESIDUAL in the array of outcomes; no symbol has this value
 
 
@@ -60,6 +62,7 @@ class Shape:
 
 
 PRODUCT = Shape()
+ROOMY = Shape(head=16384, scale=224, low=13)  # for long arrays: fewer words for a value, dearer to build
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,14 +97,15 @@ class Table:
         np.take(self.outcomes, index, out=out, mode="clip")
         if int(out.min()) == SENTINEL:
             for place in np.flatnonzero(out == SENTINEL):
-                out[place] = self.law.value(self._continue(int(words[place]), entropy))
+                value = self.law.value(self._continue(int(words[place]), entropy))
+                out[place] = min(max(value, -MOST), MOST)
 
-    def symbol(self, entropy: Entropy) -> int:
-        """One symbol."""
+    def one(self, entropy: Entropy) -> int:
+        """One value, of any size."""
         word = entropy.bits(self.width)
         column = word >> (self.width - self.order)
         symbol = column if word < int(self.thresholds[column]) else int(self.aliases[column])
-        return symbol if symbol < len(self.emitted) else self._continue(word, entropy)
+        return self.law.value(symbol if symbol < len(self.emitted) else self._continue(word, entropy))
 
     def _continue(self, word: int, entropy: Entropy) -> int:
         """The symbol of a word that fell on RESIDUAL: its rank among such words is uniform, and goes on."""
