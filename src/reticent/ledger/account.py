@@ -462,7 +462,7 @@ class Ledger:
                 known.feed(row)
             known.opening  # noqa: B018
         except LedgerError as problem:
-            raise LedgerError(f"{self.name} does not add up: {problem}. Nothing was charged. Run verify.") from None
+            raise LedgerError(f"{self.name} is damaged: {problem}. Nothing was charged. Run verify.") from None
 
     def _alone(self) -> threading.Lock:
         """This handle's lock; a forked child begins afresh, since the parent's lock may have been held."""

@@ -27,7 +27,7 @@ def exported(rows: Sequence[Row], name: str) -> dict[str, object]:
     """
     replay, found = problems(rows)
     if found:
-        raise LedgerError(f"{name} does not add up: {found[0]}. Run verify.")
+        raise LedgerError(f"{name} is damaged: {found[0]}. Run verify.")
     budget, spent = replay.totals
     return {
         "format": EXPORT_FORMAT,

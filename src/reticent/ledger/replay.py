@@ -82,14 +82,14 @@ class Replay:
     @property
     def opening(self) -> Opened:
         if self.opened is None:
-            raise LedgerError("The ledger has no first entry.")
+            raise LedgerError("it has no first entry")
         return self.opened
 
     @property
     def totals(self) -> tuple[Loss, Loss]:
         """Budget and spent."""
         if self.budget is None or self.spent is None:
-            raise LedgerError("The ledger has no first entry.")
+            raise LedgerError("it has no first entry")
         return self.budget, self.spent
 
     def next_id(self) -> str:

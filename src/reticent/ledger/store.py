@@ -205,7 +205,9 @@ def _connected(store: SqliteStore) -> Iterator[sqlite3.Connection]:
 
 
 def _connect(file: Path, mode: str) -> sqlite3.Connection:
-    return sqlite3.connect(f"{file.as_uri()}?mode={mode}", uri=True, timeout=PATIENCE, isolation_level=None)
+    connection = sqlite3.connect(f"{file.as_uri()}?mode={mode}", uri=True, timeout=PATIENCE, isolation_level=None)
+    connection.text_factory = lambda text: text.decode("ascii", "backslashreplace")  # a damaged byte is no exception
+    return connection
 
 
 def _check(connection: sqlite3.Connection, name: str) -> None:
@@ -288,6 +290,8 @@ def _words(name: str) -> Iterator[None]:
         yield
     except sqlite3.Error as problem:
         raise LedgerError(_explain(name, _code(problem))) from None
+    except UnicodeError:  # of a damaged name in SQLite's own message
+        raise LedgerError(_explain(name, sqlite3.SQLITE_CORRUPT)) from None
 
 
 def _explain(name: str, code: int) -> str:

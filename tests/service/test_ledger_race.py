@@ -1,0 +1,46 @@
+"""Races for the last of a budget: as many grants as the budget holds, whoever asks."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from reticent.ledger import Ledger
+from reticent.ledger.replay import Row
+from reticent.ledger.store import SqliteStore
+from tests.support.ledger_kit import eps, ledger_at, stampede
+
+
+def test_sixteen_processes_get_exactly_twenty_of_twenty(tmp_path: Path) -> None:
+    for number in range(5):
+        file = tmp_path / f"{number}.ledger"
+        ledger = ledger_at(file, eps(20))
+        assert sum(stampede(file, writers=16)) == 20
+        assert (ledger.spent(), ledger.left()) == (eps(20), eps(0))
+        assert [line.id for line in ledger.releases()] == [f"r-{n:04d}" for n in range(1, 21)]
+        assert ledger.verify() == ()
+
+
+def test_a_store_that_decides_before_it_holds_the_lock_fails_the_race(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mutant reads, decides, then writes what it decided: grants pass the budget, or the chain refuses to fit."""
+    append = SqliteStore.append
+
+    def careless(self: SqliteStore, since: int, decide) -> None:  # type: ignore[no-untyped-def]
+        row = decide(self.rows(since))
+        time.sleep(0.01)
+        append(self, since, lambda rows: row and Row(rows[-1].number + 1, row.body, row.digest))
+
+    monkeypatch.setattr(SqliteStore, "append", careless)
+    file = tmp_path / "rand.ledger"
+    ledger_at(file, eps(20))
+    try:
+        broken = sum(stampede(file, writers=16)) != 20
+    except AssertionError:
+        broken = True
+    monkeypatch.undo()
+    assert broken
+    assert Ledger.open(file).verify() != ()
