@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import reticent
@@ -34,6 +35,7 @@ html_theme_options = {
 
 # Headings of our docstrings that numpydoc does not know, and would leave out.
 OWN_HEADINGS = ("Guarantee", "Accuracy", "Source", "Deviations")
+warnings.filterwarnings("ignore", message="Unknown section", category=UserWarning)
 
 
 def keep_own_headings(_app: Any, _what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
