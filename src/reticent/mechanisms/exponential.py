@@ -94,7 +94,7 @@ def again(parameters: dict[str, str]) -> PureDP:
 
 
 def _candidates(scores: Sequence[int]) -> Candidates:
-    return Candidates(np.array(scores, dtype=np.int64), np.array([1, 3, 2, 1], dtype=np.int64))
+    return Candidates(np.array(scores, dtype=np.int64), np.array([1, 20, 15, 5], dtype=np.int64))
 
 
 def _specimen() -> Specimen[Candidates, int]:
@@ -105,7 +105,7 @@ def _specimen() -> Specimen[Candidates, int]:
         weights = [int(w) * math.exp(-rate * int(s)) for s, w in zip(exact.scores, exact.weights, strict=True)]
         return weights[output] / sum(weights)
 
-    return Specimen("exponential, four candidates", made, _candidates([0, 2, 1, 5]), _candidates([1, 1, 2, 4]), mass)
+    return Specimen("exponential, four candidates", made, _candidates([1, 0, 0, 1]), _candidates([0, 1, 1, 2]), mass)
 
 
 SPECIMENS: Final = (_specimen(),)

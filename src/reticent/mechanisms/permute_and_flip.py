@@ -94,8 +94,8 @@ def _specimen() -> Specimen[Sequence[int], int]:
     return Specimen(
         "permute-and-flip, four candidates",
         made,
-        (0, 2, 1, 5),
-        (1, 1, 2, 4),
+        (1, 0, 0, 1),
+        (0, 1, 1, 2),
         lambda exact, output: law(exact, float(made.rate))[output],
     )
 
