@@ -7,12 +7,12 @@ like a tick.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from fractions import Fraction
+from typing import Final
 
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import epsilon_delta, odds, one_in
 from reticent.privacy.loss import from_json, words
-from reticent.privacy.numbers import about
 from reticent.study.certificate import NOT_DURABLE, UNSIGNED, Certificate, methods
 
 TIERS: Final = {
@@ -38,8 +38,8 @@ def _parameters(certificate: Certificate) -> Iterator[str]:
     document, tree = certificate.document, certificate.guarantee
     epsilon, _ = epsilon_delta(tree.loss)
     spent, approved = from_json(document["budget"]["spent"]), from_json(document["budget"]["approved"])
-    yield f"[x] loss of this release: {words(tree.loss)}; the odds about one person change by at most {_factor(epsilon)}"
-    yield f"[x] so far: {words(spent)} of the approved {words(approved)}, at most {_factor(epsilon_delta(approved)[0])}"
+    yield f"[x] loss of this release: {words(tree.loss)}; odds about one person change by at most {_factor(epsilon)}"
+    yield f"[x] so far: {words(spent)} of the approved {words(approved)}; if all of it is spent: at most {_factor(epsilon_delta(approved)[0])}"
     yield _told("approval", document["study"]["approved"])
     yield _told("ends", document["study"]["ends"])
     if document.get("override"):
@@ -87,14 +87,14 @@ def _told(name: str, value: str | None) -> str:
     return f"[x] {name}: {value}" if value else f"[!] {name}: not stated"
 
 
-def _factor(epsilon: Any) -> str:
+def _factor(epsilon: Fraction) -> str:
     """``×2.72, 1 in 10 to 1 in 4.3``."""
     seen = odds(epsilon, 0.1)
     return f"×{seen.factor:.3g} (1 in 10 becomes at most {one_in(seen.high)})"
 
 
 def registry(certificate: Certificate, tier: int) -> dict[str, object]:
-    """An entry up to ``tier``: every field of those tiers, null where the certificate does not know, and their names."""
+    """Every field of the tiers up to ``tier``; null, and named as missing, where the certificate does not know."""
     if tier not in TIERS:
         raise PublicParameterError(f"tier is 1, 2 or 3, got {tier}")
     known = _known(certificate)
@@ -105,7 +105,6 @@ def registry(certificate: Certificate, tier: int) -> dict[str, object]:
 
 def _known(certificate: Certificate) -> dict[str, object]:
     document, tree = certificate.document, certificate.guarantee
-    epsilon, delta = epsilon_delta(tree.loss)
     return {
         "name": document["study"]["title"] or None,
         "description": document["purpose"] or document["name"] or None,
@@ -115,7 +114,7 @@ def _known(certificate: Certificate) -> dict[str, object]:
         "model": "local" if tree.adjacency.kind == "local" else "central",
         "unit": tree.adjacency.unit,
         "neighbours": tree.adjacency.words(),
-        "parameters": {**document["charged"], "epsilon_rounded": about(epsilon), "delta_rounded": about(delta)},
+        "parameters": document["charged"],
         "people": document["people"],
         "accounting": f"{tree.by.statement} [{tree.by.source}]",
         "budget": document["budget"],

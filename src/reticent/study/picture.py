@@ -1,0 +1,309 @@
+"""The figure of a release: dot = answer, thick bar = privacy noise, thin line = noise and sampling together.
+
+Answers have different units, so each has a panel of its own: a strip for one number, a strip of rows for groups or
+several quantiles, bars for a histogram. A no reply is said in words where the number would be. The SVG has no date, no
+metadata and fixed names inside, so that one certificate always gives the same file.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from reticent.errors import PublicParameterError
+from reticent.outcome import Estimate, NoReply, Reply
+from reticent.privacy.explain import epsilon_delta, odds
+from reticent.privacy.loss import Loss, from_json, words
+from reticent.statistics.answer import Answer, Cell
+from reticent.study.certificate import Certificate
+from reticent.study.sheet import key_words, label_words, number, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DOT, NOISE, BOTH, GREY, INK, BAR = "#0b4f85", "#7db8e8", "#3f4750", "#6b7280", "#1f2328", "#cfe3f5"
+WIDTH: Final = 7.2  # inches
+MOST_PANELS: Final = 40
+MOST_ROWS: Final = 60
+MOST_TICKS: Final = 12
+LARGEST: Final = 1e100  # beyond it a number is in the table only
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What one pair of axes shows: some cells of one answer."""
+
+    title: str
+    names: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    bars: bool
+    note: str = ""
+
+    @property
+    def height(self) -> float:
+        """Inches, title and ticks included."""
+        return 2.3 if self.bars else 0.72 + 0.24 * (len(self.cells) - 1)
+
+
+def figure(certificate: Certificate) -> Figure:
+    """The release as a matplotlib figure; it belongs to no window and no pyplot state."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    every = [panel for answer in certificate.answers for panel in _panels(answer)]
+    shown = every[:MOST_PANELS] or [Panel("no answers", ("",), (), bars=False)]
+    layout = ConstrainedLayoutEngine(h_pad=0.05, w_pad=0.06, hspace=0.0)
+    drawn = Figure(figsize=(WIDTH, sum(panel.height for panel in shown) + 0.45), layout=layout)
+    grid = drawn.add_gridspec(len(shown), 1, height_ratios=[panel.height for panel in shown])
+    for place, panel in enumerate(shown):
+        axes = drawn.add_subplot(grid[place])
+        _frame(axes, panel)
+        if panel.bars:
+            _histogram(axes, panel)
+        else:
+            _rows(axes, panel)
+    drawn.supxlabel(_legend(certificate, len(every) - len(shown)), x=0.02, ha="left", fontsize=7.5, color=GREY)
+    return drawn
+
+
+def svg(certificate: Certificate) -> str:
+    """The same figure as SVG text: no date, no metadata, no address it would load, text as text."""
+    return _as_svg(figure(certificate), "reticent")
+
+
+def _as_svg(drawn: Figure, salt: str) -> str:
+    from matplotlib import rc_context
+
+    out = io.StringIO()
+    with rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a script that the measuring font lacks; the reader's browser has it
+        drawn.savefig(out, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
+    return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, system-ui, sans-serif")
+
+
+def bar(cell: Cell, span: tuple[float, float] | None = None) -> str:
+    """One cell as a small inline SVG on the axis ``span`` (low, high), by default its own interval."""
+    match cell.outcome:
+        case NoReply():
+            return ""
+        case Reply(Estimate(value, low, high, noise)):
+            start, end = span or (low, high)
+            if not end - start > 0 or not math.isfinite(end - start):
+                return ""
+
+            def x(point: float) -> float:
+                return 4 + 112 * min(max((point - start) / (end - start), 0.0), 1.0)
+
+            left, right = x(value - noise), x(value + noise)
+            return (
+                '<svg width="120" height="12" viewBox="0 0 120 12" aria-hidden="true">'
+                f'<path d="M{x(low):.1f} 6H{x(high):.1f}" stroke="{GREY}" stroke-width="1.5"/>'
+                f'<path d="M{left:.1f} 6H{right:.1f}" stroke="{NOISE}" stroke-width="6"/>'
+                f'<circle cx="{x(value):.1f}" cy="6" r="3" fill="{DOT}"/></svg>'
+            )
+
+
+def odds_figure(certificate: Certificate, path: str | Path | None = None) -> Figure:
+    """What someone believed on x, the least and most they can believe afterwards on y.
+
+    Three bands: this release, everything the study has released so far, the whole budget. With ``path`` it is saved
+    too, in the format of its ending: .svg, .png or .pdf.
+    """
+    from matplotlib.figure import Figure
+
+    budget = certificate.document["budget"]
+    bands: tuple[tuple[str, Loss, str], ...] = (
+        ("the whole budget", from_json(budget["approved"]), "#d9dde2"),
+        ("everything so far", from_json(budget["spent"]), "#a9cdec"),
+        ("this release", certificate.guarantee.loss, "#3c82bd"),
+    )
+    drawn = Figure(figsize=(5.4, 4.6), layout="constrained")
+    axes = drawn.add_subplot()
+    priors = [place / 500 for place in range(1, 500)]
+    for name, loss, colour in bands:
+        seen = [odds(epsilon_delta(loss)[0], prior) for prior in priors]
+        ends = [one.low for one in seen], [one.high for one in seen]
+        axes.fill_between(
+            [100 * prior for prior in priors],
+            [100 * end for end in ends[0]],
+            [100 * end for end in ends[1]],
+            color=colour,
+            label=f"{name}: {words(loss)}",
+            linewidth=0,
+        )
+    axes.plot([0, 100], [0, 100], color=INK, linewidth=1, linestyle=(0, (4, 3)), label="nothing learned")
+    believed = "you took part" if certificate.guarantee.adjacency.kind == "add_remove" else "a guess about you is right"
+    axes.set(xlim=(0, 100), ylim=(0, 100), xlabel=f"belief that {believed}, before (%)", ylabel="after (%)")
+    axes.set_title("How far a belief about one person can move", loc="left", fontsize=10)
+    axes.legend(loc="lower right", fontsize=8, framealpha=1, edgecolor="white", borderpad=0.7)
+    _quiet(axes)
+    if path is not None:
+        _saved(drawn, Path(path))
+    return drawn
+
+
+def _saved(drawn: Figure, path: Path) -> None:
+    match path.suffix:
+        case ".svg":
+            path.write_text(_as_svg(drawn, "odds"), encoding="utf-8")
+        case ".png" | ".pdf":
+            drawn.savefig(path, dpi=150)
+        case other:
+            raise PublicParameterError(f"a figure is saved as .svg, .png or .pdf, not as '{other}'")
+
+
+# panels
+
+
+def _panels(answer: Answer) -> Iterator[Panel]:
+    """One panel for an answer; one per group for a histogram by group."""
+    if not answer.name.startswith("histogram") or len(answer.cells) < 2:
+        yield _panel(_cut(plain(answer.name), 70), answer.cells, bars=False)
+        return
+    groups: dict[str, list[Cell]] = {}
+    for cell in answer.cells:
+        where = label_words(Cell(cell.label[:-1], cell.outcome))
+        groups.setdefault(where, []).append(Cell(cell.label[-1:], cell.outcome))
+    for where, cells in groups.items():
+        title = _cut(plain(answer.name), 60) + (f" · {_cut(where, 40)}" if where else "")
+        yield _panel(title, tuple(cells), bars=True)
+
+
+def _panel(title: str, cells: tuple[Cell, ...], *, bars: bool) -> Panel:
+    most = 2000 if bars else MOST_ROWS
+    note = f"{len(cells) - most} more in the table" if len(cells) > most else ""
+    single = all(len(cell.label) == 1 and cell.label[0][0] == cells[0].label[0][0] for cell in cells)
+    names = [key_words(cell.label[0][1]) if single and bars else label_words(cell) for cell in cells]
+    return Panel(title, tuple(_cut(name, 28) for name in names[:most]), cells[:most], bars, note)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _estimates(panel: Panel) -> Iterator[tuple[int, Estimate]]:
+    """The replies that can be drawn, with their places."""
+    for place, cell in enumerate(panel.cells):
+        match cell.outcome:
+            case Reply(estimate) if max(map(abs, (estimate.value, estimate.low, estimate.high))) < LARGEST:
+                yield place, estimate
+            case _:
+                continue
+
+
+def _frame(axes: Axes, panel: Panel) -> None:
+    title = f"{panel.title}   ({panel.note})" if panel.note else panel.title
+    axes.set_title(title, loc="left", fontsize=9, color=INK, pad=4, parse_math=False)
+    _quiet(axes)
+    axes.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
+
+
+def _quiet(axes: Axes) -> None:
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(GREY)
+        axes.spines[side].set_linewidth(0.6)
+
+
+def _rows(axes: Axes, panel: Panel) -> None:
+    """One row per cell, the first on top."""
+    found = list(_estimates(panel))
+    for place, estimate in found:
+        y = -place
+        axes.plot([estimate.low, estimate.high], [y, y], color=BOTH, linewidth=1.3, solid_capstyle="butt", zorder=2)
+        thick = [estimate.value - estimate.noise, estimate.value + estimate.noise]
+        axes.plot(thick, [y, y], color=NOISE, linewidth=6, solid_capstyle="butt", zorder=1)
+        axes.plot([estimate.value], [y], "o", color=DOT, markersize=4.5, zorder=3)
+    drawn = {place for place, _ in found}
+    for place, cell in enumerate(panel.cells):
+        if place not in drawn:
+            said = "no reply" if isinstance(cell.outcome, NoReply) else "see the table"
+            axes.text(0.01, -place, said, transform=axes.get_yaxis_transform(), fontsize=8, color=GREY, va="center")
+    axes.set_ylim(-len(panel.cells) + 0.4, 0.6)
+    axes.spines["left"].set_visible(False)
+    if found:
+        _ticks(axes, [end for _, e in found for end in (e.low, e.high, e.value - e.noise, e.value + e.noise)])
+    else:
+        axes.set_xticks([])
+        axes.spines["bottom"].set_visible(False)
+    axes.set_yticks([-place for place in range(len(panel.names))], panel.names, parse_math=False)
+    axes.tick_params(axis="y", length=0)
+    if panel.names == ("",):
+        axes.set_yticks([])
+
+
+def _histogram(axes: Axes, panel: Panel) -> None:
+    found = list(_estimates(panel))
+    width = 0.86 if len(panel.cells) <= 60 else 1.0
+    axes.bar([place for place, _ in found], [e.value for _, e in found], width=width, color=BAR, zorder=1)
+    thick = 5.0 if len(panel.cells) <= 30 else 2.0
+    for place, e in found:
+        axes.plot([place, place], [e.low, e.high], color=BOTH, linewidth=1.1, solid_capstyle="butt", zorder=2)
+        ends = [e.value - e.noise, e.value + e.noise]
+        axes.plot([place, place], ends, color=NOISE, linewidth=thick, solid_capstyle="butt", zorder=3)
+        axes.plot([place], [e.value], "o", color=DOT, markersize=min(3.0, thick), zorder=4)
+    drawn = {place for place, _ in found}
+    for place in set(range(len(panel.cells))) - drawn:
+        said = "no reply" if isinstance(panel.cells[place].outcome, NoReply) else "see the table"
+        axes.text(
+            place, 0.02, said, transform=axes.get_xaxis_transform(), fontsize=7.5, color=GREY, ha="center", rotation=90
+        )
+    axes.axhline(0, color=GREY, linewidth=0.6)
+    axes.set_xlim(-0.6, len(panel.cells) - 0.4)
+    axes.locator_params(axis="y", nbins=5)
+    axes.yaxis.set_major_formatter(_formatter(axes.get_yticks()))
+    _bin_names(axes, panel.names)
+
+
+def _bin_names(axes: Axes, names: Sequence[str]) -> None:
+    """Names of the bars: every one while they fit, else every so many, slanted where they are long."""
+    step = -(-len(names) // MOST_TICKS)
+    places = list(range(0, len(names), step))
+    long = max(len(names[place]) for place in places) * len(places) > 84
+    axes.set_xticks(places, [names[place] for place in places], parse_math=False)
+    if long:
+        axes.tick_params(axis="x", labelrotation=35)
+        for label in axes.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+
+
+def _ticks(axes: Axes, ends: list[float]) -> None:
+    """Room around the intervals, and few ticks with their thousands separated."""
+    low, high = min(ends), max(ends)
+    room = (high - low) * 0.06 or max(abs(low), 1.0) * 0.1
+    axes.set_xlim(low - room, high + room)
+    axes.locator_params(axis="x", nbins=7)
+    axes.xaxis.set_major_formatter(_formatter(axes.get_xticks()))
+
+
+def _formatter(ticks: Sequence[float]) -> Callable[[float, float], str]:
+    """The same decimals on every tick of an axis, as few as their step allows."""
+    step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else 1.0
+    places = next((d for d in range(7) if abs(step * 10**d - round(step * 10**d)) < 1e-6 * step * 10**d), None)
+    if places is None or max(map(abs, ticks)) >= 1e12:
+        return lambda value, _: f"{value:.4g}"
+    return lambda value, _: number(value, places)
+
+
+def _legend(certificate: Certificate, left_out: int) -> str:
+    levels = {e.level for a in certificate.answers for panel in _panels(a) for _, e in _estimates(panel)}
+    level = f"{100 * max(levels, default=0.95):g} %"
+    more = f" · {left_out} more in the table" if left_out else ""
+    return f"dot: answer · thick: privacy noise · thin: noise and sampling together, {level}{more}"
+
+
+def alternative(certificate: Certificate) -> str:
+    """What the figure shows, for those who do not see it; escaped for an attribute."""
+    names = ", ".join(plain(answer.name) for answer in certificate.answers)
+    return html.escape(f"Answers with their intervals: {names}. The same numbers are in the table above.", quote=True)

@@ -1,0 +1,122 @@
+"""A made-up release that the tests of certificates, pages and pictures share, and the claim that it verifies."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from reticent.ledger import Ledger
+from reticent.mechanisms import Exponential, Geometric
+from reticent.outcome import NO_REPLY, Estimate, Reply
+from reticent.privacy import record
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.compose import across, in_sequence, of_person, processed
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import ApproxDP, to_json
+from reticent.privacy.sensitivity import L1, Linf
+from reticent.statistics.answer import Answer, Cell
+from reticent.study.certificate import Certificate, answer_to_json
+
+PERSON = Adjacency("add_remove", rows=5)
+ROW = Adjacency("add_remove", unit="row")
+BUDGET = ApproxDP(Fraction(3), Fraction(1, 10**8))
+
+
+def tree() -> Guarantee:
+    """Five parts in sequence: two lifted from a row to a person, one across groups, one chosen, one processed."""
+    count = of_person(Geometric(L1(Fraction(1), ROW), Fraction(1, 50)).guarantee, PERSON, rows=5, label="count")
+    mean = of_person(Geometric(L1(Fraction(50), ROW), Fraction(1, 25)).guarantee, PERSON, rows=5, label="mean(mdvis)")
+    median = Exponential(Linf(Fraction(5), PERSON), Fraction(3, 10)).guarantee
+    groups = across([Geometric(L1(Fraction(5), PERSON), Fraction(1, 5)).guarantee] * 3, neighbours=PERSON)
+    bars = Geometric(L1(Fraction(5), PERSON), Fraction(1, 5)).guarantee
+    return in_sequence([count, mean, processed(median, label="median(disea)"), groups, bars], label="table 4")
+
+
+def estimate(value: float, noise: float, sampling: float) -> Reply[Estimate]:
+    half = (noise**2 + sampling**2) ** 0.5
+    return Reply(Estimate(value, value - half, value + half, noise, sampling))
+
+
+def answers() -> tuple[Answer, ...]:
+    bars = [8123, 5210, 2893, 1650, 820, 444, 260, 121, 63, -4]
+    sites = {1: 2.71, 2: 3.05, 3: None, 4: 2.2}
+    return (
+        Answer("count", (Cell((), estimate(20187, 62, 0)),), discrete=True),
+        Answer(
+            "mean(mdvis)",
+            (Cell((), estimate(2.8573, 0.042, 0.061)),),
+            ("Values of mdvis outside 0 to 50 were moved to the nearer bound.",),
+        ),
+        Answer("median(disea)", (Cell((), estimate(10.57, 0.3, 0.1)),)),
+        Answer("iqr(disea)", (Cell((), NO_REPLY),)),
+        Answer(
+            "histogram(mdvis)",
+            tuple(Cell((("mdvis", f"[{5 * k}, {5 * k + 5})"),), estimate(bar, 62, 0)) for k, bar in enumerate(bars)),
+            discrete=True,
+        ),
+        Answer(
+            "mean(mdvis) by site",
+            tuple(
+                Cell((("site", site),), NO_REPLY if mean is None else estimate(mean, 0.2, 0.1))
+                for site, mean in sites.items()
+            ),
+        ),
+    )
+
+
+def document(*, entry: str = "0" * 64, spent: object = None) -> dict[str, Any]:
+    proof = tree()
+    charge = to_json(proof.loss)
+    return {
+        "format": "reticent certificate",
+        "version": 1,
+        "release": "r-0001",
+        "name": "table 4",
+        "purpose": "Annual report",
+        "who": "curator",
+        "when": "2026-11-21T07:31:00Z",
+        "study": {
+            "title": "RAND health insurance experiment",
+            "approved": "Ethics board 2026-11-04, minute 7",
+            "ends": "2027-12-31",
+            "source": "randhie.parquet",
+        },
+        "software": {"reticent": "0.1.0", "python": "3.11.2", "numpy": "2.4.1"},
+        "adjacency": record.adjacency_to_json(proof.adjacency),
+        "people": None,
+        "guarantee": record.to_json(proof),
+        "charged": charge,
+        "budget": {
+            "approved": to_json(BUDGET),
+            "spent": spent or charge,
+            "left": {"epsilon": "1.9", "delta": "1e-8"},
+        },
+        "columns": {
+            "mdvis": {"kind": "integer", "low": "0", "high": "50", "among": None, "why": "protocol", "missing": "drop"},
+            "disea": {"kind": "real", "low": None, "high": None, "among": None, "why": "", "missing": "drop"},
+        },
+        "answers": [answer_to_json(answer) for answer in answers()],
+        "caveats": ["12 % ± 2 % of persons had more than 5 rows: counts and means are of capped rows."],
+        "ledger": {"durable": True, "entry": entry},
+        "audit": None,
+        "signature": None,
+    }
+
+
+def released(path: Path | None) -> tuple[Certificate, Ledger]:
+    """The example, charged to a ledger at ``path`` (in memory when None)."""
+    proof = tree()
+    ledger = Ledger.create(path, title="RAND", adjacency=PERSON, budget=BUDGET)
+    receipt = ledger.reserve(proof.loss, adjacency=PERSON, what="table 4")
+    found = document(entry=receipt.entry, spent=to_json(ledger.spent()))
+    certificate = Certificate.of({**found, "ledger": {"durable": ledger.durable, "entry": receipt.entry}})
+    ledger.commit(receipt, digest=certificate.digest)
+    return certificate, ledger
+
+
+def test_the_example_verifies_but_for_its_signature() -> None:
+    certificate, ledger = released(None)
+    verification = certificate.verify(ledger)
+    assert [check.name for check in verification.checks if not check.ok] == ["signature"]
+    assert certificate.verify(ledger, allow_unsigned=True).ok
