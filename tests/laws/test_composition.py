@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from reticent.errors import CheckError, PublicParameterError
 from reticent.mechanisms import Exponential, Gaussian, Geometric, Laplace, ScalarGaussian, axiom_loss, two_coins
+from reticent.mechanisms.geometric import mass
 from reticent.privacy import compose, record
 from reticent.privacy import loss as losses
 from reticent.privacy.adjacency import Adjacency
@@ -75,10 +76,22 @@ def test_mixed_neighbours_are_refused() -> None:
         compose.in_sequence([pure(Fraction(1)), pure(Fraction(1), SUBSTITUTE)])
 
 
-def test_parts_of_a_partition_cost_the_dearest_or_the_two_dearest() -> None:
+def test_parts_of_a_partition_cost_the_dearest_and_twice_it_under_substitution() -> None:
     parts = [pure(Fraction(e, 10)) for e in (1, 5, 3)]
     assert compose.across(parts, neighbours=PERSON).loss == PureDP(Fraction(1, 2))
-    assert compose.across(parts, neighbours=SUBSTITUTE).loss == PureDP(Fraction(8, 10))
+    assert compose.across(parts, neighbours=SUBSTITUTE).loss == PureDP(Fraction(1))
+
+
+def test_the_sum_of_the_two_dearest_parts_is_too_little_under_substitution() -> None:
+    """A sum on [-1, 1] at epsilon 1/2 under add/remove: its person goes from -1 to 1 and the odds move by e^1."""
+    scale = 2.0  # sensitivity 1 under add/remove at epsilon 1/2
+    moved = max(abs(math.log(mass(scale, -1, out) / mass(scale, 1, out))) for out in range(-30, 31))
+    dearest, other = Fraction(1, 2), Fraction(1, 10)
+    assert moved > float(dearest + other) + 0.3
+    parts = [pure(dearest), pure(other)]
+    loss = compose.across(parts, neighbours=SUBSTITUTE).loss
+    assert isinstance(loss, PureDP)
+    assert moved <= float(loss.epsilon) + 1e-9
 
 
 def test_a_part_proved_only_for_substitution_cannot_be_in_a_partition() -> None:
@@ -168,8 +181,8 @@ def test_forged_trees_are_refused() -> None:
     lowered = dataclasses.replace(tree, loss=PureDP(Fraction(1, 10)))
     dropped = dataclasses.replace(tree, parts=tree.parts[:2])
     leaf = dataclasses.replace(tree.parts[1], loss=PureDP(Fraction(1, 100)))
-    fewer_rows = dataclasses.replace(tree.parts[0], parameters=(("size", "2"),), loss=PureDP(Fraction(2, 5)))
-    swapped = dataclasses.replace(tree.parts[0].parts[0], by=compose.ACROSS_SUBSTITUTE)
+    fewer_rows = dataclasses.replace(tree.parts[0], parameters=(("size", "2"),))
+    swapped = dataclasses.replace(tree.parts[0].parts[0], by=compose.SEQUENCE)
     unknown = dataclasses.replace(tree.parts[1], by=dataclasses.replace(tree.parts[1].by, name="trust me"))
     for forged in (
         lowered,

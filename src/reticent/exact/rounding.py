@@ -20,8 +20,8 @@ def exp_bounds(x: Fraction, bits: int = BITS) -> tuple[Fraction, Fraction]:
     if x == 0:
         return Fraction(1), Fraction(1)
     if x < 0:
-        low, high = exp_bounds(-x, bits)
-        return 1 / high, 1 / low
+        least, most = exp_bounds(-x, bits)
+        return 1 / most, 1 / least
     halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 2)
     work = bits + 2 * halvings + 16
     one = 1 << work
@@ -94,8 +94,8 @@ def _log_two(bits: int) -> tuple[Fraction, Fraction]:
 def _twice_atanh(z: Fraction, bits: int) -> tuple[Fraction, Fraction]:
     """Bounds of 2 atanh z = 2 (z + z^3/3 + z^5/5 + ...) for |z| <= 1/3."""
     if z < 0:
-        low, high = _twice_atanh(-z, bits)
-        return -high, -low
+        least, most = _twice_atanh(-z, bits)
+        return -most, -least
     work = bits + 16
     one = 1 << work
     floor = (z.numerator << work) // z.denominator

@@ -32,15 +32,10 @@ SEQUENCE = Theorem(
     "in sequence, chosen adaptively: losses add",
     "001; Dwork and Lei 2009, Theorem 27; in rho, Bun and Steinke 2016",
 )
-ACROSS_ADD_REMOVE = Theorem(
-    "across_add_remove",
+ACROSS = Theorem(
+    "across",
     "parts of a data-independent partition, each proved under add/remove: the dearest part",
     "McSherry 2009, Theorem 4",
-)
-ACROSS_SUBSTITUTE = Theorem(
-    "across_substitute",
-    "a substitution removes from one part and adds to another: the two dearest parts add",
-    "McSherry 2009, Theorem 4, applied twice",
 )
 GROUP = Theorem(
     "grouped",
@@ -48,6 +43,7 @@ GROUP = Theorem(
     "001 (delta = 0); Bun and Steinke 2016, Prop. 1.9",
 )
 PROCESSED = Theorem("processed", "any randomised map of an answer costs nothing", "001; 004 Theorem 1.4")
+PUBLIC = Theorem("public", "the same for all neighbours: no loss", "definition of the adjacency")
 
 
 def in_sequence(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
@@ -66,7 +62,10 @@ def in_sequence(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
 def across(parts: Sequence[Guarantee], *, neighbours: Adjacency, label: str = "") -> Guarantee:
     """Parts of a partition that was fixed without looking: each unit is in at most one part.
 
-    Every part must be proved under add/remove with its size private. ``neighbours`` is what the whole speaks of.
+    Every part must be proved under add/remove with its size private: the dearest part is the cost. ``neighbours`` is
+    what the whole speaks of; a substitution is a removal and an addition, two steps, possibly inside one part, so
+    there the cost is the group loss of two. (The sum of the two dearest parts, as McSherry's theorem is often quoted,
+    forgets the person who stays in a part; docs/proofs/composition.md has the counter-example.)
 
     Raises
     ------
@@ -75,19 +74,20 @@ def across(parts: Sequence[Guarantee], *, neighbours: Adjacency, label: str = ""
     """
     if not parts:
         raise PublicParameterError("a partition needs at least one part")
+    steps = Adjacency("add_remove", neighbours.rows, neighbours.unit)
     for part in parts:
         if part.adjacency.kind != "add_remove":
             raise PublicParameterError(
                 "a part proved only for substitution with public n cannot be used in a partition"
             )
-        if (part.adjacency.rows, part.adjacency.unit) != (neighbours.rows, neighbours.unit):
+        if part.adjacency != steps:
             raise PublicParameterError("parts speak of another unit than the whole")
-    losses = [part.loss for part in parts]
+    whole = Guarantee(_largest([part.loss for part in parts]), steps, ACROSS, tuple(parts), label=label)
     match neighbours.kind:
         case "add_remove":
-            return Guarantee(_largest(losses), neighbours, ACROSS_ADD_REMOVE, tuple(parts), label=label)
+            return whole
         case "substitute":
-            return Guarantee(_two_largest(losses), neighbours, ACROSS_SUBSTITUTE, tuple(parts), label=label)
+            return grouped(whole, 2, neighbours=neighbours, label=label)
         case "local":
             raise PublicParameterError("the local model has no partition of a table")
         case _:
@@ -129,6 +129,11 @@ def in_zcdp(tree: Guarantee) -> Guarantee:
             return as_zcdp(tree)
 
 
+def public(neighbours: Adjacency, *, label: str = "") -> Guarantee:
+    """A number that is the same for all neighbours, such as the number of people under substitution: no loss."""
+    return Guarantee(PureDP(Fraction(0)), neighbours, PUBLIC, label=label)
+
+
 def group_loss(loss: Loss, size: int) -> Loss:
     """The loss against ``size`` steps at once, rounded up to 12 digits where it is not rational."""
     match loss:
@@ -161,18 +166,6 @@ def _largest(losses: Sequence[Loss]) -> Loss:
     return _loss(max(e for e, _ in pairs), max(d for _, d in pairs))
 
 
-def _two_largest(losses: Sequence[Loss]) -> Loss:
-    """In each coordinate the sum of the two largest; with the general (eps, delta) triangle, see docs/proofs."""
-    if any(isinstance(loss, ZCDP) for loss in losses):
-        # D_alpha does not obey a triangle inequality; two zCDP steps in two different parts are independent
-        # coordinates, so their Renyi divergences add.
-        return ZCDP(sum(sorted((zcdp_of(loss) for loss in losses), reverse=True)[:2], Fraction(0)))
-    pairs = [_pair(loss) for loss in losses]
-    epsilons = sorted((e for e, _ in pairs), reverse=True)
-    deltas = sorted((d for _, d in pairs), reverse=True)
-    return _loss(sum(epsilons[:2], Fraction(0)), sum(deltas[:2], Fraction(0)))
-
-
 def _pair(loss: Loss) -> tuple[Fraction, Fraction]:
     match loss:
         case PureDP(epsilon):
@@ -197,7 +190,9 @@ def rederive(tree: Guarantee, axioms: Callable[[Guarantee], Loss]) -> Loss:
     CheckError
         Where a node's stored loss, adjacency or theorem does not follow from its parts.
     """
-    if not tree.parts:
+    if tree.by.name == PUBLIC.name and not tree.parts:
+        loss = public(tree.adjacency).loss
+    elif not tree.parts:
         loss = axioms(tree)
     else:
         for part in tree.parts:
@@ -213,7 +208,7 @@ def _again(tree: Guarantee) -> Guarantee:
     match tree.by.name:
         case SEQUENCE.name:
             made = in_sequence(parts)
-        case ACROSS_ADD_REMOVE.name | ACROSS_SUBSTITUTE.name:
+        case ACROSS.name:
             made = across(parts, neighbours=whole)
         case GROUP.name:
             made = _group_again(tree)
@@ -232,11 +227,11 @@ def _again(tree: Guarantee) -> Guarantee:
 
 def _group_again(tree: Guarantee) -> Guarantee:
     """A stored lift is only believed where the number of steps follows from the two adjacencies."""
-    part, size = tree.parts[0], int(tree.parameter("size"))
-    if part.adjacency.unit == "row" and tree.adjacency.unit == "person":
-        steps = 2 if tree.adjacency.kind == "substitute" else 1
-        if part.adjacency.kind != "add_remove" or size not in (steps, steps * tree.adjacency.rows):
-            raise CheckError("the lift from a row to a person uses too few steps")
-    elif part.adjacency != tree.adjacency:
-        raise CheckError("group privacy between unrelated neighbours")
-    return grouped(part, size, neighbours=tree.adjacency)
+    part, size, whole = tree.parts[0], int(tree.parameter("size")), tree.adjacency
+    steps = 2 if whole.kind == "substitute" and part.adjacency.kind == "add_remove" else 1
+    from_row = part.adjacency == Adjacency("add_remove", unit="row") and whole.unit == "person"
+    same_unit = (part.adjacency.unit, part.adjacency.rows) == (whole.unit, whole.rows)
+    same_kind = part.adjacency.kind == whole.kind
+    if not (from_row or (same_unit and (same_kind or steps == 2))) or size < steps:
+        raise CheckError("group privacy between unrelated neighbours, or over too few steps")
+    return grouped(part, size, neighbours=whole)

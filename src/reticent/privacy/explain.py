@@ -90,7 +90,8 @@ def meaning(
             record = odds(2 * epsilon, prior)
             lines += [
                 f"What is promised: whatever someone believed about whether you are in the file {condition}, "
-                f"everything in this release lets them change the odds by a factor of at most {seen.factor:.3g}. {moved}",
+                f"everything in this release lets them change the odds by a factor of at most {seen.factor:.3g}. "
+                f"{moved}",
                 f"Against a guess about your answer rather than your presence: factor {record.factor:.3g}; "
                 f"{percent(prior)} to at most {percent(record.high)}.",
             ]

@@ -7,7 +7,6 @@ each answer's share. The guarantee of the release is derived from the steps; the
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,6 +14,7 @@ from typing import Final, TypeAlias
 
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Key, Schema
+from reticent.data.spec import check_delta, check_epsilon
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import round_down, sqrt_down
 from reticent.privacy import compose
@@ -26,7 +26,6 @@ from reticent.statistics import CapShare, Statistic, parse, prepare
 from reticent.statistics.setting import Setting, Step
 
 CAVEAT_SHARE: Final = Fraction(1, 20)
-MOST_EPSILON: Final = 10
 
 Question: TypeAlias = Statistic | str
 
@@ -85,26 +84,6 @@ def limit(
     if made.delta is not None:
         check_delta(made.delta, people)
     return made
-
-
-def check_epsilon(epsilon: Fraction, override: str) -> None:
-    """Refuse an epsilon above 10 that comes without a reason."""
-    if epsilon > MOST_EPSILON and not override:
-        raise PublicParameterError(
-            f"ε {show(epsilon)} lets odds change by {_power(float(epsilon))}: this protects no one. "
-            f"Above {MOST_EPSILON} a release needs --override and a reason, which the certificate prints."
-        )
-
-
-def check_delta(delta: Fraction, people: int | None) -> None:
-    """Refuse a delta that would expose people outright."""
-    if delta >= 1:
-        raise PublicParameterError(f"delta must be < 1, got {show(delta)}")
-    if people is not None and delta * 10 * people >= 1:
-        raise PublicParameterError(
-            f"δ {show(delta)} allows {float(delta * people):,.3g} of {people:,} people to be exposed outright. "
-            f"Use {float(Fraction(1, 500 * people)):.0e} or less, or your board's figure."
-        )
 
 
 def understand(questions: Sequence[Question | Asked], schema: Schema, groups: Keys | None = None) -> tuple[Asked, ...]:
@@ -238,11 +217,3 @@ def _above_zero(number: Number, name: str) -> Fraction:
     if value <= 0:
         raise PublicParameterError(f"{name} must be > 0, got {show(value)}")
     return value
-
-
-def _power(epsilon: float) -> str:
-    """e^epsilon in words: ``5 x 10^21``."""
-    exponent = math.floor(epsilon / math.log(10))
-    mantissa = 10 ** (epsilon / math.log(10) - exponent)
-    digits = str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{mantissa:.1g} × 10{digits}"

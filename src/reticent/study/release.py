@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, assert_never
 
-from reticent.data.query import Query
+from reticent.data.query import Capped, Moments, Persons, Present, Query, Ranks, Rows, Tally, Total
 from reticent.data.schema import Category, Column, Schema
 from reticent.data.table import EngineFailure, Result, Table
 from reticent.entropy import Entropy, SystemEntropy
@@ -242,8 +242,7 @@ def certified(
     ledger: Ledger,
 ) -> dict[str, object]:
     """The document of a certificate, version 1. Fields may be added, never removed or given a new meaning."""
-    used = {query.column for step in prepared.all_steps for query in step.queries if hasattr(query, "column")}
-    used |= {query.keys.column for step in prepared.steps for query in step.queries if getattr(query, "keys", None)}
+    used = set().union(*(_columns(query) for step in prepared.all_steps for query in step.queries))
     return {
         "format": "reticent certificate",
         "version": VERSION,
@@ -271,6 +270,20 @@ def certified(
         "audit": None,
         "signature": None,
     }
+
+
+def _columns(query: Query) -> set[str]:
+    """The declared columns a query reads."""
+    match query:
+        case Capped():
+            return set()
+        case Rows(keys=keys) | Persons(keys=keys):
+            found = set()
+        case Present() | Total() | Moments() | Tally() | Ranks():
+            keys, found = query.keys, {query.column}
+        case _:
+            assert_never(query)
+    return found if keys is None else found | {keys.column}
 
 
 def software() -> dict[str, str]:

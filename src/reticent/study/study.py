@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Column, Key, Person, Schema
-from reticent.data.spec import Budget, ReleaseSpec, Spec, read_spec
+from reticent.data.spec import Budget, ReleaseSpec, Spec, check_delta, read_spec
 from reticent.entropy import system
 from reticent.errors import PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.ledger import Ledger
@@ -23,7 +23,7 @@ from reticent.ledger.fingerprint import note_release, open_for
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
-from reticent.study.asking import Limit, Prepared, Question, check_delta, keys_of, limit, settle, understand
+from reticent.study.asking import Limit, Prepared, Question, keys_of, limit, settle, understand
 from reticent.study.plan import ASSUMED, Plan, plan_of
 from reticent.study.rehearsal import Rehearsal, rehearse
 from reticent.study.release import Circumstances, Release, run
@@ -67,7 +67,7 @@ class Study:
         return open_for(
             Path(self._place),
             self._declared,
-            self.spec.ledger_path,
+            self.spec.ledger,
             title=self.spec.title,
             adjacency=self.schema.person.neighbours(),
             budget=self.spec.budget.loss,
@@ -238,7 +238,7 @@ class Study:
     @property
     def _place(self) -> str:
         """The source as a path, or an empty text for a table in memory."""
-        return str(self.spec.source_path) if self._rows is None else ""
+        return self.spec.source if self._rows is None else ""
 
     @property
     def _declared(self) -> list[str]:
@@ -273,8 +273,8 @@ class Study:
         """The ledger if there is one already; a plan creates nothing."""
         if self._ledger is not None:
             return self._ledger
-        path = self.spec.ledger_path
-        return self.ledger if path is not None and path.exists() else None
+        path = self.spec.ledger
+        return self.ledger if path is not None and Path(path).exists() else None
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{name} ({_kind(column)})" for name, column in self.schema.columns.items())
@@ -364,8 +364,8 @@ def study(
     """
     if person is not None and rows_each is None:
         raise SpecError(
-            "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is reported "
-            "in every release."
+            "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "
+            "reported in every release."
         )
     schema = Schema(dict(columns), Person(adjacency, person, rows_each or 1, people))
     if isinstance(budget, PureDP | ApproxDP | ZCDP):
