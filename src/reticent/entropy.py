@@ -10,7 +10,8 @@ import hashlib
 import os
 import threading
 from io import BytesIO
-from typing import NoReturn, Protocol
+from os import getpid
+from typing import ClassVar, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,34 +33,29 @@ class Entropy(Protocol):
         ...
 
 
-class _Forks:
+class Forks:
     """How many forks lie between this process and the first one: the one mutable fact of this module."""
 
-    count = 0
+    count: ClassVar[int] = 0
 
     @classmethod
     def note(cls) -> None:
         cls.count += 1
 
 
-def lineage() -> tuple[int, int]:
-    """What tells a process from its relatives: bits read ahead under another lineage are never used.
-
-    The process id alone would be fooled by an id that comes round again, the fork hook alone by a fork that
-    Python does not see, so both are compared.
-    """
-    return (_Forks.count, os.getpid())
-
-
 class _Pool(threading.local):
-    """Bytes read ahead, one pool for each thread."""
+    """Bytes read ahead, one pool for each thread, and the process they belong to.
+
+    The process id alone would be fooled by an id that comes round again, the fork hook alone by a fork that Python
+    does not see; so both are compared, here and wherever else something random is kept.
+    """
 
     owner: tuple[int, int] | None = None
     stream: BytesIO = BytesIO()
 
 
 _pool = _Pool()
-os.register_at_fork(after_in_child=_Forks.note)
+os.register_at_fork(after_in_child=Forks.note)
 
 
 class SystemEntropy:
@@ -100,7 +96,7 @@ class SystemEntropy:
 def _read(size: int) -> bytes:
     if size >= POOL // 4:
         return os.urandom(size)
-    here = lineage()
+    here = (getpid(), Forks.count)
     if _pool.owner != here:
         _pool.stream = BytesIO(os.urandom(POOL))
         _pool.owner = here

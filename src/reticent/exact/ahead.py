@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import threading
 from fractions import Fraction
+from os import getpid
 from typing import TypeAlias
 
-from reticent.entropy import lineage
+from reticent.entropy import Forks
 
-BLOCK = 512  # values drawn at once
+BLOCK = 1024  # values drawn at once
 KEPT = 64  # parameters whose values a thread keeps
 
-Key: TypeAlias = tuple[tuple[int, int], int | tuple[int, int] | None]
+Key: TypeAlias = tuple[int, int, int | tuple[int, int] | None]  # process, forks, parameter
 
 
 def ratio(parameter: object) -> tuple[int, int] | None:
@@ -38,5 +39,5 @@ class Ahead(threading.local):
         value = block.pop()
         while len(self.blocks) >= KEPT:
             self.blocks.pop(next(iter(self.blocks)), None)
-        self.blocks[lineage(), parameter if type(parameter) is int else ratio(parameter)] = block
+        self.blocks[getpid(), Forks.count, parameter if type(parameter) is int else ratio(parameter)] = block
         return value

@@ -13,11 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from os import getpid
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.entropy import Entropy, SystemEntropy, lineage
+from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
 from reticent.exact.ahead import BLOCK, Ahead, ratio
 from reticent.exact.coins import positive, resumed, whole
@@ -123,7 +124,7 @@ def discrete_gaussian(
     Parameters
     ----------
     variance : int or Fraction
-        In (0, 2**112]; public. It is the parameter; from 1 on the variance itself is this within 10**-6, and never more.
+        In (0, 2**112]; public. It is the parameter; the variance itself is never more and, from 1 on, hardly less.
     size : int
         At least 0; public.
     entropy : Entropy
@@ -158,7 +159,7 @@ def discrete_gaussian(
 def one_discrete_gaussian(variance: int | Fraction, entropy: Entropy) -> int:
     """One integer with P(k) proportional to exp(-k**2 / (2 * variance)), for any rational variance > 0.
 
-    Blocks of 512 are made and kept as in :func:`reticent.exact.laplace.one_discrete_laplace`.
+    Blocks of 1,024 are made and kept as in :func:`reticent.exact.laplace.one_discrete_laplace`.
 
     Raises
     ------
@@ -167,7 +168,7 @@ def one_discrete_gaussian(variance: int | Fraction, entropy: Entropy) -> int:
     """
     if type(entropy) is SystemEntropy:
         try:
-            return _ahead.blocks[lineage(), variance if type(variance) is int else ratio(variance)].pop()
+            return _ahead.blocks[getpid(), Forks.count, variance if type(variance) is int else ratio(variance)].pop()
         except (KeyError, IndexError):
             exact = positive(variance, "variance")
             if exact <= LARGEST:

@@ -13,11 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from os import getpid
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.entropy import Entropy, SystemEntropy, lineage
+from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
 from reticent.exact.ahead import BLOCK, Ahead, ratio
 from reticent.exact.coins import positive, whole
@@ -105,7 +106,7 @@ def discrete_laplace(
 def one_discrete_laplace(scale: int | Fraction, entropy: Entropy) -> int:
     """One integer with P(k) proportional to exp(-abs(k) / scale), for any rational scale > 0.
 
-    From the operating system's generator, values are made 512 at a time and kept for the thread and process that made
+    From the operating system's generator, values are made 1,024 at a time and kept for the thread and process that made
     them; each is given out once. From any other source, and for scales above 2**56, the value is drawn directly, so
     that a replay repeats.
 
@@ -116,7 +117,7 @@ def one_discrete_laplace(scale: int | Fraction, entropy: Entropy) -> int:
     """
     if type(entropy) is SystemEntropy:
         try:
-            return _ahead.blocks[lineage(), scale if type(scale) is int else ratio(scale)].pop()
+            return _ahead.blocks[getpid(), Forks.count, scale if type(scale) is int else ratio(scale)].pop()
         except (KeyError, IndexError):
             exact = positive(scale, "scale")
             if exact <= LARGEST:

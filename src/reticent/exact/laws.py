@@ -66,8 +66,8 @@ class Low:
         # weights[l] <= true <= weights[l] + 2 l + 2 in the last place: each product loses at most that of its factors
         # and one more, and exp_bounds is at most 2 off.
         most = sum(weights) + 4 * (1 << self.count) ** 2
-        inverse = (1 << (places + bits)) // most
-        return [(weight * inverse) >> places for weight in weights]
+        inverse = (1 << (2 * places)) // most
+        return [(weight * inverse) >> (2 * places - bits) for weight in weights]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _squares(variance: Fraction, bits: int, *, twice_first: bool) -> list[int]:
     step, _ = exp_bounds(1 / (2 * variance), places)
     curve, _ = exp_bounds(1 / variance, places)
     weights, weight = [], 1 << places
-    floor = 1 << (GUARD - 16)  # a weight below 2**-(bits + 16) has no whole share; its remainder is bounded below
+    floor = 1 << (GUARD - 64)  # a weight below 2**-(bits + 64) has no whole share; its remainder is bounded below
     while weight >= floor:
         weights.append(weight)
         weight = (weight * step) >> places
@@ -138,8 +138,8 @@ def _squares(variance: Fraction, bits: int, *, twice_first: bool) -> list[int]:
     short = 2 * (count + 1) ** 2
     rest = ((weight + short) << places) // max((1 << places) - step - 3 * (count + 1), 1) + 1
     most = 2 * (sum(weights) + count * short + rest) - (0 if twice_first else weights[0])
-    inverse = (1 << (places + bits)) // most
-    shares = [(weight * inverse) >> places for weight in weights]
+    inverse = (1 << (2 * places)) // most
+    shares = [(weight * inverse) >> (2 * places - bits) for weight in weights]
     while len(shares) > 1 and shares[-1] == 0:
         shares.pop()
     return shares
