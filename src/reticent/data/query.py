@@ -161,44 +161,75 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
     ``stands_in``: the column has a public value for missing cells, so a row is always present.
     """
     swap = person.adjacency == "substitute"
-    double = 2 if swap else 1
     match query:
-        case Rows(keys=None):
-            return (Fraction(person.rows - 1 if swap else person.rows),)  # whoever is replaced keeps one row or more
-        case Rows():
-            return (Fraction(double * person.rows),)
+        case Rows(keys=keys):
+            # whoever is replaced keeps one row or more, so without groups the number of rows is public up to rows - 1
+            return (_count(person.rows, keys, swap, stands_in=True),)
         case Present(keys=keys, per=per):
-            return (_count(kept_rows(person, per, keys), keys, swap, stands_in),)
+            if per == "person" and keys is not None:
+                return (_in_groups(0, 1, groups_of_kept(person, keys), keys, swap),)
+            return (_count(kept_rows(person, per), keys, swap, stands_in),)
         case Persons(keys=None):
             return (Fraction(0 if swap else 1),)
         case Persons(keys=keys):
             assert keys is not None
-            return (Fraction(double * groups_of_kept(person, keys)),)
+            return (_in_groups(0, 1, groups_of_kept(person, keys), keys, swap),)
         case Capped():
             return (Fraction(0 if person.column is None else 1),)
         case Total(grid=grid, keys=keys):
             least, most = min(0, person.rows * grid.lowest), max(0, person.rows * grid.highest)
             if keys is None:
                 return (Fraction(most - least if swap else max(-least, most)),)
-            return (Fraction(double * max(-least, most) * groups_of_all(person, keys)),)
+            return (_in_groups(least, most, groups_of_all(person, keys), keys, swap),)
         case Moments(grid=grid, order=order, keys=keys, per=per):
-            rows = kept_rows(person, per, keys)
-            first = rows * ((grid.highest - grid.lowest) if swap and keys is None else double * grid.reach)
-            higher = [
-                Fraction(rows * POWER_ONE * (1 if power % 2 == 0 and keys is None else double))
-                for power in range(2, order + 1)
-            ]
-            return (_count(rows, keys, swap, stands_in), Fraction(first), *higher)
-        case Tally():
-            return (Fraction(double * person.rows),)
+            lowest, highest = grid.lowest - grid.middle, grid.highest - grid.middle
+            if per == "person" and keys is not None:
+                ends = [
+                    (0, 1),
+                    (lowest, highest),
+                    *((-POWER_ONE if j % 2 else 0, POWER_ONE) for j in range(2, order + 1)),
+                ]
+                touch = groups_of_kept(person, keys)
+                return tuple(_in_groups(least, most, touch, keys, swap) for least, most in ends)
+            rows = kept_rows(person, per)
+            count = _count(rows, keys, swap, stands_in)
+            if swap and _apart(keys):
+                return (count, Fraction(2 * rows * grid.reach), *[Fraction(2 * rows * POWER_ONE)] * (order - 1))
+            first = rows * (highest - lowest if swap else grid.reach)
+            odd = 2 if swap else 1  # an odd power lies in [-1, 1], an even one in [0, 1]
+            higher = [Fraction(rows * POWER_ONE * (odd if power % 2 else 1)) for power in range(2, order + 1)]
+            return (count, Fraction(first), *higher)
+        case Tally(keys=keys):
+            apart = query.bins > 1 or _apart(keys)
+            return (Fraction(person.rows * (2 if swap and apart else 1)),)
         case Ranks():
             raise TypeError("Ranks feeds a score; its sensitivity is counted in kept_rows")
         case _:
             assert_never(query)
 
 
+def _apart(keys: Keys | None) -> bool:
+    """Whether a replaced person can leave one integer and enter another, so that both changes count."""
+    return keys is not None and len(keys.among) > 1
+
+
 def _count(rows: int, keys: Keys | None, swap: bool, stands_in: bool) -> Fraction:
-    """How far a number of present rows moves. In one group a replaced person goes from ``least`` rows to ``rows``."""
-    if keys is not None:
-        return Fraction(rows * (2 if swap else 1))
-    return Fraction(rows - 1 if swap and stands_in else rows)
+    """How far a number of present rows moves. Without groups a replaced person has 1 (or 0) to ``rows`` rows."""
+    if not swap:
+        return Fraction(rows)
+    if keys is None:
+        return Fraction(rows - 1 if stands_in else rows)
+    return Fraction(2 * rows if _apart(keys) else rows)
+
+
+def _in_groups(least: int, most: int, touch: int, keys: Keys, swap: bool) -> Fraction:
+    """L1 change of a vector with one number in [least, most] for each of at most ``touch`` groups, 0 elsewhere.
+
+    A replaced person leaves up to ``touch`` groups and enters as many. At least 2 touch - (number of groups) of them
+    are the same group, where the change is at most most - least; in each other one it is at most the larger size.
+    """
+    size = max(-least, most)
+    if not swap:
+        return Fraction(touch * size)
+    same = max(0, 2 * touch - len(keys.among))
+    return Fraction(same * (most - least) + 2 * (touch - same) * size)

@@ -1,0 +1,175 @@
+"""Every neighbour of every tiny table: no integer of any query moves further than its stability, and some move as far.
+
+Tables of up to three persons; one of them runs through every list of one to three rows over a small alphabet of groups
+(two listed, one not) and values (missing, below and above the bounds). Caps 1 to 3, at most one or two groups.
+
+The evaluator is the reference, which tests/engines compares with the engine.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement
+from typing import Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reticent.data.query import (
+    Capped,
+    Keys,
+    Moments,
+    Persons,
+    Present,
+    Query,
+    Ranks,
+    Rows,
+    Tally,
+    Total,
+    groups_of_all,
+    groups_of_kept,
+    kept_rows,
+    stability,
+)
+from reticent.data.schema import Person, Schema, category, grid_whole, integer
+from reticent.privacy.adjacency import Kind
+from tests.support.data_reference import Cell, Reference, Row
+
+SECRET = bytes(range(32))
+GROUPS: tuple[Cell, ...] = ("a", "b", "z")
+NUMBERS: tuple[Cell, ...] = (None, -7, 9)
+LOW, HIGH = -3, 3
+GRID = grid_whole(Fraction(LOW), Fraction(HIGH))
+ABOVE = grid_whole(Fraction(1), Fraction(3))  # every value counts at least 1, a missing one 0
+OTHERS: tuple[tuple[tuple[Cell, Cell], ...], ...] = (
+    (("a", 1), ("b", 9), ("b", 1)),
+    (("z", None), ("a", -7)),
+)
+
+
+def people(others: int, mine: Sequence[tuple[Cell, Cell]] | None) -> list[Row]:
+    found: list[Row] = []
+    for place, rows in enumerate((*OTHERS[:others], *([mine] if mine is not None else []))):
+        who = "me" if mine is not None and place == others else f"p{place}"
+        found += [{"who": who, "g": group, "x": x} for group, x in rows]
+    return found
+
+
+@cache
+def records(most: int) -> list[tuple[tuple[Cell, Cell], ...]]:
+    """Every list of one to ``most`` rows of one person; the order of rows does not matter (tests/engines)."""
+    kinds = [(group, x) for group in GROUPS for x in NUMBERS]
+    return [rows for size in range(1, most + 1) for rows in combinations_with_replacement(kinds, size)]
+
+
+def schema(adjacency: Kind, cap: int, *, stands_in: bool, column: str | None = "who") -> Schema:
+    x = integer(LOW, HIGH, missing=0 if stands_in else "drop")
+    return Schema({"g": category(["a", "b"]), "x": x}, Person(adjacency, column, rows=cap))
+
+
+def queries(keys: Keys | None) -> list[Query]:
+    found: list[Query] = [Rows(keys), Persons(keys), Total("x", GRID, keys), Total("x", ABOVE, keys)]
+    found += [Tally("x", edges=(Fraction(-3), Fraction(1), Fraction(3)), keys=keys)]
+    for per in ("row", "person"):
+        found += [Present("x", keys, per), Moments("x", GRID, 3, keys, per)]
+    return found if keys is not None else [*found, Capped(), Tally("g", among=("b",)), Tally("g", among=("a", "b"))]
+
+
+@cache
+def vectors(column: str | None, cap: int, stands_in: bool, query: Query, others: int) -> NDArray[np.int64]:
+    """The answers without me, then with each of my possible records: records x keys x integers.
+
+    A tally has one stability for all bins and keys together, so its bins count as further keys.
+    """
+    shape = schema("add_remove", cap, stands_in=stands_in, column=column)
+    mine = [None, *records(1 if column is None else min(3, cap + 1))]
+    tables = [Reference(shape, people(others, rows), ("g", "x"), SECRET) for rows in mine]
+    found = np.array([table.answer(query) for table in tables], dtype=np.int64)
+    return found.reshape(len(mine), -1, 1) if isinstance(query, Tally) else found
+
+
+def furthest(person: Person, query: Query, others: int, *, stands_in: bool) -> list[int]:
+    """The largest change of each integer, in L1 over keys, over all neighbours with ``others`` other people."""
+    found = vectors(person.column, person.rows, stands_in, query, others)
+    without, each = found[0], np.unique(found[1:], axis=0)
+    base = without[None] if person.adjacency == "add_remove" else each
+    moved = np.abs(each[:, None] - base[None, :]).sum(axis=2).max(axis=(0, 1))
+    return [int(most) for most in moved]
+
+
+CASES = [
+    (Person(adjacency, column, rows=cap), touch)
+    for adjacency in ("add_remove", "substitute")
+    for column, cap in (("who", 1), ("who", 2), ("who", 3), (None, 1))
+    for touch in (None, 0, 1, 2)
+]  # no groups, one group, two groups of which a person is counted in one or two
+
+
+def asked(touch: int | None) -> list[Query]:
+    return queries(None if touch is None else Keys("g", ("a", "b"), touch) if touch else Keys("g", ("a",), 1))
+
+
+@pytest.mark.parametrize(("person", "touch"), CASES)
+@pytest.mark.parametrize("stands_in", [False, True])
+def test_no_neighbour_moves_an_integer_further_than_its_stability(
+    person: Person, touch: int | None, stands_in: bool
+) -> None:
+    for query in asked(touch):
+        claimed = stability(query, person, stands_in=stands_in)
+        for others in (0, 2):
+            moved = furthest(person, query, others, stands_in=stands_in)
+            assert all(m <= c for m, c in zip(moved, claimed, strict=True)), (query, moved, claimed)
+
+
+@pytest.mark.parametrize("stands_in", [False, True])
+def test_stabilities_are_reached(stands_in: bool) -> None:
+    """So that none of them could be made smaller, and a claim that is too small would have been caught."""
+    slack = []
+    for person, touch in CASES:
+        for query in asked(touch):
+            if isinstance(query, Capped) and person.rows == 3:
+                continue  # no list here has four rows
+            if isinstance(query, Total) and (stands_in or person.rows * (touch or 1) > 2):
+                continue  # with a stand-in no row counts 0, which is not used; no list here has six rows
+            claimed = stability(query, person, stands_in=stands_in)
+            moved = furthest(person, query, 2, stands_in=stands_in)
+            if any(m < c for m, c in zip(moved, claimed, strict=True)):
+                slack.append((person, query, moved, claimed))
+    assert slack == []
+
+
+@pytest.mark.parametrize("per", ["row", "person"])
+@pytest.mark.parametrize("touch", [None, 1, 2])
+@pytest.mark.parametrize("cap", [1, 2, 3])
+def test_no_person_moves_more_values_than_kept_rows_says(
+    per: Literal["row", "person"], touch: int | None, cap: int
+) -> None:
+    keys = None if touch is None else Keys("g", ("a", "b"), touch)
+    shape = schema("add_remove", cap, stands_in=False)
+    query = Ranks("x", keys, per)
+    before = Reference(shape, people(2, None), ("g", "x"), SECRET).values(query)
+    most = together = 0
+    for mine in records(min(3, cap + 1)):
+        after = Reference(shape, people(2, mine), ("g", "x"), SECRET).values(query)
+        gained = [sum((Counter(new) - Counter(old)).values()) for new, old in zip(after, before, strict=True)]
+        assert not any(Counter(old) - Counter(new) for new, old in zip(after, before, strict=True))
+        most, together = max(most, *gained), max(together, sum(gained))
+    assert most == kept_rows(shape.person, per)
+    assert together == kept_rows(shape.person, per, keys)
+
+
+def test_groups_of_one_person_are_bounded_by_touch_rows_and_keys() -> None:
+    keys = Keys("g", ("a", "b"), 5)
+    assert groups_of_kept(Person("add_remove", "who", rows=1), keys) == 1
+    assert groups_of_kept(Person("add_remove", "who", rows=9), keys) == 2
+    assert groups_of_all(Person("add_remove", "who", rows=1), keys) == 2
+    assert groups_of_all(Person("add_remove"), keys) == 1
+
+
+def test_ranks_have_no_stability_of_their_own() -> None:
+    with pytest.raises(TypeError):
+        stability(Ranks("x"), Person("add_remove"), stands_in=False)

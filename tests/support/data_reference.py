@@ -1,0 +1,251 @@
+"""An independent evaluator of queries: loops over rows, dicts, ints and Fractions; no engine, no arrays.
+
+It follows the words of ``data/query.py`` and the module docstring of ``data/plan.py``, and shares with them nothing but
+the frozen dataclasses. Where an average is a double, it is the same two roundings: of the exact sum, of the quotient.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import TypeAlias
+
+from reticent.data.query import (
+    POWER_ONE,
+    Capped,
+    Keys,
+    Moments,
+    Persons,
+    Present,
+    Query,
+    Ranks,
+    Rows,
+    Tally,
+    Total,
+)
+from reticent.data.schema import Category, Column, Fixed, Integer, Key, Real, Schema, grid_by_width
+
+Cell: TypeAlias = str | int | float | bool | None
+Row: TypeAlias = Mapping[str, Cell]
+Typed: TypeAlias = dict[str, "float | str | None"]
+Vectors: TypeAlias = tuple[tuple[int, ...], ...]
+Values: TypeAlias = tuple[dict[float, int], ...]
+
+SPACE = " \t\r\n"
+
+
+def number_of(cell: Cell) -> float | None:
+    if cell is None:
+        return None
+    if isinstance(cell, str):
+        text = cell.strip(SPACE)
+        if not re.fullmatch(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf|infinity)", text, re.I | re.A):
+            return None
+        return float(text) + 0.0
+    if isinstance(cell, float) and math.isnan(cell):
+        return None
+    try:
+        return float(cell) + 0.0
+    except OverflowError:
+        return math.inf if cell > 0 else -math.inf
+
+
+def text_of(cell: Cell) -> str | None:
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return None
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53:
+        return str(int(cell))
+    return str(cell)
+
+
+def key_of(cell: Cell, among: Sequence[Key]) -> str | None:
+    wanted = {("true" if key else "false") if isinstance(key, bool) else str(key) for key in among}
+    if isinstance(among[0], bool):
+        number = number_of(cell)
+        word = cell.strip(SPACE).lower() if isinstance(cell, str) else ""
+        found = "true" if number == 1 or word == "true" else "false" if number == 0 or word == "false" else None
+    elif isinstance(among[0], int):
+        number = number_of(cell)
+        found = None if number is None or number % 1 else str(int(max(-(2.0**53), min(2.0**53, number))))
+    else:
+        found = text_of(cell)
+    return found if found in wanted else None
+
+
+def typed_of(cell: Cell, column: Column) -> float | str | None:
+    match column:
+        case Category(among=among):
+            return key_of(cell, among)
+        case Real():
+            return number_of(cell)
+        case Integer():
+            number = number_of(cell)
+            if number is None or (math.isfinite(number) and number != math.floor(number)):
+                return None
+            return number
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Reference:
+    """The answers for some rows; ``used`` are the columns the whole run reads."""
+
+    def __init__(self, schema: Schema, rows: Sequence[Row], used: Sequence[str], key: bytes) -> None:
+        self.schema, self.cap, self.key = schema, schema.person.rows, key
+        self.persons: dict[str, list[Typed]] = defaultdict(list)
+        column = schema.person.column
+        for place, row in enumerate(rows):
+            who = str(place) if column is None else text_of(row[column])
+            if who:
+                self.persons[who].append({name: typed_of(row[name], schema.columns[name]) for name in used})
+        for mine in self.persons.values():
+            self._make_constant(mine, used)
+            mine.sort(key=lambda row: [(row[name] is None, row[name]) for name in used])
+
+    def _make_constant(self, mine: list[Typed], used: Sequence[str]) -> None:
+        for name in used:
+            if self.schema.columns[name].constant:
+                known = [row[name] for row in mine if row[name] is not None]
+                least = min(known, default=None)  # type: ignore[type-var]
+                for row in mine:
+                    row[name] = least
+
+    def kept(self, who: str) -> list[Typed]:
+        mine = self.persons[who]
+        if len(mine) <= self.cap:
+            return mine
+        order = sorted(range(len(mine)), key=lambda nth: digest(f"row:{self.key.hex()}:{nth}:{who}"))
+        return [mine[nth] for nth in order[: self.cap]]
+
+    def by_group(self, who: str, rows: list[Typed], keys: Keys | None) -> dict[str, list[Typed]]:
+        """The rows of one person by group, at most ``touch`` groups; one nameless group without keys."""
+        if keys is None:
+            return {"": rows}
+        wanted = {("true" if key else "false") if isinstance(key, bool) else str(key) for key in keys.among}
+        groups: dict[str, list[Typed]] = defaultdict(list)
+        for row in rows:
+            found = row[keys.column]
+            group = str(int(found)) if isinstance(found, float) and math.isfinite(found) else found
+            if group in wanted:
+                assert isinstance(group, str)
+                groups[group].append(row)
+        order = sorted(groups, key=lambda group: digest(f"group:{self.key.hex()}:{len(group)}:{group}:{who}"))
+        return {group: groups[group] for group in order[: keys.touch]}
+
+    def answer(self, query: Query) -> Vectors:
+        if isinstance(query, Capped):
+            return ((sum(len(mine) > self.cap for mine in self.persons.values()),),)
+        sums: dict[str, Counter[int]] = defaultdict(Counter)
+        for who in self.persons:
+            rows = self.persons[who] if isinstance(query, Total) else self.kept(who)
+            for group, mine in self.by_group(who, rows, query.keys).items():
+                for place, amount in enumerate(self._contribution(query, mine)):
+                    sums[group][place] += amount
+        width = len(self._contribution(query, []))
+        return tuple(tuple(sums[group][place] for place in range(width)) for group in _groups(query.keys))
+
+    def values(self, query: Ranks) -> Values:
+        """Values with how often they occur."""
+        found: dict[str, Counter[float]] = defaultdict(Counter)
+        for who in self.persons:
+            for group, mine in self.by_group(who, self.kept(who), query.keys).items():
+                known = self.present(mine, query.column)
+                if query.per == "person" and self.schema.person.column is not None and known:
+                    known = [self._mean(known, query.column)]
+                found[group].update(known)
+        return tuple(dict(found[group]) for group in _groups(query.keys))
+
+    def present(self, rows: list[Typed], name: str) -> list[float]:
+        column = self.schema.columns[name]
+        stand_in = None if isinstance(column, Category) or column.missing == "drop" else float(column.missing)
+        cells = [row[name] if row[name] is not None else stand_in for row in rows]
+        return [cell for cell in cells if cell is not None]  # type: ignore[misc]
+
+    def _mean(self, known: list[float], name: str) -> float:
+        column = self.schema.columns[name]
+        assert not isinstance(column, Category)
+        if column.low is not None and column.high is not None:
+            grid = grid_by_width(Fraction(column.low), Fraction(column.high))
+            total = sum(fixed_of(value, grid) - grid.middle for value in known)
+            return (float(total) / len(known) + float(grid.middle)) * 2.0**-grid.bits
+        limit = Fraction(2) ** 60
+        steps = [math.floor(max(-limit, min(limit, exact(value))) * 2**40) for value in known]
+        return float(sum(steps)) / len(known) * 2.0**-40
+
+    def _contribution(self, query: Query, mine: list[Typed]) -> list[int]:
+        """What one person adds to each integer of one group."""
+        match query:
+            case Rows():
+                return [len(mine)]
+            case Persons():
+                return [min(1, len(mine))]
+            case Present(column=column, per=per):
+                many = len(self.present(mine, column))
+                return [min(1, many) if per == "person" else many]
+            case Total(column=column, grid=grid):
+                total = sum(fixed_of(value, grid) for value in self.present(mine, column))
+                return [max(min(0, self.cap * grid.lowest), min(max(0, self.cap * grid.highest), total))]
+            case Moments(column=column, grid=grid, order=order, per=per):
+                steps = [fixed_of(value, grid) - grid.middle for value in self.present(mine, column)]
+                if per == "person" and self.schema.person.column is not None and steps:
+                    steps = [_nearest(steps, grid)]
+                return [len(steps), *(sum(_power(step, grid, j) for step in steps) for j in range(1, order + 1))]
+            case Tally(column=column, edges=edges, among=among):
+                bins = [0] * query.bins
+                for value in self.present(mine, column):
+                    place = _bin_of(value, edges, among)
+                    if place is not None:
+                        bins[place] += 1
+                return bins
+            case _:
+                raise AssertionError(query)
+
+
+def _groups(keys: Keys | None) -> list[str]:
+    if keys is None:
+        return [""]
+    return [("true" if key else "false") if isinstance(key, bool) else str(key) for key in keys.among]
+
+
+def exact(value: float) -> Fraction:
+    """The rational a double is; infinities become something larger than every bound."""
+    return Fraction(value) if math.isfinite(value) else Fraction(2) ** 1100 * (1 if value > 0 else -1)
+
+
+def fixed_of(value: float, grid: Fixed) -> int:
+    return max(grid.lowest, min(grid.highest, math.floor(exact(value) * Fraction(2) ** grid.bits)))
+
+
+def _nearest(steps: list[int], grid: Fixed) -> int:
+    mean = math.floor(float(sum(steps)) / len(steps) + 0.5)
+    return max(grid.lowest - grid.middle, min(grid.highest - grid.middle, mean))
+
+
+def _power(step: int, grid: Fixed, j: int) -> int:
+    if j == 1:
+        return step
+    share, product = step / grid.reach, 1.0
+    for _ in range(j):
+        product *= share
+    return math.floor(product * POWER_ONE + 0.5)
+
+
+def _bin_of(value: float | str, edges: Sequence[Fraction], among: Sequence[Key]) -> int | None:
+    if not edges:
+        for place, key in enumerate(among):
+            if isinstance(value, str):
+                if value == (("true" if key else "false") if isinstance(key, bool) else str(key)):
+                    return place
+            elif value == key:
+                return place
+        return None
+    assert isinstance(value, float)
+    return sum(value >= float(edge) for edge in edges[1:-1])
