@@ -33,6 +33,7 @@ DOT, NOISE, BOTH, GREY, INK, BAR = "#0b4f85", "#7db8e8", "#3f4750", "#6b7280", "
 WIDTH: Final = 7.2  # inches
 MOST_PANELS: Final = 40
 MOST_ROWS: Final = 60
+MOST_BARS: Final = 1000
 MOST_TICKS: Final = 12
 LARGEST: Final = 1e100  # beyond it a number is in the table only
 
@@ -180,8 +181,10 @@ def _panels(answer: Answer) -> Iterator[Panel]:
 
 
 def _panel(title: str, cells: tuple[Cell, ...], *, bars: bool) -> Panel:
-    most = 2000 if bars else MOST_ROWS
-    note = f"{len(cells) - most} more in the table" if len(cells) > most else ""
+    most = MOST_BARS if bars else MOST_ROWS
+    crossed = bars and len(cells) > 40 and any(isinstance(cell.outcome, NoReply) for cell in cells)
+    notes = [f"{len(cells) - most} more in the table"] if len(cells) > most else []
+    note = "; ".join([*notes, "× is no reply"] if crossed else notes)
     single = all(len(cell.label) == 1 and cell.label[0][0] == cells[0].label[0][0] for cell in cells)
     names = [key_words(cell.label[0][1]) if single and bars else label_words(cell) for cell in cells]
     return Panel(title, tuple(_cut(name, 28) for name in names[:most]), cells[:most], bars, note)
@@ -253,17 +256,20 @@ def _histogram(axes: Axes, panel: Panel) -> None:
         ends = [e.value - e.noise, e.value + e.noise]
         axes.plot([place, place], ends, color=NOISE, linewidth=thick, solid_capstyle="butt", zorder=3)
         axes.plot([place], [e.value], "o", color=DOT, markersize=min(3.0, thick), zorder=4)
-    drawn = {place for place, _ in found}
-    for place in set(range(len(panel.cells))) - drawn:
+    for place in sorted(set(range(len(panel.cells))) - {place for place, _ in found}):
         said = "no reply" if isinstance(panel.cells[place].outcome, NoReply) else "see the table"
-        axes.text(
-            place, 0.02, said, transform=axes.get_xaxis_transform(), fontsize=7.5, color=GREY, ha="center", rotation=90
-        )
+        _said(axes, place, said if len(panel.cells) <= 40 else "×")
     axes.axhline(0, color=GREY, linewidth=0.6)
     axes.set_xlim(-0.6, len(panel.cells) - 0.4)
     axes.locator_params(axis="y", nbins=5)
-    axes.yaxis.set_major_formatter(_formatter(axes.get_yticks()))
+    axes.yaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_yticks()]))
     _bin_names(axes, panel.names)
+
+
+def _said(axes: Axes, place: int, said: str) -> None:
+    turned = 90 if len(said) > 1 else 0
+    above = axes.get_xaxis_transform()
+    axes.text(place, 0.02, said, transform=above, fontsize=7.5, color=GREY, ha="center", rotation=turned)
 
 
 def _bin_names(axes: Axes, names: Sequence[str]) -> None:
@@ -284,7 +290,7 @@ def _ticks(axes: Axes, ends: list[float]) -> None:
     room = (high - low) * 0.06 or max(abs(low), 1.0) * 0.1
     axes.set_xlim(low - room, high + room)
     axes.locator_params(axis="x", nbins=7)
-    axes.xaxis.set_major_formatter(_formatter(axes.get_xticks()))
+    axes.xaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_xticks()]))
 
 
 def _formatter(ticks: Sequence[float]) -> Callable[[float, float], str]:

@@ -1,0 +1,244 @@
+"""The public page of a release: one HTML file without scripts or anything to load.
+
+Caveats stand above the table, since a number that is read first is quoted first. Then the table, the figure, the
+privacy label in seven lines, and the outline of the proof. Every word that someone typed is escaped.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from reticent.outcome import NoReply, Reply
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.explain import sentence
+from reticent.privacy.loss import from_json, words
+from reticent.statistics.answer import Answer, Cell
+from reticent.study.certificate import NOT_DURABLE, Certificate, methods
+from reticent.study.picture import alternative, bar, svg
+from reticent.study.sheet import label_words, plain, shown
+
+NO_REPLY_WORDS: Final = (
+    "no reply. The method first checks, in a way that protects everyone, whether a safe answer can be given. Here it "
+    "could not be sure. That is itself a protected answer, and it was charged. It does not say which value or person is "
+    "the cause. What may help: bounds that are known without the file, more people, or a larger ε or δ. Asking again is "
+    "a new release and is charged again."
+)
+
+STYLE: Final = """
+:root { color-scheme: light dark; --ink: #1f2328; --paper: #ffffff; --quiet: #57606a; --line: #d0d7de; --grey: #eef0f2;
+  --note: #fff6dd; --edge: #b7791f; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --paper: #14181d; --quiet: #a3adb8; --line: #3a424c;
+  --grey: #23292f; --note: #2f2a1a; --edge: #d9a441; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.2rem; max-width: 54rem; color: var(--ink); background: var(--paper);
+  font: 1rem/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; overflow-wrap: break-word; }
+h1 { font-size: 1.6rem; line-height: 1.2; margin: .4rem 0 .2rem; }
+h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+p.about { color: var(--quiet); margin: 0 0 1rem; }
+.caveats { background: var(--note); border-left: .3rem solid var(--edge); padding: .6rem 1rem; margin: 1rem 0; }
+.caveats h2 { margin: 0 0 .2rem; font-size: 1rem; } .caveats ul { margin: 0; padding-left: 1.2rem; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+caption { text-align: left; color: var(--quiet); font-size: .9rem; padding-bottom: .3rem; }
+th, td { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+thead th { border-bottom-width: 2px; } tbody th { font-weight: 600; } td.n, th.n { text-align: right; }
+td.n { white-space: nowrap; } tbody th.sub { font-weight: 400; padding-left: 1.2rem; }
+tr.silent td, tr.silent th { background: var(--grey); color: var(--quiet); }
+p.silent { background: var(--grey); color: var(--quiet); padding: .6rem 1rem; }
+figure { margin: 1.5rem 0; padding: .6rem; background: #ffffff; border: 1px solid var(--line); overflow-x: auto; }
+figure svg { display: block; width: 100%; min-width: 30rem; height: auto; }
+.label { border: 2px solid var(--ink); padding: .2rem 1rem .6rem; margin: 2rem 0; } .label h2 { margin: .5rem 0; }
+dl { display: grid; grid-template-columns: 12rem 1fr; gap: .3rem 1rem; margin: 0; } dt { font-weight: 600; }
+dd { margin: 0; overflow-wrap: anywhere; }
+summary { cursor: pointer; } pre { overflow-x: auto; font-size: .8rem; line-height: 1.35; }
+footer { color: var(--quiet); font-size: .85rem; margin-top: 2rem; overflow-wrap: anywhere; }
+@media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } tr, figure, .label { break-inside: avoid; }
+  .wide, pre, figure { overflow: visible; } pre { white-space: pre-wrap; } figure svg { min-width: 0; } }
+""".strip()
+
+
+def page(certificate: Certificate) -> str:
+    """The release as one self-contained HTML file."""
+    document = certificate.document
+    study = document["study"]
+    title = document["name"] or study["title"] or document["release"]
+    about = " · ".join(part for part in (study["title"], document["release"], document["when"][:10]) if part)
+    purpose = f'<p class="about">{_safe(document["purpose"])}</p>\n' if document["purpose"] else ""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{_safe(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n<main>\n"
+        f'<h1>{_safe(title)}</h1>\n<p class="about">{_safe(about)}</p>\n{purpose}'
+        f"{_caveats(certificate)}{_table(certificate)}{_figure(certificate)}{_label(certificate)}"
+        f"<details>\n<summary>Outline of the proof</summary>\n<pre>{_lines(certificate.proof())}</pre>\n</details>\n"
+        f"</main>\n<footer>Certificate digest (SHA-256) {certificate.digest}. {_software(document['software'])}</footer>\n"
+        "</body>\n</html>\n"
+    )
+
+
+def fragment(certificate: Certificate) -> str:
+    """The table for a notebook: a bar for every interval, the caveats above, one line of guarantee below."""
+    guarantee = certificate.guarantee
+    rows = "".join(_bar_rows(answer) for answer in certificate.answers)
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("answer", "value", "95 % interval", "noise (thick bar)"))
+    if not all(f"{level:g}" == "0.95" for level in _levels(certificate)):
+        head = head.replace("95 % interval", "interval")
+    return (
+        f"<div>{_caveats(certificate)}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        f"<p>{_safe(sentence(guarantee.loss, guarantee.adjacency))}</p></div>"
+    )
+
+
+def _safe(text: object) -> str:
+    return html.escape(plain(str(text)), quote=True)
+
+
+def _lines(text: str) -> str:
+    return "\n".join(_safe(line) for line in text.split("\n"))
+
+
+def _caveats(certificate: Certificate) -> str:
+    document = certificate.document
+    found = [*certificate.caveats]
+    if document.get("override"):
+        found.append(f"The limit on the loss of one release was lifted, with this reason: {document['override']}")
+    if not certificate.durable:
+        found.append(NOT_DURABLE)
+    if not found:
+        return ""
+    items = "".join(f"<li>{_safe(text)}</li>" for text in found)
+    return f'<section class="caveats" aria-label="Caveats">\n<h2>Before you use these numbers</h2>\n<ul>{items}</ul>\n</section>\n'
+
+
+def _levels(certificate: Certificate) -> list[float]:
+    cells = [cell.outcome for answer in certificate.answers for cell in answer]
+    return sorted({outcome.value.level for outcome in cells if isinstance(outcome, Reply)}) or [0.95]
+
+
+def _table(certificate: Certificate) -> str:
+    levels = _levels(certificate)
+    level = f"{100 * levels[0]:g} % interval" if len(levels) == 1 else "interval"
+    heads = (("answer", ""), ("value", "n"), (level, "n"), ("noise ±", "n"), ("sampling ±", "n"))
+    head = "".join(f'<th scope="col"{_class(kind)}>{name}</th>' for name, kind in heads)
+    rows = "".join(row for answer in certificate.answers for row in _answer_rows(answer))
+    silent = any(isinstance(cell.outcome, NoReply) for answer in certificate.answers for cell in answer)
+    words_below = (
+        f'<p class="silent"><strong>What no reply means.</strong> {_safe(NO_REPLY_WORDS)}</p>\n' if silent else ""
+    )
+    return (
+        '<h2>Answers</h2>\n<div class="wide" role="region" aria-label="Answers" tabindex="0">\n<table>\n'
+        "<caption>Noise is what protects people; sampling is what another sample of people would change. A dash: the "
+        f"number is about this table, not about a population.</caption>\n<thead><tr>{head}</tr></thead>\n"
+        f"<tbody>\n{rows}</tbody>\n</table>\n</div>\n{words_below}"
+    )
+
+
+def _answer_rows(answer: Answer) -> Iterator[str]:
+    name = _safe(answer.name)
+    if len(answer.cells) == 1 and not answer.cells[0].label:
+        yield _row(name, "", answer.cells[0])
+        return
+    yield f'<tr><th scope="rowgroup" colspan="5">{name}</th></tr>\n'
+    for cell in answer:
+        yield _row(html.escape(label_words(cell)) or name, "sub", cell)
+
+
+def _row(name: str, kind: str, cell: Cell) -> str:
+    match cell.outcome:
+        case Reply(estimate):
+            s = shown(estimate)
+            cells = [s.value, f"{s.low} to {s.high}", s.noise, s.sampling]
+            numbers = "".join(f'<td class="n">{text}</td>' for text in cells)
+            return f'<tr><th scope="row"{_class(kind)}>{name}</th>{numbers}</tr>\n'
+        case NoReply():
+            return (
+                f'<tr class="silent"><th scope="row"{_class(kind)}>{name}</th><td class="n">no reply</td>'
+                '<td colspan="3">see below the table</td></tr>\n'
+            )
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""
+
+
+def _bar_rows(answer: Answer) -> str:
+    replies = [cell.outcome.value for cell in answer if isinstance(cell.outcome, Reply)]
+    span = (min(e.low for e in replies), max(e.high for e in replies)) if replies else None
+    return "".join(_bar_row(answer, cell, span) for cell in answer)
+
+
+def _bar_row(answer: Answer, cell: Cell, span: tuple[float, float] | None) -> str:
+    where = label_words(cell)
+    name = _safe(answer.name) + (f" · {html.escape(where)}" if where else "")
+    match cell.outcome:
+        case Reply(estimate):
+            s = shown(estimate)
+            rest = f"<td>{s.value}</td><td>{s.low} to {s.high}</td><td>{bar(cell, span)}</td>"
+        case NoReply():
+            rest = '<td colspan="3">no reply</td>'
+    return f'<tr><th scope="row" style="text-align:left">{name}</th>{rest}</tr>'
+
+
+def _figure(certificate: Certificate) -> str:
+    if not certificate.answers:
+        return ""
+    drawn = svg(certificate).replace("<svg ", f'<svg role="img" aria-label="{alternative(certificate)}" ', 1)
+    return f"<figure>\n{drawn}</figure>\n"
+
+
+def _label(certificate: Certificate) -> str:
+    document, tree = certificate.document, certificate.guarantee
+    budget = document["budget"]
+    spent, approved = from_json(budget["spent"]), from_json(budget["approved"])
+    signature = document["signature"]
+    lines = (
+        ("Who is protected", _protected(tree.adjacency)),
+        ("Neighbours", f"{tree.adjacency.words()}: {_hidden(tree.adjacency)}"),
+        ("Loss of this release", words(tree.loss)),
+        (
+            "Loss of everything so far",
+            f"{words(spent)} of the approved {words(approved)}{_approval(document['study'])}",
+        ),
+        ("Odds", sentence(tree.loss, tree.adjacency)),
+        ("Methods", methods(tree)),
+        (
+            "Signed by",
+            f"Ed25519 key {signature['public_key']}. Check it: reticent verify, with the officer's public key"
+            if signature
+            else "nobody: this certificate is unsigned",
+        ),
+    )
+    items = "".join(f"<dt>{name}</dt><dd>{_safe(text)}</dd>\n" for name, text in lines)
+    return (
+        f'<section class="label" aria-label="Privacy label">\n<h2>Privacy label</h2>\n<dl>\n{items}</dl>\n</section>\n'
+    )
+
+
+def _protected(adjacency: Adjacency) -> str:
+    if adjacency.unit == "row":
+        return "one row"
+    return "one person, " + ("with one row" if adjacency.rows == 1 else f"with at most {adjacency.rows} rows")
+
+
+def _hidden(adjacency: Adjacency) -> str:
+    match adjacency.kind:
+        case "add_remove":
+            return "whether someone is in the file at all is protected"
+        case "substitute":
+            return "what someone's record says is protected; how many people there are is public"
+        case "local":
+            return "each answer was protected before it was sent"
+
+
+def _approval(study: dict[str, str | None]) -> str:
+    parts: Sequence[str] = [
+        part for part in (study["approved"], f"until {study['ends']}" if study["ends"] else "") if part
+    ]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _software(software: dict[str, str]) -> str:
+    return _safe("Made with " + ", ".join(f"{name} {version}" for name, version in software.items()) + ".")
