@@ -213,6 +213,13 @@ def test_a_key_replayed_a_hundred_times_charges_once(ledger: Ledger) -> None:
     assert ledger.reserve(ONE, adjacency=PERSON, what="x", key="k", request_digest="q") == first
 
 
+def test_a_key_belongs_to_whom_it_was_given(ledger: Ledger) -> None:
+    first = ledger.reserve(ONE, adjacency=PERSON, what="x", who="anna", key="k", request_digest="q")
+    other = ledger.reserve(ONE, adjacency=PERSON, what="x", who="bob", key="k", request_digest="q")
+    assert other != first
+    assert ledger.spent() == eps(2)
+
+
 def test_a_replayed_receipt_pays_for_no_second_draw(ledger: Ledger) -> None:
     ledger.reserve(ONE, adjacency=PERSON, what="x", key="k", request_digest="q")
     again = ledger.reserve(ONE, adjacency=PERSON, what="x", key="k", request_digest="q")

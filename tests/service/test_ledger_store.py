@@ -45,6 +45,7 @@ def test_every_connection_is_synced(file: Path) -> None:
         assert store.synced(connection)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA wal_autocheckpoint").fetchone() == (0,)
         connection.execute("PRAGMA synchronous = OFF")
         assert not store.synced(connection)
 

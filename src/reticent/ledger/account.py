@@ -191,8 +191,8 @@ class Ledger:
         what, who, purpose : str
             For the record. No values of the data.
         key, request_digest : str, optional
-            An idempotency key and the digest of the request it stands for. The same pair again returns the first
-            receipt, marked ``replayed``, and charges nothing.
+            An idempotency key of ``who`` and the digest of the request it stands for. The same pair again returns the
+            first receipt, marked ``replayed``, and charges nothing.
 
         Returns
         -------
@@ -210,7 +210,7 @@ class Ledger:
         receipts: list[Receipt] = []
 
         def decide(replay: Replay) -> Event | None:
-            earlier = replay.keys.get(key) if key is not None else None
+            earlier = replay.keys.get((who, key)) if key is not None else None
             if earlier is not None:
                 receipts.append(_again(earlier, request_digest, replay))
                 return None

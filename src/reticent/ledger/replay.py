@@ -77,7 +77,7 @@ class Replay:
     last_day: date | None = None
     closed: str | None = None
     lines: dict[str, Line] = field(default_factory=dict)
-    keys: dict[str, Reserved] = field(default_factory=dict)
+    keys: dict[tuple[str, str], Reserved] = field(default_factory=dict)
 
     @property
     def opening(self) -> Opened:
@@ -160,14 +160,14 @@ class Replay:
         total = filters.add(spent, event.charge, budget)
         if total != event.spent:
             raise LedgerError("its total is not the sum of the charges")
-        if event.key is not None and event.key in self.keys:
+        if event.key is not None and (event.who, event.key) in self.keys:
             raise LedgerError("an idempotency key charged twice")
         self.spent = total
         self.lines[event.id] = Line(
             event.id, entry.when, event.who, event.what, event.purpose, event.charge, "reserved", entry=entry.digest
         )
         if event.key is not None:
-            self.keys[event.key] = event
+            self.keys[event.who, event.key] = event
 
     def _settle(self, release: str, state: State, digest: str | None, note: str) -> None:
         line = self.lines.get(release)

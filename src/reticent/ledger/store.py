@@ -7,6 +7,8 @@ transaction, and adds the row it returns; when ``append`` has returned, that row
 * ``BEGIN IMMEDIATE``: who decides holds the write lock, so two processes cannot both see the last of a budget.
 * Triggers refuse UPDATE and DELETE, and the schema is compared with ours on every connection.
 * A connection lives for one operation. Nothing is inherited by a fork, shared by threads or left open.
+* The log is copied into the file only by the last connection to close, which then holds the file alone. SQLite before
+  3.51.3 can lose pages when one connection copies while another writes (its "WAL-reset bug"); here they never meet.
 * A new file is built under another name and linked into place, so a ledger is never seen half made.
 
 The file is never opened except through SQLite: closing any other descriptor of it would drop SQLite's locks.
@@ -227,6 +229,7 @@ def _settings(connection: sqlite3.Connection) -> None:
     """WAL and FULL, asked for and then read back: on a disk that cannot, there is no ledger."""
     connection.execute(f"PRAGMA journal_mode = {JOURNAL}")
     connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
+    connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute("PRAGMA fullfsync = ON")
     connection.execute("PRAGMA checkpoint_fullfsync = ON")
     connection.execute("PRAGMA trusted_schema = OFF")
