@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, Final, Literal, TypeAlias, assert_never
 
 import ibis
@@ -40,7 +40,18 @@ from reticent.data.query import (
     groups_of_all,
     groups_of_kept,
 )
-from reticent.data.schema import EXACT_DOUBLE, Category, Column, Fixed, Integer, Key, Real, Schema
+from reticent.data.schema import (
+    EXACT_DOUBLE,
+    Category,
+    Column,
+    Fixed,
+    Integer,
+    Key,
+    Person,
+    Real,
+    Schema,
+    grid_by_width,
+)
 from reticent.errors import QuestionError
 
 Storage: TypeAlias = Literal["text", "whole", "real", "truth"]
@@ -48,6 +59,7 @@ Storage: TypeAlias = Literal["text", "whole", "real", "truth"]
 DTYPES: Final[Mapping[Storage, str]] = {"text": "string", "whole": "int64", "real": "float64", "truth": "boolean"}
 NUMBER: Final = r"^[ \t\r\n]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\r\n]*$"
 INFINITE: Final = r"^[ \t\r\n]*[+-]?([iI][nN][fF]|[iI][nN][fF][iI][nN][iI][tT][yY])[ \t\r\n]*$"
+KEY_STAND_IN: Final = "the key goes here, 1f0e9d8c7b6a5948"
 EXACT: Final = "decimal(38,0)"
 FINE_BITS, LIMB_BITS = 40, 50  # an unbounded value is averaged on the grid 2^-40, in two limbs
 WIDEST_VALUE: Final = 60  # values beyond 2^60 count as 2^60, the end of the public prior
@@ -204,7 +216,7 @@ def typed(raw: Expr, storage: Storage, column: Column) -> Expr:
 # --- base: typed rows with their turn ---------------------------------------------------------------------------------
 
 
-def base(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage], key: bytes) -> Table:
+def base(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -> Table:
     """Typed rows of persons; ``turn`` is 0, 1, ... in the keyed order of each person's rows."""
     names, person = Names(schema, used), schema.person
     shape = {names[name]: DTYPES[storage[name]] for name in used}
@@ -225,7 +237,7 @@ def base(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage], ke
         size=rows.count().over(group_by="who"),
         nth=ibis.row_number().over(group_by="who", order_by=[rows[name] for name in order] or [rows.who]),
     )
-    digest = (ibis.literal(f"row:{key.hex()}:") + rows.nth.cast("string") + ":" + rows.who).hexdigest("sha256")
+    digest = (ibis.literal(f"row:{KEY_STAND_IN}:") + rows.nth.cast("string") + ":" + rows.who).hexdigest("sha256")
     rows = rows.mutate(draw=ibis.ifelse(rows["size"] > person.rows, digest, ""))
     rows = rows.mutate(turn=ibis.row_number().over(group_by="who", order_by=[rows.draw, rows.nth]))
     return rows.select("who", *order, "turn", "size")
@@ -234,9 +246,9 @@ def base(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage], ke
 # --- aggregates -------------------------------------------------------------------------------------------------------
 
 
-def aggregate(query: Query, schema: Schema, used: Sequence[str], key: bytes) -> Table:
+def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
     """The expression over the stored ``base``: columns ``key`` (with keys), ``bin`` (tallies, ranks), then integers."""
-    asking = _Asking(schema, used, key)
+    asking = _Asking(schema, used)
     match query:
         case Rows(keys=keys):
             return asking.grouped(asking.kept(keys), keys, n=_count)
@@ -298,8 +310,8 @@ def _within(x: Expr, low: int, high: int) -> Expr:
 class _Asking:
     """The expressions of one query over the stored base table."""
 
-    def __init__(self, schema: Schema, used: Sequence[str], key: bytes) -> None:
-        self.schema, self.person, self.key = schema, schema.person, key
+    def __init__(self, schema: Schema, used: Sequence[str]) -> None:
+        self.schema, self.person = schema, schema.person
         self.names = Names(schema, used)
         shape = {
             self.names[name]: "string" if isinstance(schema.columns[name], Category) else "float64" for name in used
@@ -327,7 +339,7 @@ class _Asking:
         """Rows of at most ``bound`` groups of each person, those with the least sha256(key, group, person)."""
         if self.person.column is None or self.schema.columns[keys.column].constant:
             return rows
-        salt = ibis.literal(f"group:{self.key.hex()}:") + rows.key.length().cast("string") + ":"
+        salt = ibis.literal(f"group:{KEY_STAND_IN}:") + rows.key.length().cast("string") + ":"
         rows = rows.mutate(draw=(salt + rows.key + ":" + rows.who).hexdigest("sha256"))
         rows = rows.mutate(place=ibis.dense_rank().over(group_by="who", order_by=rows.draw))
         return rows.filter(rows.place < bound)
@@ -361,8 +373,6 @@ class _Asking:
     def _mean_values(self, rows: Table, declared: Real | Integer, keys: Keys | None) -> Table:
         """Averages as doubles, from exact integer sums, so that they do not depend on row order."""
         if declared.low is not None and declared.high is not None:
-            from reticent.data.schema import grid_by_width
-
             grid = grid_by_width(Fraction(declared.low), Fraction(declared.high))
             rows = rows.mutate(x=fixed(rows.x, grid) - grid.middle)
             means = self._means(rows, keys, lambda t: t.x.cast(EXACT).sum().cast("float64") / t.x.count())
@@ -412,7 +422,7 @@ class _Asking:
 
     def capped(self) -> Table:
         if self.person.column is None:
-            return self.all.aggregate(n=ibis.literal(0, "int64").sum())
+            return self.all.aggregate(n=self.all.turn.sum())  # nobody: every turn is 0
         rows = self.all.filter((self.all.turn == 0) & (self.all["size"] > self.person.rows))
         return rows.aggregate(n=rows.count())
 
@@ -432,6 +442,36 @@ def _bin(x: Expr, inner: Sequence[float], first: int) -> Expr:
     )
 
 
-def sql(expression: Table, dialect: str) -> str:
-    """The statement of one expression."""
-    return str(ibis.to_sql(expression, dialect=dialect))
+# --- statements -------------------------------------------------------------------------------------------------------
+
+
+def statements(
+    queries: Sequence[Query], schema: Schema, storage: Mapping[str, Storage], key: bytes, dialect: str
+) -> tuple[str, list[str]]:
+    """The text that stores the base table, and one text per query.
+
+    Compiling takes longer than most queries, so texts are kept, with a stand-in for the key: they are public.
+    """
+    used, shape = columns_of(queries, schema), (tuple(schema.columns.items()), schema.person)
+    kept = tuple(sorted(storage.items()))
+    first = _base_text(*shape, used, kept, dialect)
+    return _with(first, key), [_with(_query_text(query, *shape, used, dialect), key) for query in queries]
+
+
+Shape: TypeAlias = tuple[tuple[str, Column], ...]
+
+
+@lru_cache(maxsize=256)
+def _base_text(
+    columns: Shape, person: Person, used: tuple[str, ...], storage: tuple[tuple[str, Storage], ...], dialect: str
+) -> str:
+    return str(ibis.to_sql(base(Schema(dict(columns), person), used, dict(storage)), dialect=dialect))
+
+
+@lru_cache(maxsize=1024)
+def _query_text(query: Query, columns: Shape, person: Person, used: tuple[str, ...], dialect: str) -> str:
+    return str(ibis.to_sql(aggregate(query, Schema(dict(columns), person), used), dialect=dialect))
+
+
+def _with(text: str, key: bytes) -> str:
+    return text.replace(KEY_STAND_IN, key.hex())

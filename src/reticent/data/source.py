@@ -439,14 +439,9 @@ def _stream_schema(source: Any) -> pa.Schema:
     try:
         if isinstance(source, pa.Table | pa.RecordBatch):
             return source.schema
-        if hasattr(source, "collect_schema"):
-            return pa.schema(
-                source.clear().to_arrow().schema
-                if hasattr(source, "clear")
-                else source.limit(0).collect().to_arrow().schema
-            )
         if hasattr(source, "limit"):
-            return _table(source.limit(0)).schema
+            nothing = source.limit(0)
+            return _table(nothing.collect() if hasattr(nothing, "collect") else nothing).schema
         return pa.RecordBatchReader.from_stream(source).schema
     except Exception:  # the words of a foreign library may quote rows
         raise SpecError("The columns of the table cannot be listed. Convert it to an Arrow table first.") from None

@@ -97,8 +97,7 @@ class Table:
         if len(key) != KEY_BYTES:
             raise ValueError(f"the key must have {KEY_BYTES} bytes")
         used = plan.columns_of(queries, self.schema)
-        base = plan.sql(plan.base(self.schema, used, self._source.storage, key), DIALECT)
-        asked = [plan.sql(plan.aggregate(query, self.schema, used, key), DIALECT) for query in queries]
+        base, asked = plan.statements(queries, self.schema, self._source.storage, key, DIALECT)
 
         def work(engine: Session) -> list[Result]:
             engine.store("base", base, self._stream(used))
@@ -282,7 +281,7 @@ def _counts(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Counts:
 
 # --- the self-test ----------------------------------------------------------------------------------------------------
 
-PROBE_DIGEST: Final = "?"
+PROBE_DIGEST: Final = "f9a137fc9239efe6c9ea9a45245c3cb2e454b88ec304043b9a2197b74d3fa0f5"
 
 
 def _probe_schema() -> Schema:

@@ -1,0 +1,277 @@
+"""The engine gives what the reference gives: every query, every kind of source, one thread and two, any row order.
+
+Tables are random (a fixed stream) and hold what files hold: missing cells, NaN, infinities, -0.0, huge integers,
+words among numbers, persons without a name, more rows than the cap.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reticent.data.cells import cells_of
+from reticent.data.engines.duckdb import Limits
+from reticent.data.plan import columns_of
+from reticent.data.query import Capped, Keys, Moments, Persons, Present, Query, Ranks, Rows, Tally, Total
+from reticent.data.schema import (
+    Category,
+    Integer,
+    Person,
+    Real,
+    Schema,
+    category,
+    grid_by_size,
+    grid_by_width,
+    grid_whole,
+    integer,
+    real,
+)
+from reticent.data.table import Result, open_table
+from tests.support.data_reference import Cell, Reference, Row
+
+SECRET = bytes(range(100, 132))
+
+REALS: tuple[Cell, ...] = (None, 0.0, -0.0, 0.1, -2.5, 1e-9, 7.25, 1e300, -1e300, math.inf, -math.inf, math.nan, 3.0)
+WORDS: tuple[Cell, ...] = (
+    "1",
+    " 2 ",
+    "2.5",
+    "1e2",
+    "x",
+    "",
+    None,
+    "1_0",
+    "inf",
+    "-Inf",
+    "nan",
+    "1e999",
+    "-7",
+    "0x1",
+    "+.5",
+)
+WHOLES: tuple[Cell, ...] = (None, 0, 1, -3, 12, 2**40, -(2**62), 5)
+FLAGS: tuple[Cell, ...] = (None, True, False)
+TOWNS: tuple[Cell, ...] = (None, "a", "b", "é'\"x", "c", "")
+NAMES: tuple[Cell, ...] = (None, "p", "q", "r:1", "1:r", "", "s")
+
+
+def columns() -> dict[str, Real | Integer | Category]:
+    return {
+        "x": real(-3, "7.3"),
+        "free": real(),
+        "stands": real(missing="0.5"),
+        "word": real(0, 50, missing=1),
+        "whole": integer(-4, 11),
+        "site": integer(),
+        "flag": category([True, False]),
+        "town": category(["a", "b", "é'\"x"]),
+        "code": category([1, 12, -3], constant=True),
+    }
+
+
+def random_rows(stream: random.Random, size: int) -> list[Row]:
+    return [
+        {
+            "who": stream.choice(NAMES),
+            "x": stream.choice(REALS),
+            "free": stream.choice(REALS),
+            "stands": stream.choice(REALS),
+            "word": stream.choice(WORDS),
+            "whole": stream.choice(WHOLES),
+            "site": stream.choice(WHOLES),
+            "flag": stream.choice(FLAGS),
+            "town": stream.choice(TOWNS),
+            "code": stream.choice(WHOLES),
+        }
+        for _ in range(size)
+    ]
+
+
+def queries() -> list[Query]:
+    town = Keys("town", ("b", "é'\"x", "a", "nowhere"), 2)
+    site, code = Keys("site", (0, 1, 12), 3), Keys("code", (1, -3), 1)
+    width, size = grid_by_width(Fraction(-3), Fraction("7.3")), grid_by_size(Fraction(-3), Fraction("7.3"))
+    whole = grid_whole(Fraction(-4), Fraction(11))
+    asked: list[Query] = [Capped(), Persons(), Rows()]
+    for keys in (None, town, site, code):
+        asked += [
+            Rows(keys),
+            Persons(keys),
+            Total("x", size, keys),
+            Total("whole", whole, keys),
+            Total("word", whole, keys),
+        ]
+        asked += [Tally("free", edges=tuple(map(Fraction, ("-3", "0.1", "0.3", "4"))), keys=keys)]
+        asked += [Tally("town", among=("a", "b"), keys=keys), Tally("flag", among=(True, False), keys=keys)]
+        for per in ("row", "person"):
+            asked += [Present("stands", keys, per), Present("town", keys, per), Moments("x", width, 4, keys, per)]
+            asked += [Moments("whole", grid_by_width(Fraction(-4), Fraction(11)), 2, keys, per)]
+            asked += [Ranks(name, keys, per) for name in ("x", "free", "word", "whole", "site")]
+    asked += [Tally("site", among=(0, 5)), Moments("word", grid_by_width(Fraction(0), Fraction(50)), 1)]
+    return asked
+
+
+def expected(schema: Schema, rows: list[Row], asked: list[Query]) -> list[object]:
+    reference = Reference(schema, rows, columns_of(asked, schema), SECRET)
+    found: list[object] = []
+    for query in asked:
+        if not isinstance(query, Ranks):
+            found.append(reference.answer(query))
+            continue
+        cells = cells_of(schema.column(query.column), query.column)
+        groups = []
+        for values in reference.values(query):
+            counts: dict[int, int] = {}
+            for value, many in values.items():
+                cell = int(cells.index(np.array([value]))[0])
+                counts[cell] = counts.get(cell, 0) + many
+            groups.append(sorted(counts.items()))
+        found.append(groups)
+    return found
+
+
+def shown(results: list[Result]) -> list[object]:
+    return [
+        [list(zip(c.cells.tolist(), c.counts.tolist(), strict=True)) for c in result.ranks]
+        if result.ranks
+        else result.vectors
+        for result in results
+    ]
+
+
+def persons() -> list[Person]:
+    return [
+        Person("add_remove", "who", rows=1),
+        Person("add_remove", "who", rows=3),
+        Person("substitute", "who", rows=2),
+        Person("add_remove"),
+    ]
+
+
+def arrays(rows: list[Row]) -> dict[str, list[Cell]]:
+    return (
+        {name: [row[name] for row in rows] for name in rows[0]} if rows else {name: [] for name in ("who", *columns())}
+    )
+
+
+def as_dict(rows: list[Row], folder: Path) -> object:
+    return arrays(rows)
+
+
+def as_numpy(rows: list[Row], folder: Path) -> object:
+    found: dict[str, object] = dict(arrays(rows))
+    for name in ("x", "free", "stands"):
+        found[name] = np.array([math.nan if row[name] is None else row[name] for row in rows], dtype=np.float64)
+    return found
+
+
+def as_csv(rows: list[Row], folder: Path) -> object:
+    path = folder / "t.csv"
+    with open(path, "w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(arrays(rows))
+        for row in rows:
+            writer.writerow(
+                ["" if cell is None else repr(cell) if isinstance(cell, float) else cell for cell in row.values()]
+            )
+    return path
+
+
+def as_arrow(rows: list[Row], folder: Path) -> object:
+    import pyarrow as pa
+
+    return pa.table({name: pa.array(cells) for name, cells in arrays(rows).items()})
+
+
+def as_parquet(rows: list[Row], folder: Path) -> object:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = as_arrow(rows, folder)
+    assert isinstance(table, pa.Table)
+    half = table.num_rows // 2
+    pq.write_table(table.slice(0, half), folder / "t-1.parquet")
+    pq.write_table(table.slice(half), folder / "t-2.parquet")
+    return folder / "t-*.parquet"
+
+
+def as_pandas(rows: list[Row], folder: Path) -> object:
+    import pandas as pd
+
+    return pd.DataFrame(arrays(rows))
+
+
+def as_polars(rows: list[Row], folder: Path) -> object:
+    import polars as pl
+
+    return pl.DataFrame(arrays(rows), strict=False)
+
+
+def as_lazy(rows: list[Row], folder: Path) -> object:
+    import polars as pl
+
+    return pl.DataFrame(arrays(rows), strict=False).lazy()
+
+
+def as_relation(rows: list[Row], folder: Path) -> object:
+    import duckdb
+
+    connection = duckdb.connect()
+    return connection.from_arrow(as_arrow(rows, folder))
+
+
+SOURCES: list[Callable[[list[Row], Path], object]] = [
+    as_dict,
+    as_numpy,
+    as_csv,
+    as_arrow,
+    as_parquet,
+    as_pandas,
+    as_polars,
+    as_lazy,
+    as_relation,
+]
+
+
+@pytest.mark.parametrize("make", SOURCES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_source_gives_what_the_reference_gives(
+    make: Callable[[list[Row], Path], object], seed: int, tmp_path: Path
+) -> None:
+    rows = random_rows(random.Random(seed), 60)
+    person = persons()[SOURCES.index(make) % 2 + seed - 1]
+    schema = Schema(columns(), person)
+    asked = queries()[seed::2]
+    table = open_table(make(rows, tmp_path), schema, limits=Limits(threads=seed))
+    assert shown(table.run(asked, SECRET)) == expected(schema, rows, asked)
+
+
+@pytest.mark.parametrize("person", persons())
+def test_row_order_and_threads_change_nothing(person: Person) -> None:
+    rows = random_rows(random.Random(7), 80)
+    schema = Schema(columns(), person)
+    wanted = expected(schema, rows, queries())
+    for threads, seed in ((1, 1), (2, 2)):
+        random.Random(seed).shuffle(rows)
+        table = open_table(arrays(rows), schema, limits=Limits(threads=threads))
+        assert shown(table.run(queries(), SECRET)) == wanted
+
+
+@pytest.mark.parametrize("make", SOURCES)
+def test_a_table_without_rows_gives_zeros(make: Callable[[list[Row], Path], object], tmp_path: Path) -> None:
+    rows = random_rows(random.Random(3), 20)
+    if make in (as_arrow, as_parquet, as_relation):
+        nothing = make(rows, tmp_path)
+        source = nothing.slice(0, 0) if make is as_arrow else make([{**row, "who": None} for row in rows], tmp_path)  # type: ignore[attr-defined]
+    else:
+        source = make([], tmp_path)
+    schema = Schema(columns(), Person("add_remove", "who", rows=2))
+    asked = queries()[::4]
+    assert shown(open_table(source, schema).run(asked, SECRET)) == expected(schema, [], asked)
