@@ -49,7 +49,9 @@ class Answer:
     def outcome(self) -> Outcome[Estimate]:
         """``Reply(Estimate)`` or ``NoReply()``; for one cell only."""
         if len(self.cells) != 1:
-            raise QuestionError(f"{self.name} has {len(self.cells)} cells. Iterate over it, or use the release's frame().")
+            raise QuestionError(
+                f"{self.name} has {len(self.cells)} cells. Iterate over it, or use the release's frame()."
+            )
         return self.cells[0].outcome
 
     @property
@@ -113,6 +115,6 @@ def _line(name: str, cell: Cell) -> str:
     title = f"{name} [{where}]" if where else name
     match cell.outcome:
         case Reply(estimate):
-            return f"{title}: {estimate}"
+            return f"{title}: {estimate!s}"
         case NoReply():
             return f"{title}: no reply"

@@ -1,0 +1,240 @@
+"""Means, variances and standard deviations of a bounded column, with intervals for the population value.
+
+The soft counts of ``soft`` give noisy sums of powers of y. An estimate is a function of them; its error is, to first
+order, one linear form in the rows (sampling: normal, with a variance taken from the released moments) plus the same
+form in the noise (known law). For a mean this is exact: with S and N the noisy sums,
+
+    N (S / N - mu) = sum (y_i - mu)  +  (noise of S) - mu (noise of N).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+from reticent.data.query import Moments, Query
+from reticent.data.schema import Fixed
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import laplace_radius
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.counts import Label, guarantee_of, noisy
+from reticent.statistics.intervals import (
+    NONE,
+    Variances,
+    half_width,
+    known,
+    normal_half_width,
+    plausible,
+)
+from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.soft import UNIT, Design
+
+FEWEST: Final = 10.0  # below this many values no interval is formed
+FLATTEST, STEEPEST = 0.25, 1.0  # (kurtosis - 1) of a variance's sampling error is at least FLATTEST
+
+Shape = Literal["mean", "variance", "sd"]
+
+
+@dataclass(frozen=True, slots=True)
+class MomentStep:
+    """One mean, variance or standard deviation per group.
+
+    ``units`` is the number of values where it is public, then the first coordinate is not drawn. ``alike`` is the
+    most values of one person: sampling treats them as equal to each other, the worst case.
+    """
+
+    name: str
+    query: Moments
+    shape: Shape
+    design: Design
+    mechanism: Geometric
+    setting: Setting
+    units: int | None
+    alike: int
+    interval: bool
+    labels: tuple[Label, ...]
+    caveats: tuple[str, ...]
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return (self.query,)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return guarantee_of(self.mechanism, self.setting, self.name)
+
+    @property
+    def grid(self) -> Fixed:
+        return self.query.grid
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        (result,) = results
+        drawn = self._released([self.design.integers(vector) for vector in result.vectors], entropy)
+        found = [self._outcome(released) for released in drawn]
+        caveats = (*self.caveats, *_clipped(found, self))
+        cells = tuple(Cell(label, _displayed(outcome, self)) for label, outcome in zip(self.labels, found, strict=True))
+        return Answer(self.name, cells, caveats)
+
+    def _released(self, exact: list[tuple[int, ...]], entropy: Entropy) -> list[tuple[int, ...]]:
+        if self.units is None:
+            return noisy(exact, self.mechanism, entropy)
+        (vector,) = exact
+        public = (UNIT * self.units * self.design.forward[0][0]).__floor__()
+        return [(public, *noisy([vector[1:]], self.mechanism, entropy)[0])]
+
+    @property
+    def scale(self) -> float:
+        """Noise scale of a released integer, in rows."""
+        return float(self.mechanism.scale / UNIT)
+
+    def noise_of(self, form: Sequence[float]) -> list[float]:
+        """Scales of the independent noises in the linear form ``sum_j form[j] * (sum of y^j)``."""
+        columns = range(len(self.design.back[0]))
+        scales = [self.scale * sum(w * float(self.design.back[j][i]) for j, w in enumerate(form)) for i in columns]
+        if self.units is not None:
+            scales[0] = 0.0
+        return scales
+
+    def _outcome(self, released: tuple[int, ...]) -> Outcome[Estimate]:
+        moments = self.design.moments(released)
+        size = moments[0]
+        noise = math.sqrt(sum(s * s for s in self.noise_of([1.0])))
+        if size < FEWEST or size < laplace_radius(max(noise, 1e-9), 0.002) or (noise == 0.0 and self.units == 0):
+            return NO_REPLY
+        mean = min(max(moments[1] / size, -1.0), 1.0)
+        if self.shape == "mean":
+            return Reply(self._mean(moments, mean, moments[1] / size))
+        return self._variance(moments, mean)
+
+    def _mean(self, moments: Sequence[float], mean: float, unclipped: float) -> Estimate:
+        size = moments[0]
+        scales = self.noise_of([-mean, 1.0])
+        sampled = NONE
+        if len(moments) > 2:
+            form = [mean * mean, -2.0 * mean, 1.0]
+            estimate = sum(w * m for w, m in zip(form, moments, strict=False))
+            sampled = plausible(estimate, _spread(self.noise_of(form)), 0.0, size * (1.0 - mean * mean))
+        radius = half_width(_times(sampled, self.alike), scales) / size
+        return Estimate(
+            unclipped,
+            unclipped - radius,
+            unclipped + radius,
+            half_width(NONE, scales) / size,
+            normal_half_width(self.alike * _average(sampled)) / size,
+        )
+
+    def _variance(self, moments: Sequence[float], mean: float) -> Outcome[Estimate]:
+        """In units of y; a variance first, then its root if asked."""
+        size = moments[0]
+        raw = moments[2] / size - mean * mean
+        centre = self.noise_of([-mean, 1.0])
+        value = raw + 2.0 * sum(s * s for s in centre) / size**2  # the noise of the mean enters squared
+        bounded = min(max(value, 0.0), 1.0 - mean * mean)
+        scales = self.noise_of([mean * mean - bounded, -2.0 * mean, 1.0])
+        sampled = self._fourth(moments, mean, bounded) if len(moments) > 4 else NONE
+        radius = half_width(_times(sampled, self.alike), scales) / size
+        noise = half_width(NONE, scales) / size
+        sampling = normal_half_width(self.alike * _average(sampled)) / size
+        if self.shape == "variance":
+            return Reply(Estimate(value, value - radius, value + radius, noise, sampling))
+        if value <= 0.0 or value - noise <= 0.0:
+            return NO_REPLY
+        root = math.sqrt(value)
+        low, high = math.sqrt(max(value - radius, 0.0)), math.sqrt(value + radius)
+        return Reply(Estimate(root, low, high, math.sqrt(value + noise) - root, math.sqrt(value + sampling) - root))
+
+    def _fourth(self, moments: Sequence[float], mean: float, value: float) -> Variances:
+        """Sampling variance of sum ((y - mean)^2 - value), from the released third and fourth moments."""
+        size = moments[0]
+        a, v = mean, value
+        # ((y - a)^2 - v)^2 in powers of y
+        square = [a * a - v, -2.0 * a, 1.0]
+        form = [
+            square[0] ** 2,
+            2.0 * square[0] * square[1],
+            2.0 * square[0] + square[1] ** 2,
+            2.0 * square[1],
+            1.0,
+        ]
+        estimate = sum(w * m for w, m in zip(form, moments, strict=True))
+        widest = (1.0 + abs(mean)) ** 2
+        most = size * v * max(widest - v, 0.0)
+        least = size * v * v * FLATTEST
+        if least <= 0.0 or most <= least:
+            return known(min(max(estimate, 0.0), max(most, 0.0)))
+        return plausible(estimate, _spread(self.noise_of(form)), least, most, relative=True)
+
+    def expected(self, people: int) -> Expected:
+        """For values with mean at the middle of the bounds and a sixth of the range as standard deviation."""
+        groups = len(self.labels)
+        size = (self.units if self.units is not None else people) / groups
+        spread = 1.0 / 3.0  # in units of y
+        half = float(self.grid.highest - self.grid.lowest) * float(self.grid.unit) / 2.0
+        if self.shape == "mean":
+            noise = half_width(NONE, self.noise_of([0.0, 1.0])) / size * half
+            sampling = normal_half_width(self.alike * spread**2 / size) * half
+        else:
+            noise = half_width(NONE, self.noise_of([-(spread**2), 0.0, 1.0])) / size * half * half
+            sampling = normal_half_width(self.alike * 2.0 * spread**4 / size) * half * half
+            if self.shape == "sd":
+                noise, sampling = noise / (2.0 * spread * half), sampling / (2.0 * spread * half)
+        return Expected(noise, sampling if self.interval else None, "assumes a standard deviation of 1/6 of the range")
+
+
+def _spread(scales: Sequence[float]) -> float:
+    """The scale of one Laplace part with the variance of all."""
+    return math.sqrt(sum(s * s for s in scales))
+
+
+def _times(variances: Variances, factor: int) -> Variances:
+    return variances if factor == 1 else Variances(tuple(factor * v for v in variances.values), variances.weights)
+
+
+def _average(variances: Variances) -> float:
+    return sum(v * w for v, w in zip(variances.values, variances.weights, strict=True))
+
+
+def _range(step: MomentStep) -> tuple[float, float, float, float]:
+    """Middle and half-width of the column, and the least and greatest value the answer can have."""
+    grid = step.grid
+    low, high = float(grid.lowest * grid.unit), float(grid.highest * grid.unit)
+    half = (high - low) / 2.0
+    match step.shape:
+        case "mean":
+            return (low + high) / 2.0, half, low, high
+        case "variance":
+            return 0.0, half * half, 0.0, half * half
+        case "sd":
+            return 0.0, half, 0.0, half
+
+
+def _displayed(outcome: Outcome[Estimate], step: MomentStep) -> Outcome[Estimate]:
+    """In units of the column, with what lies outside the possible values shown as the nearest possible one."""
+    if not isinstance(outcome, Reply):
+        return outcome
+    e = outcome.value
+    middle, factor, least, most = _range(step)
+    value, low, high = (min(max(middle + factor * x, least), most) for x in (e.value, e.low, e.high))
+    return Reply(Estimate(value, low, high, factor * e.noise, factor * e.sampling))
+
+
+def _clipped(outcomes: Sequence[Outcome[Estimate]], step: MomentStep) -> tuple[str, ...]:
+    middle, factor, least, most = _range(step)
+    for outcome in outcomes:
+        if isinstance(outcome, Reply):
+            e = outcome.value
+            if any(not least <= middle + factor * x <= most for x in (e.value, e.low, e.high)):
+                return ("ends that the noise moved beyond the possible values are shown at the nearest possible one",)
+    return ()
+
+
+def half_range(grid: Fixed) -> Fraction:
+    """Half the width of the column's range."""
+    return (grid.highest - grid.lowest) * grid.unit / 2

@@ -1,0 +1,88 @@
+"""The share of one value of a category, with an interval for the population share.
+
+Rows come and go (add/remove, groups): (others, chosen) is protected, which one row moves by 1 in L1. Rows are
+replaced: (present, chosen - others) is protected, which one row moves by 2. Either costs one epsilon in all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reticent.data.query import Query
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import laplace_radius
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.counts import Label, guarantee_of, noisy
+from reticent.statistics.intervals import NONE, Variances, half_width, normal_half_width, plausible
+from reticent.statistics.moments import FEWEST
+from reticent.statistics.setting import Expected, Setting
+
+
+@dataclass(frozen=True, slots=True)
+class ProportionStep:
+    """One share per group; ``in_place`` where rows are replaced and not moved between groups."""
+
+    name: str
+    queries: tuple[Query, ...]
+    in_place: bool
+    mechanism: Geometric
+    setting: Setting
+    alike: int
+    labels: tuple[Label, ...]
+    caveats: tuple[str, ...]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return guarantee_of(self.mechanism, self.setting, self.name)
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        chosen, present = results
+        pairs = [self._protected(a, n) for (a,), (n,) in zip(chosen.vectors, present.vectors, strict=True)]
+        found = [self._outcome(*pair) for pair in noisy(pairs, self.mechanism, entropy)]
+        cells = tuple(Cell(label, outcome) for label, outcome in zip(self.labels, found, strict=True))
+        return Answer(self.name, cells, self.caveats)
+
+    def _protected(self, chosen: int, present: int) -> tuple[int, int]:
+        others = present - chosen
+        return (present, chosen - others) if self.in_place else (others, chosen)
+
+    def _forms(self, share: float) -> tuple[list[float], list[float]]:
+        """Scales of the noises in (chosen - share x present), and in the number present."""
+        scale = float(self.mechanism.scale)
+        if self.in_place:
+            return [scale * (0.5 - share), scale / 2.0], [scale, 0.0]
+        return [scale * share, scale * (1.0 - share)], [scale, scale]
+
+    def _outcome(self, first: int, second: int) -> Outcome[Estimate]:
+        size, chosen = (first, (first + second) / 2) if self.in_place else (first + second, float(second))
+        noise = math.hypot(*self._forms(0.5)[1])
+        if size < FEWEST or size < laplace_radius(noise, 0.002):
+            return NO_REPLY
+        raw = chosen / size
+        share = min(max(raw, 0.0), 1.0)
+        scales = self._forms(share)[0]
+        sampled = plausible(size * raw * (1.0 - raw), abs(1.0 - 2.0 * share) * math.hypot(*scales), 0.0, size / 4.0)
+        many = Variances(tuple(self.alike * v for v in sampled.values), sampled.weights)
+        average = sum(v * w for v, w in zip(many.values, many.weights, strict=True))
+        radius = half_width(many, scales) / size
+        return Reply(
+            Estimate(
+                share,
+                max(raw - radius, 0.0) if raw - radius < 1.0 else 1.0,
+                min(raw + radius, 1.0) if raw + radius > 0.0 else 0.0,
+                half_width(NONE, scales) / size,
+                normal_half_width(average) / size,
+            )
+        )
+
+    def expected(self, people: int) -> Expected:
+        """For a share of one half."""
+        size = people / len(self.labels)
+        noise = half_width(NONE, self._forms(0.5)[0]) / size
+        return Expected(noise, normal_half_width(self.alike * 0.25 / size), "assumes a share of one half")

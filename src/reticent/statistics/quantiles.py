@@ -1,0 +1,252 @@
+"""Medians, quantiles and the distance of quartiles, with intervals bought from the same mechanism.
+
+Besides the value, two more cells are drawn, D ranks below and above the level. D is the 97.5 % point of the error a
+rank can have: sampling (binomial) and the mechanism's own (two-sided geometric, one rank costs ``rate``). A quantile
+whose data cannot outweigh the public prior is refused beforehand, or is no reply. See docs/theory/intervals.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from reticent.data.cells import Cells
+from reticent.data.query import Query, Ranks, kept_rows
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.errors import QuestionError
+from reticent.mechanisms import Exponential, Geometric
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import show
+from reticent.privacy.sensitivity import Linf
+from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.counts import Label, noisy
+from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
+from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity
+from reticent.statistics.setting import Expected, Setting
+
+VALUE_SHARE: Final = Fraction(4, 5)  # of a quantile's epsilon; the rest is for the two ends
+SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, where the number of values is private
+BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
+UNEVEN: Final = 1.05  # the slopes at the two quartiles may differ by a factor of two
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """How one question's epsilon is spent: on the number of values (None where public), on each value and each end.
+
+    ``rows`` is the most values one person has; ``keyed``: each group by its own mechanism at the level of rows.
+    """
+
+    size: Geometric | None
+    value: Fraction
+    end: Fraction
+    rows: int
+    keyed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileStep:
+    """Quantiles of one column, per group; ``spread`` asks for the distance of the first two instead."""
+
+    name: str
+    query: Ranks
+    cells: Cells
+    levels: tuple[Fraction, ...]
+    spread: bool
+    setting: Setting
+    pricing: Pricing
+    units: int | None
+    groups: int
+    labels: tuple[Label, ...]
+    caveats: tuple[str, ...]
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return (self.query,)
+
+    # --- what is drawn, and what it costs ---------------------------------------------------------------------------
+
+    @property
+    def _row(self) -> Adjacency:
+        return Adjacency("add_remove", unit="row")
+
+    @property
+    def _steps(self) -> int:
+        """Rows added or removed between neighbours, where each row is protected by itself."""
+        return self.pricing.rows * (2 if self.setting.neighbours.kind == "substitute" else 1)
+
+    def _mechanism(self, level: Fraction, epsilon: Fraction) -> Exponential:
+        near = self.setting.neighbours
+        if self.pricing.keyed:
+            return Exponential(Linf(Fraction(sensitivity(level, "add_remove")), self._row), epsilon / self._steps)
+        return Exponential(Linf(Fraction(self.pricing.rows * sensitivity(level, near.kind)), near), epsilon)
+
+    def _draws(self, level: Fraction) -> list[Exponential]:
+        """The value, and the two ends if they are bought."""
+        ends = [self._mechanism(level, self.pricing.end)] * 2 if self.pricing.end else []
+        return [self._mechanism(level, self.pricing.value), *ends]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        size = self.pricing.size
+        drawn = [mechanism.guarantee for level in self.levels for mechanism in self._draws(level)]
+        parts = [] if size is None else [size.guarantee]
+        if not self.pricing.keyed:
+            return compose.in_sequence([*parts, *drawn], label=self.name)
+        each = compose.in_sequence(drawn, label="one group")
+        rows = compose.across([each] * self.groups, neighbours=self._row, label="all groups")
+        parts.append(compose.of_person(rows, self.setting.neighbours, rows=self.pricing.rows))
+        return compose.in_sequence(parts, label=self.name)
+
+    # --- from ranks to answers --------------------------------------------------------------------------------------
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        (result,) = results
+        sizes = self._sizes(result, entropy)
+        cells: list[Cell] = []
+        for place, (data, size) in enumerate(zip(result.ranks, sizes, strict=True)):
+            found = self._group(runs(self.cells, data), size, entropy)
+            for outcome in found:
+                cells.append(Cell(self.labels[len(cells)], outcome))
+            assert len(cells) == (place + 1) * len(found)
+        return Answer(self.name, tuple(cells), self.caveats)
+
+    def _sizes(self, result: Result, entropy: Entropy) -> list[float]:
+        """Number of values in each group: public, or noisy."""
+        if self.units is not None:
+            return [float(self.units)]
+        exact = [(int(data.counts.sum()),) for data in result.ranks]
+        return [float(value) for (value,) in noisy(exact, self.pricing.size, entropy)]
+
+    def _group(self, found: Runs, size: float, entropy: Entropy) -> list[Outcome[Estimate]]:
+        if not all(self.feasible(level, size) for level in self.levels):
+            return [NO_REPLY] * (1 if self.spread else len(self.levels))
+        drawn = [self._quantile(level, found, size, entropy) for level in self.levels]
+        if self.spread:
+            return [Reply(self._distance(drawn, size))]
+        return [Reply(self._estimate(level, *ends, size)) for level, ends in zip(self.levels, drawn, strict=True)]
+
+    def _quantile(self, level: Fraction, found: Runs, size: float, entropy: Entropy) -> tuple[float, float, float]:
+        """Low end, value and high end."""
+        value, *ends = self._draws(level)
+        middle = draw(found, level, 0, value, entropy)
+        if not ends:
+            return self._number(self.cells.lowest), self._number(middle), self._number(self.cells.highest)
+        shift = self._shift(level, size)
+        low = draw(found, level, -shift, ends[0], entropy)
+        high = draw(found, level, shift, ends[1], entropy)
+        cells = sorted((low, middle, high))
+        return (
+            float(self.cells.edges(cells[0])[0]),
+            self._number(middle),
+            float(self.cells.edges(cells[2])[1]),
+        )
+
+    def _number(self, cell: int) -> float:
+        return float(self.cells.value(cell))
+
+    def rate(self, mechanism: Exponential, level: Fraction) -> float:
+        """How much one rank costs: the exponent of the law of the rank error."""
+        return float(mechanism.rate * level.denominator)
+
+    def _shift(self, level: Fraction, size: float) -> int:
+        """D: ranks between the level and an end."""
+        end = 1.0 / self.rate(self._mechanism(level, self.pricing.end), level)
+        if self.spread:
+            # sampling variance of the number of values between the quartiles, and two mechanisms, shared by two ends
+            low, high = (float(q) for q in self.levels)
+            variance = low * (1 - low) + high * (1 - high) - 2 * low * (1 - high)
+            return math.ceil(UNEVEN * half_width(known(self._alike * size * variance), [end, end]) / 2.0)
+        return math.ceil(half_width(known(self._sampling(level, size)), [end]))
+
+    @property
+    def _alike(self) -> int:
+        """Values of one person count as equal to each other: the worst case for sampling."""
+        return kept_rows(self.setting.schema.person, self.query.per)
+
+    def _sampling(self, level: Fraction, size: float) -> float:
+        q = float(level)
+        return self._alike * max(size, 0.0) * q * (1.0 - q)
+
+    def _estimate(self, level: Fraction, low: float, value: float, high: float, size: float) -> Estimate:
+        if not self.pricing.end:
+            return Estimate(value, low, high, high - low, 0.0)
+        slope = (high - low) / (2.0 * self._shift(level, size))
+        radius = half_width(NONE, [1.0 / self.rate(self._mechanism(level, self.pricing.value), level)])
+        return Estimate(value, low, high, radius * slope, normal_half_width(self._sampling(level, size)) * slope)
+
+    def _distance(self, drawn: Sequence[tuple[float, float, float]], size: float) -> Estimate:
+        (low1, value1, high1), (low3, value3, high3) = drawn
+        low, value, high = max(low3 - high1, 0.0), max(value3 - value1, 0.0), max(high3 - low1, 0.0)
+        if not self.pricing.end:
+            return Estimate(value, 0.0, high, high, 0.0)
+        parts = [self._estimate(level, *ends, size) for level, ends in zip(self.levels, drawn, strict=True)]
+        noise = math.hypot(*(part.noise for part in parts))
+        sampling = math.sqrt(
+            parts[0].sampling ** 2 + parts[1].sampling ** 2 - (2 / 3) * parts[0].sampling * parts[1].sampling
+        )
+        return Estimate(value, min(low, value), max(high, value), noise, sampling)
+
+    # --- the rule of refusal ------------------------------------------------------------------------------------------
+
+    def feasible(self, level: Fraction, size: float) -> bool:
+        """Whether the data outweigh the public prior, but for probability BETA, at every cell that is bought.
+
+        A cell beyond all the data scores b times the ranks it is away, so it is drawn with at most
+        exp(-rate ranks) / share, where ``share`` is the prior weight of the cell the data ask for.
+        """
+        needed = -math.log(cell_share(self.cells)) - math.log(BETA)
+        ranks = size * float(min(level, 1 - level))
+        value, *ends = self._draws(level)
+        if self.rate(value, level) * ranks < needed:
+            return False
+        return not ends or self.rate(ends[0], level) * (ranks - self._shift(level, size)) >= needed
+
+    def refuse_if_hopeless(self, most: int) -> None:
+        """Refuse before rows are read where not even ``most`` values could outweigh the prior.
+
+        Raises
+        ------
+        QuestionError
+        """
+        for level in self.levels:
+            if not self.feasible(level, float(most)):
+                raise QuestionError(
+                    f"{self.name} at this ε would be a guess: with {most:,} values, too few lie on either "
+                    f"side of level {show(level)}. A larger ε, bounds known without the file, or a level nearer "
+                    "the middle helps. Nothing was charged."
+                )
+
+    def expected(self, people: int) -> Expected:
+        """In units of the column's spread: a normal shape without bounds, an even one with them."""
+        size = people / self.groups if self.units is None else self.units / self.groups
+        if not all(self.feasible(level, size) for level in self.levels):
+            return Expected(None, None, "no reply: too few people for this ε")
+        bounded = self.cells.step is not None and len(self.cells.segments) == 1
+        width = float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
+        spread = width / 6.0 if bounded else 1.0
+        noise = sampling = 0.0
+        for level in self.levels:
+            slope = spread / (size * _density(float(level)))
+            value = self._mechanism(level, self.pricing.value)
+            noise = math.hypot(noise, half_width(NONE, [1.0 / self.rate(value, level)]) * slope)
+            sampling = math.hypot(sampling, normal_half_width(self._sampling(level, size)) * slope)
+        if self.spread:
+            sampling *= math.sqrt(2 / 3)
+        note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
+        return Expected(noise, sampling, f"{note}, normal; may give no reply")
+
+
+def _density(level: float) -> float:
+    """Density of the standard normal at its quantile of this level."""
+    from statistics import NormalDist
+
+    normal = NormalDist()
+    return normal.pdf(normal.inv_cdf(level))

@@ -1,0 +1,128 @@
+"""Quantiles by the exponential mechanism over public cells, exactly, with ties and atoms.
+
+For level a/b and a candidate cell k, with C counts of kept values by cell, and a target shifted by D ranks:
+
+    score(k) = max(0,  (b - a) C_<(k) - a C_>=(k) - b D,  a C_>(k) - (b - a) C_<=(k) + b D)
+
+It is 0 exactly on the cells that hold the quantile (D = 0), grows by b for every rank further away, and changes by at
+most max(a, b - a) when a row is added or removed and by b when one is replaced, whatever D is. It needs no n; where n
+is public it is the familiar max(0, b C_< - a n, a n - b C_<=). Proofs: docs/proofs/quantiles.md.
+
+Cells between two data cells share a score, and are drawn as one run and then split uniformly: the same law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.cells import Cells, Segment
+from reticent.entropy import Entropy
+from reticent.exact import sampling
+from reticent.mechanisms import Candidates, Exponential
+
+if TYPE_CHECKING:
+    from reticent.data.table import Counts
+
+Indices = NDArray[np.int64]
+SMALL: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs of neighbouring cells that share counts: ``start[i] <= cell < start[i + 1]``, in order, without gaps.
+
+    ``below`` and ``above`` count values in cells strictly below and above the run; ``weights`` is the public weight
+    of the run.
+    """
+
+    start: Indices
+    below: Indices
+    above: Indices
+    weights: NDArray[np.int64] | NDArray[np.object_]
+    total: int
+
+    def scores(self, a: int, b: int, shift: int) -> Indices:
+        """The score of every run; ``shift`` is D in ranks."""
+        over = (b - a) * self.below - a * (self.total - self.below) - b * shift
+        under = a * self.above - (b - a) * (self.total - self.above) + b * shift
+        found: Indices = np.maximum(np.maximum(over, under), 0)
+        return found
+
+
+def runs(cells: Cells, data: Counts) -> Runs:
+    """The runs of one group: at most two for each data cell and one for each change of the public weight."""
+    held = np.clip(np.asarray(data.cells, dtype=np.int64), cells.lowest, cells.highest)
+    counts = np.asarray(data.counts, dtype=np.int64)
+    changes = [edge for s in cells.segments for edge in (s.first, s.stop)]
+    start = np.unique(np.concatenate([held, held + 1, np.array(changes, dtype=np.int64)]))
+    end = int(start[-1])  # one past the highest cell
+    start, lengths = start[:-1], np.diff(start)
+    sums = np.concatenate([[0], np.cumsum(counts)])
+    below = sums[np.searchsorted(held, start, side="left")]
+    through = sums[np.searchsorted(held, start, side="right")]
+    total = int(sums[-1])
+    weights = _weights(cells.segments, start, lengths)
+    return Runs(np.append(start, end), below, total - through, weights, total)
+
+
+def _weights(
+    segments: tuple[Segment, ...], start: Indices, lengths: Indices
+) -> NDArray[np.int64] | NDArray[np.object_]:
+    firsts = np.array([s.first for s in segments], dtype=np.int64)
+    stops = np.array([s.stop for s in segments], dtype=np.int64)
+    place = np.searchsorted(firsts, start, side="right") - 1
+    inside = (place >= 0) & (start < stops[np.maximum(place, 0)])
+    heaviest = max(s.weight for s in segments)
+    if heaviest * int(lengths.max()) < SMALL:
+        each = np.array([s.weight for s in segments], dtype=np.int64)
+        return np.where(inside, each[place] * lengths, 0)
+    each_object = np.array([s.weight for s in segments], dtype=object)
+    found: NDArray[np.object_] = np.where(inside, each_object[place] * lengths.astype(object), 0)
+    return found
+
+
+def draw(found: Runs, level: Fraction, shift: int, mechanism: Exponential, entropy: Entropy) -> int:
+    """The cell of one quantile."""
+    scores = found.scores(level.numerator, level.denominator, shift)
+    run = mechanism.sample(Candidates(scores, found.weights), entropy)
+    first, stop = int(found.start[run]), int(found.start[run + 1])
+    return first + sampling.uniform(stop - first, entropy)
+
+
+def sensitivity(level: Fraction, kind: str) -> int:
+    """How far one row moves a score: added or removed, or replaced."""
+    a, b = level.numerator, level.denominator
+    return b if kind == "substitute" else max(a, b - a)
+
+
+def within(cells: Cells, low: Fraction, high: Fraction) -> Cells:
+    """The candidates from ``low`` to ``high``, with the weights they have; without a prior, one for each cell."""
+    ends = cells.index(np.array([float(low), float(high)]))
+    first, last = int(ends[0]), int(ends[1])
+    if not cells.whole and cells.step is not None and last > first and cells.edges(last)[0] >= high:
+        last -= 1
+    kept = [
+        Segment(max(s.first, first), min(s.stop, last + 1), s.weight)
+        for s in cells.segments
+        if s.first <= last and s.stop > first
+    ]
+    return Cells(tuple(kept), cells.step, cells.whole)
+
+
+def cell_share(cells: Cells) -> float:
+    """The least share of the public weight that one ordinary cell has: what an atom of the data can count on.
+
+    Integers without bounds are ordinary up to 2^20; rarer ones are drawn all the same, with a smaller share.
+    """
+    total = sum((s.stop - s.first) * s.weight for s in cells.segments)
+    weights = [s.weight for s in cells.segments if not cells.whole or len(cells.segments) == 1 or _ordinary(s)]
+    return min(weights, default=1) / total
+
+
+def _ordinary(segment: Segment) -> bool:
+    return max(abs(segment.first), abs(segment.stop - 1)) < 1 << 21

@@ -1,0 +1,172 @@
+"""Moments from soft counts: the count, the mean and the higher moments of a bounded column for one epsilon.
+
+Let y in [-1, 1] be the value about the middle of its bounds, t = (1 + y) / 2. A row adds to K + 1 integers:
+
+    soft     B_i += C(K, i) t^i (1 - t)^(K - i)        they sum to 1, so a row moves the vector by 1 in L1
+    plain    (c/4, y/2, y^2/4)                         replacing one row by another moves it by at most 1 in L1
+
+The moments sum y^j are linear in either, so they come out of one geometric mechanism with the whole epsilon, where
+buying count, first and second moment apart would split it. Soft counts serve add/remove and groups, plain ones
+substitution. Proofs, the comparison with a split, and the orders 3 and 4: docs/theory/intervals.md.
+
+Everything here is exact rational arithmetic on public numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import comb
+from typing import Final, Literal, TypeAlias
+
+from reticent.data.query import POWER_ONE
+from reticent.data.schema import Fixed
+
+UNIT: Final = 1 << 20  # a soft count of one row is this many integer steps
+
+Matrix: TypeAlias = tuple[tuple[Fraction, ...], ...]
+Kind: TypeAlias = Literal["soft", "plain", "sized"]  # sized: plain, and the number of values is public
+
+ONE, HALF = Fraction(1), Fraction(1, 2)
+PLAIN: Final[dict[int, tuple[Fraction, ...]]] = {
+    1: (HALF, HALF),
+    2: (Fraction(1, 4), HALF, Fraction(1, 4)),
+    4: (HALF, HALF, ONE, Fraction(1, 8), Fraction(1, 4)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How sums of powers become the integers that are protected, and how moments come back.
+
+    Attributes
+    ----------
+    forward : matrix
+        Released integer i is ``UNIT * sum_j forward[i][j] P_j``, rounded, with P_j the query's sums as rationals.
+    back : matrix
+        Sum of y^j is ``sum_i back[j][i] * released_i / UNIT``.
+    change : Fraction
+        The most one row can move ``forward @ P`` in L1: a row added or removed, or (``plain``) also replaced.
+    """
+
+    order: int
+    forward: Matrix
+    back: Matrix
+    change: Fraction
+    reach: int
+
+    def sensitivity(self, rows: int, groups: int) -> Fraction:
+        """L1 sensitivity of the released integers when ``rows`` rows move in at most ``groups`` groups.
+
+        Each integer is rounded once, after summing, which adds at most 1 for every integer that can change.
+        """
+        return Fraction((UNIT * self.change * rows).__ceil__() + (self.order + 1) * groups)
+
+    def integers(self, sums: Sequence[int]) -> tuple[int, ...]:
+        """The integers to protect, from ``Moments`` of one group: (count, first, second, ...)."""
+        powers = [Fraction(sums[0]), Fraction(sums[1], self.reach)]
+        powers += [Fraction(value, POWER_ONE) for value in sums[2:]]
+        exact = [sum((w * p for w, p in zip(row, powers, strict=True)), Fraction(0)) for row in self.forward]
+        return tuple((UNIT * value + HALF).__floor__() for value in exact)
+
+    def moments(self, released: Sequence[int]) -> tuple[float, ...]:
+        """Noisy sums of y^0, y^1, ..., from the released integers."""
+        return tuple(
+            float(sum((w * value for w, value in zip(row, released, strict=True)), Fraction(0)) / UNIT)
+            for row in self.back
+        )
+
+
+@lru_cache(maxsize=256)
+def design(kind: Kind, order: int, grid: Fixed) -> Design:
+    """The design of one column and order, from its public grid."""
+    width = grid.highest - grid.lowest
+    # y = shift + stretch x, where x is the grid value less the middle, divided by the reach, as the query has it
+    shift, stretch = Fraction(2 * grid.middle - grid.lowest - grid.highest, width), Fraction(2 * grid.reach, width)
+    powers = _affine(order, shift, stretch)
+    basis, back = _soft(order) if kind == "soft" else _plain(PLAIN[order])
+    forward = _product(basis, powers)
+    # A power above the first is rounded by less than 9/16 of a unit 1 / POWER_ONE in each row, here in two rows.
+    slips = sum((abs(row[j]) for row in forward for j in range(2, order + 1)), Fraction(0))
+    weights = PLAIN[order]
+    change = ONE if kind == "soft" else plain_change(weights if kind == "plain" else (Fraction(0), *weights[1:]))
+    return Design(order, forward, back, change + Fraction(9, 8) * slips / POWER_ONE, grid.reach)
+
+
+def plain_change(weights: Sequence[Fraction]) -> Fraction:
+    """The most one row changes (w0 c, w1 y, w2 y^2, ...) in L1, replaced by another or by a missing one.
+
+    Replaced: |y - y'| w1 + |y^2 - y'^2| w2 <= max over s in [-1, 1] of (1 + s) w1 + (1 - s^2) w2, reached between
+    y = 1 and y' = -s; powers 3 and 4 are bounded by 2 w3 + w4. Added or removed: at most the sum of the weights.
+    """
+    w0, w1 = weights[0], weights[1]
+    w2 = weights[2] if len(weights) > 2 else Fraction(0)
+    top = min(ONE, w1 / (2 * w2)) if w2 else ONE
+    pair = (1 + top) * w1 + (1 - top * top) * w2
+    higher = sum((w * (2 if j % 2 else 1) for j, w in enumerate(weights) if j > 2), Fraction(0))
+    return max(pair + higher, sum(weights, Fraction(0)) if w0 else Fraction(0))
+
+
+def _affine(order: int, shift: Fraction, stretch: Fraction) -> Matrix:
+    """y^j = sum_m row_j[m] x^m."""
+    return tuple(
+        tuple(comb(j, m) * shift ** (j - m) * stretch**m if m <= j else Fraction(0) for m in range(order + 1))
+        for j in range(order + 1)
+    )
+
+
+def _soft(order: int) -> tuple[Matrix, Matrix]:
+    """Bernstein polynomials of t = (1 + y) / 2 in powers of y, and powers of y in Bernstein polynomials."""
+    ups = [_power((HALF, HALF), i) for i in range(order + 1)]
+    downs = [_power((HALF, -HALF), i) for i in range(order + 1)]
+    basis = tuple(
+        tuple(comb(order, i) * c for c in _padded(_times(ups[i], downs[order - i]), order)) for i in range(order + 1)
+    )
+    # t^m = sum_i C(i, m) / C(order, m) b_i and y^j = (2 t - 1)^j
+    back = tuple(
+        tuple(
+            sum(
+                (Fraction(comb(j, m) * 2**m * (-1) ** (j - m) * comb(i, m), comb(order, m)) for m in range(j + 1)),
+                Fraction(0),
+            )
+            for i in range(order + 1)
+        )
+        for j in range(order + 1)
+    )
+    return basis, back
+
+
+def _plain(weights: Sequence[Fraction]) -> tuple[Matrix, Matrix]:
+    size = range(len(weights))
+    return (
+        tuple(tuple(weights[i] if i == j else Fraction(0) for j in size) for i in size),
+        tuple(tuple(1 / weights[i] if i == j else Fraction(0) for j in size) for i in size),
+    )
+
+
+def _product(left: Matrix, right: Matrix) -> Matrix:
+    columns = list(zip(*right, strict=True))
+    return tuple(
+        tuple(sum((a * b for a, b in zip(row, column, strict=True)), Fraction(0)) for column in columns) for row in left
+    )
+
+
+def _times(left: Sequence[Fraction], right: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    found = [Fraction(0)] * (len(left) + len(right) - 1)
+    for i, a in enumerate(left):
+        for j, b in enumerate(right):
+            found[i + j] += a * b
+    return tuple(found)
+
+
+def _power(factor: tuple[Fraction, ...], times: int) -> tuple[Fraction, ...]:
+    found: tuple[Fraction, ...] = (ONE,)
+    for _ in range(times):
+        found = _times(found, factor)
+    return found
+
+
+def _padded(row: Sequence[Fraction], order: int) -> tuple[Fraction, ...]:
+    return (*row, *[Fraction(0)] * (order + 1 - len(row)))

@@ -1,0 +1,109 @@
+"""A table of NumPy arrays that answers queries as ``data.table`` does: one row per person, for tests of statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.cells import cells_of
+from reticent.data.query import (
+    POWER_ONE,
+    Capped,
+    Moments,
+    Persons,
+    Present,
+    Query,
+    Ranks,
+    Rows,
+    Tally,
+    Total,
+)
+from reticent.data.schema import Category, Column, Person, Schema
+from reticent.data.table import Counts, Result
+from reticent.entropy import Entropy
+from reticent.statistics.answer import Answer
+from reticent.statistics.asked import Statistic
+from reticent.statistics.prepare import prepare
+from reticent.statistics.setting import Setting, Step
+
+
+@dataclass(frozen=True)
+class Fake:
+    """Rows by column; NaN is missing. Groups are asked of a column of whole numbers."""
+
+    schema: Schema
+    rows: Mapping[str, NDArray[np.float64]]
+
+    @property
+    def size(self) -> int:
+        return len(next(iter(self.rows.values())))
+
+    def run(self, query: Query) -> Result:
+        keys = None if isinstance(query, Capped) else query.keys
+        if keys is None:
+            parts = [np.arange(self.size)]
+        else:
+            parts = [np.flatnonzero(self.rows[keys.column] == key) for key in keys.among]
+        if isinstance(query, Ranks):
+            return Result(ranks=tuple(self._ranks(query, part) for part in parts))
+        return Result(vectors=tuple(self._vector(query, part) for part in parts))
+
+    def _values(self, column: str, part: NDArray[np.int64]) -> NDArray[np.float64]:
+        values, declared = self.rows[column][part], self.schema.columns[column]
+        if not isinstance(declared, Category) and declared.missing != "drop":
+            values = np.where(np.isnan(values), float(declared.missing), values)
+        return values[~np.isnan(values)]
+
+    def _ranks(self, query: Ranks, part: NDArray[np.int64]) -> Counts:
+        cells = cells_of(self.schema.columns[query.column], query.column)
+        held, counts = np.unique(cells.index(self._values(query.column, part)), return_counts=True)
+        return Counts(held.astype(np.int64), counts.astype(np.int64))
+
+    def _vector(self, query: Query, part: NDArray[np.int64]) -> tuple[int, ...]:
+        match query:
+            case Rows() | Persons():
+                return (len(part),)
+            case Capped():
+                return (0,)
+            case Present(column=column):
+                return (len(self._values(column, part)),)
+            case Total(column=column, grid=grid):
+                values = self._values(column, part)
+                return (int(np.clip(np.floor(values * 2.0**grid.bits), grid.lowest, grid.highest).sum()),)
+            case Moments(column=column, grid=grid, order=order):
+                steps = np.floor(self._values(column, part) * 2.0**grid.bits)
+                x = np.clip(steps, grid.lowest, grid.highest).astype(np.int64) - grid.middle
+                u = x / grid.reach
+                higher = [int(np.floor(u**j * POWER_ONE + 0.5).astype(np.int64).sum()) for j in range(2, order + 1)]
+                return (len(x), int(x.sum()), *higher)
+            case Tally(column=column, edges=edges, among=among):
+                values = self._values(column, part)
+                if among:
+                    return tuple(int((values == float(key)).sum()) for key in among)
+                inner = np.array([float(edge) for edge in edges[1:-1]])
+                return tuple(
+                    np.bincount(np.searchsorted(inner, values, side="right"), minlength=len(edges) - 1).tolist()
+                )
+            case Ranks():
+                raise TypeError("ranks are no vector")
+            case _:
+                assert_never(query)
+
+
+def schema_of(column: Column, person: Person, *, groups: Category | None = None) -> Schema:
+    return Schema({"x": column} if groups is None else {"x": column, "g": groups}, person)
+
+
+def answered(step: Step, table: Fake, entropy: Entropy) -> Answer:
+    return step.answer([table.run(query) for query in step.queries], entropy)
+
+
+def ask(statistic: Statistic, table: Fake, setting: Setting, epsilon: str, entropy: Entropy) -> Answer:
+    """Prepare, run and answer."""
+    from reticent.privacy.numbers import read
+
+    return answered(prepare(statistic, setting, read(epsilon, "epsilon")), table, entropy)
