@@ -146,6 +146,24 @@ def test_a_touched_source_of_equal_size_is_noted(source: Path) -> None:
     assert source_changed(source) is not None
 
 
+def test_a_note_that_cannot_be_written_does_not_take_the_answer_away(source: Path) -> None:
+    ledger = opened(source, "rand.ledger")
+    Path("randhie.csv.reticent").write_text("damaged")
+    note_release(source, ledger, charge(ledger))
+
+
+def test_a_claim_that_became_read_only_still_holds(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    charge(opened(source, "rand.ledger"))
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "replace", refuse)
+    assert opened(source, "rand.ledger").spent() == eps(1)
+    with pytest.raises(LedgerError, match="already under"):
+        opened(source, "second.ledger")
+
+
 def test_a_folder_of_files_is_a_source() -> None:
     Path("parts").mkdir()
     Path("parts/1.parquet").write_bytes(b"x")

@@ -128,7 +128,8 @@ def claim(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
             continue
         _same([found], ledger)
         if replace(found, seen=None) != mine:
-            _write(place, replace(mine, seen=found.seen))
+            with contextlib.suppress(LedgerError):  # an older head in a claim that is now read-only still holds
+                _write(place, replace(mine, seen=found.seen))
         return
     *_, own = places = _places(source)
     for place in places:
@@ -163,13 +164,18 @@ def adopt(source: Source, columns: Sequence[str], ledger: Ledger, *, reason: str
 
 
 def note_release(source: Source, ledger: Ledger, release: str) -> None:
-    """Remember the ledger's head, and how the source looks from outside, as of ``release``."""
+    """Remember the ledger's head, and how the source looks from outside, as of ``release``.
+
+    The release is out by then, so this never raises: where the claim cannot be written, it stays as it was, and what
+    compares with it later compares with an earlier release.
+    """
     seen = _outside(source, release)
-    for place in _places(source):
-        found = _read(place)
-        if found is not None:
-            _write(place, replace(found, head=ledger.head, seen=seen))
-            return
+    with contextlib.suppress(LedgerError):
+        for place in _places(source):
+            found = _read(place)
+            if found is not None:
+                _write(place, replace(found, head=ledger.head, seen=seen))
+                return
 
 
 def source_changed(source: Source) -> str | None:
