@@ -1,6 +1,6 @@
 """From a query to an engine expression: the only module that imports Ibis, with a small fixed set of operations.
 
-    source (text, int64, double, bool) --typed--> double or key text --base--> one row per row, with its turn
+    source (text, int64, double, bool) --cells--> doubles or texts --base--> typed rows, each with its turn
     base --aggregate(query)--> a small table of integers (or of values with counts), read by ``table``
 
 Typed: every cast is total. A number is read to the nearest double; what is no number, NaN or null is missing; +-inf
@@ -57,8 +57,9 @@ from reticent.errors import QuestionError
 Storage: TypeAlias = Literal["text", "whole", "real", "truth"]
 
 DTYPES: Final[Mapping[Storage, str]] = {"text": "string", "whole": "int64", "real": "float64", "truth": "boolean"}
-NUMBER: Final = r"^[ \t\r\n]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t\r\n]*$"
-INFINITE: Final = r"^[ \t\r\n]*[+-]?([iI][nN][fF]|[iI][nN][fF][iI][nN][iI][tT][yY])[ \t\r\n]*$"
+NUMBER: Final = (
+    r"^[ \t\r\n]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)[ \t\r\n]*$"
+)
 KEY_STAND_IN: Final = "the key goes here, 1f0e9d8c7b6a5948"
 EXACT: Final = "decimal(38,0)"
 FINE_BITS, LIMB_BITS = 40, 50  # an unbounded value is averaged on the grid 2^-40, in two limbs
@@ -126,22 +127,18 @@ def clamp(x: Expr, low: float, high: float) -> Expr:
 
 
 def number(column: Expr, storage: Storage) -> Expr:
-    """The double a cell denotes, or null; never NaN, never -0."""
+    """The double a cell denotes, or null; never NaN."""
     match storage:
         case "text":
-            plain = ibis.ifelse(column.re_search(NUMBER), column, ibis.null("string")).strip().try_cast("float64")
-            minus = column.re_search("^[ \\t\\r\\n]*-")
-            beyond = ibis.ifelse(minus, double(-math.inf), double(math.inf))
-            x = ibis.ifelse(column.re_search(INFINITE), beyond, plain)
+            return ibis.ifelse(column.re_search(NUMBER), column.strip(), ibis.null("string")).try_cast("float64")
         case "whole":
-            x = column.cast("float64")
+            return column.cast("float64")
         case "real":
-            x = column
+            return ibis.ifelse(column.isnan(), ibis.null("float64"), column)
         case "truth":
             return ibis.cases((column, double(1)), (~column, double(0)), else_=ibis.null("float64"))
         case _:
             assert_never(storage)
-    return ibis.cases((x.isnan(), ibis.null("float64")), (x == double(0), double(0)), else_=x)
 
 
 def whole_or_null(x: Expr) -> Expr:
@@ -179,18 +176,6 @@ def plain_text(column: Expr, storage: Storage) -> Expr:
             assert_never(storage)
 
 
-def listed(column: Expr, storage: Storage, among: tuple[Key, ...]) -> Expr:
-    """The canonical text of a listed key, or null."""
-    first = among[0]
-    if isinstance(first, bool):
-        texts = _truth_text(column, storage)
-    elif isinstance(first, int):
-        texts = whole_text(whole_or_null(number(column, storage)))
-    else:
-        texts = plain_text(column, storage)
-    return ibis.ifelse(texts.isin([key_text(key) for key in among]), texts, ibis.null("string"))
-
-
 def _truth_text(column: Expr, storage: Storage) -> Expr:
     x = number(column, storage)
     yes, no = x == double(1), x == double(0)
@@ -200,34 +185,67 @@ def _truth_text(column: Expr, storage: Storage) -> Expr:
     return ibis.cases((yes, "true"), (no, "false"), else_=ibis.null("string"))
 
 
-def typed(raw: Expr, storage: Storage, column: Column) -> Expr:
-    """A cell as the declaration says: a double, or a key's text, or null."""
+def parsed(raw: Expr, storage: Storage, column: Column) -> Expr:
+    """The double or the text of a cell, before it is held against the declaration."""
     match column:
-        case Real():
+        case Real() | Integer():
             return number(raw, storage)
-        case Integer():
-            return whole_or_null(number(raw, storage))
-        case Category(among=among):
-            return listed(raw, storage, among)
+        case Category(among=(bool(), *_)):
+            return _truth_text(raw, storage)
+        case Category(among=(int(), *_)):
+            return number(raw, storage)
+        case Category():
+            return plain_text(raw, storage)
         case _:
             assert_never(column)
+
+
+def typed(x: Expr, column: Column) -> Expr:
+    """A parsed cell as declared: a double, a whole double, or the text of a listed key; else null."""
+    match column:
+        case Real():
+            return x
+        case Integer():
+            return whole_or_null(x)
+        case Category(among=among):
+            texts = whole_text(whole_or_null(x)) if type(among[0]) is int else x
+            return ibis.ifelse(texts.isin([key_text(key) for key in among]), texts, ibis.null("string"))
+        case _:
+            assert_never(column)
+
+
+def _is_text(column: Column) -> str:
+    """The engine type of a parsed cell."""
+    return "string" if isinstance(column, Category) and type(column.among[0]) is not int else "float64"
 
 
 # --- base: typed rows with their turn ---------------------------------------------------------------------------------
 
 
-def base(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -> Table:
+def cells(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -> Table:
+    """Parsed cells. A step of its own, since later ones use each cell several times."""
+    names, person = Names(schema, used), schema.person.column
+    shape = {names[name]: DTYPES[storage[name]] for name in used}
+    if person is not None:
+        shape["who"] = DTYPES[storage[person]]
+    source = ibis.table(shape or {"none": "int64"}, name="source")
+    found = {names[name]: parsed(source[names[name]], storage[name], schema.columns[name]) for name in used}
+    if person is not None:
+        found["who"] = plain_text(source.who, storage[person])
+    return source.select(**found, turn=ibis.literal(0, "int64"))
+
+
+def base(schema: Schema, used: Sequence[str]) -> Table:
     """Typed rows of persons; ``turn`` is 0, 1, ... in the keyed order of each person's rows."""
     names, person = Names(schema, used), schema.person
-    shape = {names[name]: DTYPES[storage[name]] for name in used}
+    shape = {names[name]: _is_text(schema.columns[name]) for name in used}
     if person.column is not None:
-        shape["who"] = DTYPES[storage[person.column]]
-    source = ibis.table(shape or {"none": "int64"}, name="source")
-    cells = {names[name]: typed(source[names[name]], storage[name], schema.columns[name]) for name in used}
+        shape["who"] = "string"
+    parts = ibis.table({**shape, "turn": "int64"}, name="cells")
+    found = {names[name]: typed(parts[names[name]], schema.columns[name]) for name in used}
     if person.column is None:
-        return source.select(**cells, turn=ibis.literal(0, "int64"))
-    who = plain_text(source.who, storage[person.column])
-    rows = source.select(who=who, **cells)
+        return parts.select(**found, turn=parts.turn)
+    rows = parts.select(who=parts.who, **found)
     rows = rows.filter(rows.who.notnull() & (rows.who != ""))
     rows = rows.mutate(
         **{names[name]: rows[names[name]].min().over(group_by="who") for name in used if schema.columns[name].constant}
@@ -447,25 +465,30 @@ def _bin(x: Expr, inner: Sequence[float], first: int) -> Expr:
 
 def statements(
     queries: Sequence[Query], schema: Schema, storage: Mapping[str, Storage], key: bytes, dialect: str
-) -> tuple[str, list[str]]:
-    """The text that stores the base table, and one text per query.
+) -> tuple[str, str, list[str]]:
+    """The text of the view "cells" over "source", of the table "base" over it, and one text per query over "base".
 
     Compiling takes longer than most queries, so texts are kept, with a stand-in for the key: they are public.
     """
     used, shape = columns_of(queries, schema), (tuple(schema.columns.items()), schema.person)
-    kept = tuple(sorted(storage.items()))
-    first = _base_text(*shape, used, kept, dialect)
-    return _with(first, key), [_with(_query_text(query, *shape, used, dialect), key) for query in queries]
+    first = _cells_text(*shape, used, tuple(sorted(storage.items())), dialect)
+    asked = [_with(_query_text(query, *shape, used, dialect), key) for query in queries]
+    return first, _with(_base_text(*shape, used, dialect), key), asked
 
 
 Shape: TypeAlias = tuple[tuple[str, Column], ...]
 
 
 @lru_cache(maxsize=256)
-def _base_text(
+def _cells_text(
     columns: Shape, person: Person, used: tuple[str, ...], storage: tuple[tuple[str, Storage], ...], dialect: str
 ) -> str:
-    return str(ibis.to_sql(base(Schema(dict(columns), person), used, dict(storage)), dialect=dialect))
+    return str(ibis.to_sql(cells(Schema(dict(columns), person), used, dict(storage)), dialect=dialect))
+
+
+@lru_cache(maxsize=256)
+def _base_text(columns: Shape, person: Person, used: tuple[str, ...], dialect: str) -> str:
+    return str(ibis.to_sql(base(Schema(dict(columns), person), used), dialect=dialect))
 
 
 @lru_cache(maxsize=1024)

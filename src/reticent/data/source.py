@@ -118,6 +118,9 @@ class CsvFile:
             next(rows, None)
             while block := list(islice(rows, BATCH)):
                 block = [row for row in block if row]
+                if not names:
+                    yield from _empty_batches(len(block))
+                    continue
                 columns = [[row[at] if len(row) > at else "" for row in block] for at in where]
                 yield pa.RecordBatch.from_arrays([_texts(column) for column in columns], names=list(names))
 
@@ -125,14 +128,11 @@ class CsvFile:
 def _texts(cells: list[str]) -> pa.Array:
     import pyarrow as pa
 
-    def known(cell: str) -> str | None:
-        return cell if cell and cell.isprintable() | _is_utf8(cell) else None
-
     try:
         "".join(cells).encode()
         return pa.array([cell or None for cell in cells], pa.string())
     except UnicodeEncodeError:
-        return pa.array([known(cell) for cell in cells], pa.string())
+        return pa.array([cell if cell and _is_utf8(cell) else None for cell in cells], pa.string())
 
 
 def _is_utf8(cell: str) -> bool:

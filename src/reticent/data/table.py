@@ -97,10 +97,10 @@ class Table:
         if len(key) != KEY_BYTES:
             raise ValueError(f"the key must have {KEY_BYTES} bytes")
         used = plan.columns_of(queries, self.schema)
-        base, asked = plan.statements(queries, self.schema, self._source.storage, key, DIALECT)
+        cells, base, asked = plan.statements(queries, self.schema, self._source.storage, key, DIALECT)
 
         def work(engine: Session) -> list[Result]:
-            engine.store("base", base, self._stream(used))
+            engine.store("base", base, self._stream(used), view=("cells", cells))
             return [_read(engine, query, text, self.schema) for query, text in zip(queries, asked, strict=True)]
 
         return self._reading(work)

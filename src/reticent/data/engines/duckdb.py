@@ -33,10 +33,11 @@ class Session:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    def store(self, name: str, statement: str, stream: pa.RecordBatchReader) -> None:
-        """Run ``statement`` over the stream, which it calls "source", and keep the outcome as a table."""
+    def store(self, name: str, statement: str, stream: pa.RecordBatchReader, *, view: tuple[str, str]) -> None:
+        """Keep the outcome of ``statement`` as a table. It reads the view, and the view reads the stream, "source"."""
         self._connection.register("source", stream)
         try:
+            self._connection.execute(f'CREATE TEMP VIEW "{view[0]}" AS {view[1]}')
             self._connection.execute(f'CREATE TEMP TABLE "{name}" AS {statement}')
         finally:
             self._connection.unregister("source")
