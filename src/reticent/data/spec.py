@@ -350,9 +350,10 @@ def _want(table: object, where: str) -> Mapping[str, float]:
         raise SpecError(f'{where} want must be a table, such as want = {{ "mean(age)" = 0.2 }}')
     want = {}
     for question, width in table.items():
-        if isinstance(width, bool) or not isinstance(width, int | Decimal) or not 0 < width < math.inf:
+        number = None if isinstance(width, bool) or not isinstance(width, int | Decimal) else float(width)
+        if number is None or not 0 < number < math.inf:
             raise SpecError(f"{where} want of {question} must be a half-width > 0, got {_shown(width)}")
-        want[str(question)] = float(width)
+        want[str(question)] = number
     return MappingProxyType(want)
 
 
