@@ -36,5 +36,5 @@ def test_a_writer_that_acknowledges_first_is_caught(tmp_path: Path) -> None:
 def test_a_thousand_kills_lose_no_acknowledged_charge(tmp_path: Path) -> None:
     seen = storms(tmp_path, rounds=1000, seed=3)
     print(f"crash storm: {seen}")
-    assert seen.acknowledged > 1000
+    assert seen.acknowledged > 300
     assert (seen.lost, seen.excess, seen.broken) == (0, 0, 0)
