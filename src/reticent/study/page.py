@@ -7,7 +7,7 @@ privacy label in seven lines, and the outline of the proof. Every word that some
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from reticent.outcome import NoReply, Reply
@@ -20,10 +20,10 @@ from reticent.study.picture import alternative, bar, svg
 from reticent.study.sheet import label_words, plain, shown
 
 NO_REPLY_WORDS: Final = (
-    "no reply. The method first checks, in a way that protects everyone, whether a safe answer can be given. Here it "
-    "could not be sure. That is itself a protected answer, and it was charged. It does not say which value or person is "
-    "the cause. What may help: bounds that are known without the file, more people, or a larger ε or δ. Asking again is "
-    "a new release and is charged again."
+    "The method first checks, in a way that protects everyone, whether a safe answer can be given. Here it could not "
+    "be sure. That is itself a protected answer, and it was charged. It does not say which value or person is the "
+    "cause. What may help: bounds that are known without the file, more people, or a larger ε or δ. Asking again is a "
+    "new release and is charged again."
 )
 
 STYLE: Final = """
@@ -41,11 +41,10 @@ p.about { color: var(--quiet); margin: 0 0 1rem; }
 .caveats h2 { margin: 0 0 .2rem; font-size: 1rem; } .caveats ul { margin: 0; padding-left: 1.2rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-caption { text-align: left; color: var(--quiet); font-size: .9rem; padding-bottom: .3rem; }
 th, td { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { border-bottom-width: 2px; } tbody th { font-weight: 600; } td.n, th.n { text-align: right; }
 td.n { white-space: nowrap; } tbody th.sub { font-weight: 400; padding-left: 1.2rem; }
-tr.silent td, tr.silent th { background: var(--grey); color: var(--quiet); }
+a { color: inherit; } tr.silent td, tr.silent th { background: var(--grey); color: var(--quiet); }
 p.silent { background: var(--grey); color: var(--quiet); padding: .6rem 1rem; }
 figure { margin: 1.5rem 0; padding: .6rem; background: #ffffff; border: 1px solid var(--line); overflow-x: auto; }
 figure svg { display: block; width: 100%; min-width: 30rem; height: auto; }
@@ -54,7 +53,8 @@ dl { display: grid; grid-template-columns: 12rem 1fr; gap: .3rem 1rem; margin: 0
 dd { margin: 0; overflow-wrap: anywhere; }
 summary { cursor: pointer; } pre { overflow-x: auto; font-size: .8rem; line-height: 1.35; }
 footer { color: var(--quiet); font-size: .85rem; margin-top: 2rem; overflow-wrap: anywhere; }
-@media (max-width: 40rem) { dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
+@media (max-width: 40rem) { table { font-size: .82rem; } th, td { padding-right: .45rem; } td.n { white-space: normal; }
+  tbody th.sub { padding-left: .5rem; } dl { grid-template-columns: 1fr; gap: 0; } dd { margin-bottom: .5rem; } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt; } tr, figure, .label { break-inside: avoid; }
   .wide, pre, figure { overflow: visible; } pre { white-space: pre-wrap; } figure svg { min-width: 0; } }
 """.strip()
@@ -74,8 +74,8 @@ def page(certificate: Certificate) -> str:
         f'<h1>{_safe(title)}</h1>\n<p class="about">{_safe(about)}</p>\n{purpose}'
         f"{_caveats(certificate)}{_table(certificate)}{_figure(certificate)}{_label(certificate)}"
         f"<details>\n<summary>Outline of the proof</summary>\n<pre>{_lines(certificate.proof())}</pre>\n</details>\n"
-        f"</main>\n<footer>Certificate digest (SHA-256) {certificate.digest}. {_software(document['software'])}</footer>\n"
-        "</body>\n</html>\n"
+        f"</main>\n<footer>Certificate digest (SHA-256) {certificate.digest}. "
+        f"{_software(document['software'])}</footer>\n</body>\n</html>\n"
     )
 
 
@@ -110,7 +110,8 @@ def _caveats(certificate: Certificate) -> str:
     if not found:
         return ""
     items = "".join(f"<li>{_safe(text)}</li>" for text in found)
-    return f'<section class="caveats" aria-label="Caveats">\n<h2>Before you use these numbers</h2>\n<ul>{items}</ul>\n</section>\n'
+    head = '<section class="caveats" aria-label="Caveats">\n<h2>Before you use these numbers</h2>'
+    return f"{head}\n<ul>{items}</ul>\n</section>\n"
 
 
 def _levels(certificate: Certificate) -> list[float]:
@@ -125,14 +126,13 @@ def _table(certificate: Certificate) -> str:
     head = "".join(f'<th scope="col"{_class(kind)}>{name}</th>' for name, kind in heads)
     rows = "".join(row for answer in certificate.answers for row in _answer_rows(answer))
     silent = any(isinstance(cell.outcome, NoReply) for answer in certificate.answers for cell in answer)
-    words_below = (
-        f'<p class="silent"><strong>What no reply means.</strong> {_safe(NO_REPLY_WORDS)}</p>\n' if silent else ""
-    )
+    meaning = f'<p class="silent" id="no-reply"><strong>What no reply means.</strong> {_safe(NO_REPLY_WORDS)}</p>\n'
     return (
-        '<h2>Answers</h2>\n<div class="wide" role="region" aria-label="Answers" tabindex="0">\n<table>\n'
-        "<caption>Noise is what protects people; sampling is what another sample of people would change. A dash: the "
-        f"number is about this table, not about a population.</caption>\n<thead><tr>{head}</tr></thead>\n"
-        f"<tbody>\n{rows}</tbody>\n</table>\n</div>\n{words_below}"
+        '<h2 id="answers">Answers</h2>\n<p class="about">Noise protects people; sampling is what another sample of '
+        "people would change. A dash under sampling: the number is about this table, not about a population.</p>\n"
+        '<div class="wide" role="region" aria-labelledby="answers" tabindex="0">\n'
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n"
+        f"{meaning if silent else ''}"
     )
 
 
@@ -155,8 +155,8 @@ def _row(name: str, kind: str, cell: Cell) -> str:
             return f'<tr><th scope="row"{_class(kind)}>{name}</th>{numbers}</tr>\n'
         case NoReply():
             return (
-                f'<tr class="silent"><th scope="row"{_class(kind)}>{name}</th><td class="n">no reply</td>'
-                '<td colspan="3">see below the table</td></tr>\n'
+                f'<tr class="silent"><th scope="row"{_class(kind)}>{name}</th><td colspan="4">no reply '
+                '(<a href="#no-reply">what that means</a>)</td></tr>\n'
             )
 
 
@@ -200,7 +200,7 @@ def _label(certificate: Certificate) -> str:
         ("Loss of this release", words(tree.loss)),
         (
             "Loss of everything so far",
-            f"{words(spent)} of the approved {words(approved)}{_approval(document['study'])}",
+            f"{words(spent)} of {words(approved)}{_approval(document['study'])}",
         ),
         ("Odds", sentence(tree.loss, tree.adjacency)),
         ("Methods", methods(tree)),
@@ -234,10 +234,9 @@ def _hidden(adjacency: Adjacency) -> str:
 
 
 def _approval(study: dict[str, str | None]) -> str:
-    parts: Sequence[str] = [
-        part for part in (study["approved"], f"until {study['ends']}" if study["ends"] else "") if part
-    ]
-    return f" ({', '.join(parts)})" if parts else ""
+    """``, approved: Ethics board, minute 7, until 2027-12-31``."""
+    approved = f", approved: {study['approved']}" if study["approved"] else ""
+    return approved + (f", until {study['ends']}" if study["ends"] else "")
 
 
 def _software(software: dict[str, str]) -> str:

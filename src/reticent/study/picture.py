@@ -169,14 +169,15 @@ def _saved(drawn: Figure, path: Path) -> None:
 def _panels(answer: Answer) -> Iterator[Panel]:
     """One panel for an answer; one per group for a histogram by group."""
     if not answer.name.startswith("histogram") or len(answer.cells) < 2:
-        yield _panel(_cut(plain(answer.name), 70), answer.cells, bars=False)
+        yield _panel(_cut(plain(answer.name), 60), answer.cells, bars=False)
         return
     groups: dict[str, list[Cell]] = {}
     for cell in answer.cells:
         where = label_words(Cell(cell.label[:-1], cell.outcome))
         groups.setdefault(where, []).append(Cell(cell.label[-1:], cell.outcome))
     for where, cells in groups.items():
-        title = _cut(plain(answer.name), 60) + (f" · {_cut(where, 40)}" if where else "")
+        name = plain(answer.name)
+        title = f"{_cut(name, 36)} · {_cut(where, 22)}" if where else _cut(name, 60)
         yield _panel(title, tuple(cells), bars=True)
 
 
@@ -205,7 +206,7 @@ def _estimates(panel: Panel) -> Iterator[tuple[int, Estimate]]:
 
 
 def _frame(axes: Axes, panel: Panel) -> None:
-    title = f"{panel.title}   ({panel.note})" if panel.note else panel.title
+    title = f"{_cut(panel.title, 58 - len(panel.note))}   ({panel.note})" if panel.note else panel.title
     axes.set_title(title, loc="left", fontsize=9, color=INK, pad=4, parse_math=False)
     _quiet(axes)
     axes.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
@@ -222,12 +223,11 @@ def _quiet(axes: Axes) -> None:
 def _rows(axes: Axes, panel: Panel) -> None:
     """One row per cell, the first on top."""
     found = list(_estimates(panel))
-    for place, estimate in found:
-        y = -place
-        axes.plot([estimate.low, estimate.high], [y, y], color=BOTH, linewidth=1.3, solid_capstyle="butt", zorder=2)
-        thick = [estimate.value - estimate.noise, estimate.value + estimate.noise]
-        axes.plot(thick, [y, y], color=NOISE, linewidth=6, solid_capstyle="butt", zorder=1)
-        axes.plot([estimate.value], [y], "o", color=DOT, markersize=4.5, zorder=3)
+    ys, seen = [-place for place, _ in found], [estimate for _, estimate in found]
+    noise = [e.value - e.noise for e in seen], [e.value + e.noise for e in seen]
+    axes.hlines(ys, *noise, color=NOISE, linewidth=6, zorder=1)
+    axes.hlines(ys, [e.low for e in seen], [e.high for e in seen], color=BOTH, linewidth=1.3, zorder=2)
+    axes.plot([e.value for e in seen], ys, "o", color=DOT, markersize=4.5, zorder=3)
     drawn = {place for place, _ in found}
     for place, cell in enumerate(panel.cells):
         if place not in drawn:
@@ -248,14 +248,14 @@ def _rows(axes: Axes, panel: Panel) -> None:
 
 def _histogram(axes: Axes, panel: Panel) -> None:
     found = list(_estimates(panel))
+    xs, seen = [place for place, _ in found], [estimate for _, estimate in found]
     width = 0.86 if len(panel.cells) <= 60 else 1.0
-    axes.bar([place for place, _ in found], [e.value for _, e in found], width=width, color=BAR, zorder=1)
     thick = 5.0 if len(panel.cells) <= 30 else 2.0
-    for place, e in found:
-        axes.plot([place, place], [e.low, e.high], color=BOTH, linewidth=1.1, solid_capstyle="butt", zorder=2)
-        ends = [e.value - e.noise, e.value + e.noise]
-        axes.plot([place, place], ends, color=NOISE, linewidth=thick, solid_capstyle="butt", zorder=3)
-        axes.plot([place], [e.value], "o", color=DOT, markersize=min(3.0, thick), zorder=4)
+    noise = [e.value - e.noise for e in seen], [e.value + e.noise for e in seen]
+    axes.bar(xs, [e.value for e in seen], width=width, color=BAR, zorder=1)
+    axes.vlines(xs, *noise, color=NOISE, linewidth=thick, zorder=2)
+    axes.vlines(xs, [e.low for e in seen], [e.high for e in seen], color=BOTH, linewidth=1.1, zorder=3)
+    axes.plot(xs, [e.value for e in seen], "o", color=DOT, markersize=min(3.0, thick), zorder=4)
     for place in sorted(set(range(len(panel.cells))) - {place for place, _ in found}):
         said = "no reply" if isinstance(panel.cells[place].outcome, NoReply) else "see the table"
         _said(axes, place, said if len(panel.cells) <= 40 else "×")

@@ -46,10 +46,12 @@ def shown(estimate: Estimate) -> Shown:
 
 def number(value: float, places: int | None = None) -> str:
     """``20,187`` or ``2.86``: thousands separated; four significant digits where ``places`` is None or unsuitable."""
-    if places is None or places > 6 or abs(value) >= 1e12:
-        return f"{value:,.4g}" if abs(value) < 1e4 else (f"{value:,.0f}" if abs(value) < 1e12 else f"{value:.4g}")
-    text = f"{value:,.{places}f}"
-    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
+    size = abs(value)
+    if places is None or places > 6 or size >= 1e12:
+        text = f"{size:,.0f}" if 1e4 <= size < 1e12 else f"{size:,.4g}"
+    else:
+        text = f"{size:,.{places}f}"
+    return f"−{text}" if value < 0 and text.strip("0.") else text
 
 
 def _part(half: float, places: int | None) -> str:
