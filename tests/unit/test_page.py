@@ -277,9 +277,7 @@ def test_the_figure_leaves_no_state_behind() -> None:
 def test_odds_are_drawn_for_the_release_so_far_and_the_whole_budget(tmp_path: Path) -> None:
     certificate = EXAMPLE
     drawn = certificate.odds_plot(tmp_path / "odds.svg")
-    legend = drawn.axes[0].get_legend()
-    assert legend is not None
-    labels = [text.get_text() for text in legend.get_texts()]
+    labels = [text.get_text() for text in drawn.legends[0].get_texts()]
     assert labels == [
         "the whole budget: (3, 1e-8)",
         "everything so far: ε 1",

@@ -146,7 +146,7 @@ def odds_figure(certificate: Certificate, path: str | Path | None = None) -> Fig
     believed = "you took part" if certificate.guarantee.adjacency.kind == "add_remove" else "a guess about you is right"
     axes.set(xlim=(0, 100), ylim=(0, 100), xlabel=f"belief that {believed}, before (%)", ylabel="after (%)")
     axes.set_title("How far a belief about one person can move", loc="left", fontsize=10)
-    axes.legend(loc="lower right", fontsize=8, framealpha=1, edgecolor="white", borderpad=0.7)
+    drawn.legend(loc="outside lower left", ncols=2, fontsize=8, frameon=False)
     _quiet(axes)
     if path is not None:
         _saved(drawn, Path(path))
@@ -250,11 +250,11 @@ def _histogram(axes: Axes, panel: Panel) -> None:
     found = list(_estimates(panel))
     xs, seen = [place for place, _ in found], [estimate for _, estimate in found]
     width = 0.86 if len(panel.cells) <= 60 else 1.0
-    thick = 5.0 if len(panel.cells) <= 30 else 2.0
+    thick, thin = (5.0 if len(panel.cells) <= 30 else 2.0), (1.1 if len(panel.cells) <= 60 else 0.3)
     noise = [e.value - e.noise for e in seen], [e.value + e.noise for e in seen]
     axes.bar(xs, [e.value for e in seen], width=width, color=BAR, zorder=1)
     axes.vlines(xs, *noise, color=NOISE, linewidth=thick, zorder=2)
-    axes.vlines(xs, [e.low for e in seen], [e.high for e in seen], color=BOTH, linewidth=1.1, zorder=3)
+    axes.vlines(xs, [e.low for e in seen], [e.high for e in seen], color=BOTH, linewidth=thin, zorder=3)
     axes.plot(xs, [e.value for e in seen], "o", color=DOT, markersize=min(3.0, thick), zorder=4)
     for place in sorted(set(range(len(panel.cells))) - {place for place, _ in found}):
         said = "no reply" if isinstance(panel.cells[place].outcome, NoReply) else "see the table"
