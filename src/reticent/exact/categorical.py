@@ -74,17 +74,16 @@ def _powers(rate: Fraction) -> _Powers:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """Multiplicities as floats times 2**shift, and as the exact integers they stand for."""
+    """Multiplicities as floats, and as the exact integers they stand for."""
 
     floats: NDArray[np.float64]
-    shift: int
     exact: Sequence[int] | NDArray[np.uint64]
 
-    def at(self, place: int) -> int:
-        return int(self.exact[place])
 
-
-def _counts(multiplicities: Sequence[int] | NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.object_]) -> _Counts:
+def _counts(
+    multiplicities: Sequence[int] | NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.object_],
+) -> _Counts | list[int]:
+    """The multiplicities with their floats; alone, where one of them is so large that the floats would be of no use."""
     if isinstance(multiplicities, np.ndarray):
         if multiplicities.ndim != 1:
             raise PublicParameterError("multiplicities must be a flat array of integers >= 0")
@@ -92,15 +91,13 @@ def _counts(multiplicities: Sequence[int] | NDArray[np.int64] | NDArray[np.uint6
             if len(multiplicities) and int(multiplicities.min()) < 0:
                 raise PublicParameterError("multiplicities must be a flat array of integers >= 0")
             words = multiplicities.astype(np.uint64, copy=False)
-            return _Counts(words.astype(np.float64), 0, words)
-    listed = multiplicities.tolist() if isinstance(multiplicities, np.ndarray) else list(multiplicities)
+            return _Counts(words.astype(np.float64), words)
+    listed: list[int] = multiplicities.tolist() if isinstance(multiplicities, np.ndarray) else list(multiplicities)
     if not all(type(count) is int and count >= 0 for count in listed):
         raise PublicParameterError("multiplicities must be ints >= 0; a float or a Fraction is refused")
-    longest = max((count.bit_length() for count in listed), default=0)
-    if longest <= 512:
-        return _Counts(np.array([float(count) for count in listed], np.float64), 0, listed)
-    shift = longest - 512
-    return _Counts(np.array([float(count >> shift) for count in listed], np.float64), shift, listed)
+    if max(listed, default=0) >> 512:
+        return listed
+    return _Counts(np.array([float(count) for count in listed], np.float64), listed)
 
 
 def categorical_scores(
@@ -117,7 +114,7 @@ def categorical_scores(
         Lower is better. Adding a constant to all leaves the law as it is; the least one of a candidate with a positive
         multiplicity is subtracted first.
     multiplicities : array of integers or sequence of int, shape (n,)
-        At least 0, any size; at least one above 0.
+        At least 0, any size; at least one above 0. Beyond 2**512 the work is that of :func:`categorical`.
     rate : int or Fraction
         Above 0; public. For the exponential mechanism epsilon / (2 * sensitivity).
     entropy : Entropy
@@ -142,9 +139,12 @@ def categorical_scores(
     if not isinstance(scores, np.ndarray) or scores.dtype.kind != "i" or scores.ndim != 1:
         raise PublicParameterError("scores must be a flat array of signed integers")
     counts = _counts(multiplicities)
-    possible = np.asarray([count > 0 for count in counts.exact]) if counts.shift else counts.floats > 0
-    if len(possible) != len(scores):
+    if len(counts.floats if isinstance(counts, _Counts) else counts) != len(scores):
         raise PublicParameterError("scores and multiplicities must have one length")
+    if isinstance(counts, list):
+        lowest = int(scores.min())
+        return categorical([pace * (score - lowest) for score in scores.tolist()], counts, entropy)
+    possible = counts.floats > 0
     if not possible.any():
         raise PublicParameterError("at least one multiplicity must be > 0")
     wide = scores.astype(np.int64, copy=False)
@@ -153,18 +153,17 @@ def categorical_scores(
     behind = (wide - least).view(np.uint64)
     powers = _powers(pace)
     high = powers.of(behind)
-    high *= counts.floats + 1.0 if counts.shift else counts.floats
+    high *= counts.floats
     high *= 1.0 + 2 * ERROR
-    high[~possible] = 0.0
     proposal = _Rows.of(high)
     while True:
         place, offset, exponent = proposal.draw(entropy)
         # Sure if the float weight, lowered by its error, covers the whole unit that was hit.
-        if not counts.shift and int(behind[place]) <= powers.last:
+        if int(behind[place]) <= powers.last:
             low = np.ldexp(high[place] * (1.0 - 6 * ERROR), -exponent)
             if offset + 1 <= int(low):
                 return place
-        if _below(offset, counts.at(place), pace * int(behind[place]), counts.shift + exponent, entropy):
+        if _below(offset, int(counts.exact[place]), pace * int(behind[place]), exponent, entropy):
             return place
 
 
