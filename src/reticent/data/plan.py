@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import Any, Final, Literal, TypeAlias, assert_never
@@ -47,7 +48,6 @@ from reticent.data.schema import (
     Fixed,
     Integer,
     Key,
-    Person,
     Real,
     Schema,
     grid_by_width,
@@ -470,30 +470,34 @@ def statements(
 
     Compiling takes longer than most queries, so texts are kept, with a stand-in for the key: they are public.
     """
-    used, shape = columns_of(queries, schema), (tuple(schema.columns.items()), schema.person)
-    first = _cells_text(*shape, used, tuple(sorted(storage.items())), dialect)
-    asked = [_with(_query_text(query, *shape, used, dialect), key) for query in queries]
-    return first, _with(_base_text(*shape, used, dialect), key), asked
+    used = columns_of(queries, schema)
+    shape = _Shape(schema, repr((dict(schema.columns), schema.person)))
+    first = _cells_text(shape, used, tuple(sorted(storage.items())), dialect)
+    asked = [_with(_query_text(query, repr(query), shape, used, dialect), key) for query in queries]
+    return first, _with(_base_text(shape, used, dialect), key), asked
 
 
-Shape: TypeAlias = tuple[tuple[str, Column], ...]
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A schema as a key of a cache: by its text, since the keys 1 and True are equal and are not the same."""
+
+    schema: Schema = field(compare=False)
+    text: str
 
 
 @lru_cache(maxsize=256)
-def _cells_text(
-    columns: Shape, person: Person, used: tuple[str, ...], storage: tuple[tuple[str, Storage], ...], dialect: str
-) -> str:
-    return str(ibis.to_sql(cells(Schema(dict(columns), person), used, dict(storage)), dialect=dialect))
+def _cells_text(shape: _Shape, used: tuple[str, ...], storage: tuple[tuple[str, Storage], ...], dialect: str) -> str:
+    return str(ibis.to_sql(cells(shape.schema, used, dict(storage)), dialect=dialect))
 
 
 @lru_cache(maxsize=256)
-def _base_text(columns: Shape, person: Person, used: tuple[str, ...], dialect: str) -> str:
-    return str(ibis.to_sql(base(Schema(dict(columns), person), used), dialect=dialect))
+def _base_text(shape: _Shape, used: tuple[str, ...], dialect: str) -> str:
+    return str(ibis.to_sql(base(shape.schema, used), dialect=dialect))
 
 
 @lru_cache(maxsize=1024)
-def _query_text(query: Query, columns: Shape, person: Person, used: tuple[str, ...], dialect: str) -> str:
-    return str(ibis.to_sql(aggregate(query, Schema(dict(columns), person), used), dialect=dialect))
+def _query_text(query: Query, text: str, shape: _Shape, used: tuple[str, ...], dialect: str) -> str:
+    return str(ibis.to_sql(aggregate(query, shape.schema, used), dialect=dialect))
 
 
 def _with(text: str, key: bytes) -> str:

@@ -15,6 +15,7 @@ import csv
 import difflib
 import glob
 import io
+import math
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -235,10 +236,9 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
             yield line
 
     try:
-        with open(path, encoding="utf-8-sig", newline="") as stream:
+        # a bad byte behind the header must not be noticed here: that would be a message about rows
+        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
             names = tuple(next(csv.reader(lines(stream), delimiter=delimiter), ()))
-    except UnicodeDecodeError:
-        raise SpecError(f"The header of {path.name} is not UTF-8 text. Save the file as UTF-8.") from None
     except csv.Error:
         raise SpecError(f"The header of {path.name} cannot be read: is a quote left open? No row was read.") from None
     except OSError:
@@ -247,6 +247,8 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
         raise SpecError(f"{path.name} is empty: its first line must name the columns.")
     if len(names) > MOST_COLUMNS:
         raise SpecError(f"{path.name} has more than {MOST_COLUMNS:,} columns. Keep the ones you need.")
+    if not all(_is_utf8(name) for name in names):
+        raise SpecError(f"The header of {path.name} is not UTF-8 text. Save the file as UTF-8.")
     if any("\x00" in name for name in names):
         raise SpecError(f"The header of {path.name} is not text. Is it a CSV file?")
     return names
@@ -343,25 +345,31 @@ def _from_array(column: Any, storage: Storage) -> pa.Array:
         return pa.array(np.asarray(column, dtype=np.float64))
     if isinstance(dtype, np.dtype) and dtype.kind in "biu":
         return pa.array(np.asarray(column))
-    cells = np.asarray(column).astype(str).tolist() if getattr(dtype, "kind", "") in "Mm" and dtype else list(column)
+    cells = list(column)
+    if isinstance(dtype, np.dtype) and dtype.kind in "Mm":
+        cells = [None if cell == "NaT" else cell for cell in np.asarray(column).astype(str).tolist()]
     texts = pa.array([_cell_text(cell) for cell in cells], pa.string())
     return texts if storage == "text" else normal(texts, storage)
 
 
 def _cell_text(cell: object) -> str | None:
     """The text of one cell; equal numbers of different types have equal text."""
-    if cell is None or cell != cell:
+    import numpy as np
+
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
         return None
-    if type(cell).__name__ in {"NAType", "NaTType"} or (isinstance(cell, str) and cell == "NaT"):
-        return None
-    if isinstance(cell, bytes):
-        try:
-            return cell.decode()
-        except UnicodeDecodeError:
-            return None
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
     if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(float(cell))
-    text = str(cell)
+        if math.isnan(cell):
+            return None
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
+    try:
+        text = cell.decode() if isinstance(cell, bytes) else str(cell)
+    except UnicodeDecodeError:
+        return None
     return text if _is_utf8(text) else None
 
 

@@ -1,0 +1,431 @@
+"""Opening a source: refused with words before any row is read, or local to a cell afterwards."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from reticent.data.query import Moments, Persons, Present, Query, Ranks, Rows, Tally, Total
+from reticent.data.schema import Person, Schema, category, grid_by_width, integer, real
+from reticent.data.source import MOST_COLUMNS, names_of, open_source
+from reticent.data.table import EngineFailure, Table, open_table
+from reticent.errors import QuestionError, SpecError
+
+KEY = bytes(32)
+ALL = Person("add_remove")
+GRID = grid_by_width(Fraction(0), Fraction(1))
+
+
+def file(folder: Path, content: bytes | str, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def refused(source: object, schema: Schema) -> str:
+    with pytest.raises(SpecError) as why:
+        open_table(source, schema)
+    return str(why.value)
+
+
+X = Schema({"x": real()}, ALL)
+
+
+def present(table: Table, name: str = "x") -> tuple[int, int]:
+    """Rows, and how many of them have a value."""
+    rows, known = table.run([Rows(), Present(name)], KEY)
+    return rows.vectors[0][0], known.vectors[0][0]
+
+
+def values(source: object, schema: Schema = X) -> dict[int, int]:
+    """Cells and counts of a column with unit cells."""
+    (result,) = open_table(source, schema).run([Ranks("x")], KEY)
+    return dict(zip(result.ranks[0].cells.tolist(), result.ranks[0].counts.tolist(), strict=True))
+
+
+WHOLE = Schema({"x": integer(-100, 100)}, ALL)
+
+
+# --- refused before rows are read -------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    assert refused(tmp_path / "none.csv", X) == "There is no file none.csv. Nothing was read."
+    assert refused(tmp_path / "*.parquet", X) == "No file fits *.parquet. Nothing was read."
+
+
+def test_a_folder_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    assert refused(tmp_path / "d", X) == "d is a folder. Give a file, or a pattern such as d/*.parquet."
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+def test_a_pipe_is_refused_without_waiting_for_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.csv")
+    assert refused(tmp_path / "t.csv", X) == "t.csv is not a regular file: a table must be readable more than once."
+
+
+def test_a_file_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = file(tmp_path, "x\n1\n")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root may read everything
+    assert refused(path, X) == "t.csv may not be read by this user. Nothing was read."
+
+
+@pytest.mark.parametrize("content", ["", "\ufeff"])
+def test_an_empty_file(content: str, tmp_path: Path) -> None:
+    assert refused(file(tmp_path, content), X) == "t.csv is empty: its first line must name the columns."
+
+
+def test_a_header_longer_than_a_mebibyte(tmp_path: Path) -> None:
+    path = file(tmp_path, "x," + ",".join("y" * 100 for _ in range(11000)))
+    assert refused(path, X) == "The header line of t.csv is longer than 1 MiB. No row was read."
+
+
+def test_a_hundred_thousand_columns(tmp_path: Path) -> None:
+    path = file(tmp_path, ",".join(f"c{i}" for i in range(100_000)) + "\n")
+    assert refused(path, X) == "t.csv has more than 4,096 columns. Keep the ones you need."
+    wide = pa.table({f"c{i}": [1] for i in range(MOST_COLUMNS + 1)})
+    assert refused(wide, X) == "the table has more than 4,096 columns. Keep the ones you need."
+
+
+@pytest.mark.parametrize("content", [b"x,\xff\xfe\n1,2\n", b"\xff\xfex\x00,\x00y\x00\n\x00"])
+def test_a_header_that_is_not_utf8(content: bytes, tmp_path: Path) -> None:
+    assert refused(file(tmp_path, content), X) == "The header of t.csv is not UTF-8 text. Save the file as UTF-8."
+
+
+def test_a_binary_file_called_csv(tmp_path: Path) -> None:
+    assert "not text" in refused(file(tmp_path, b"x,\x00\x01\n"), X)
+
+
+def test_a_quote_left_open_in_the_header(tmp_path: Path) -> None:
+    path = file(tmp_path, '"x,y\n' + "1,2\n" * 100_000)
+    assert refused(path, X) == "The header of t.csv cannot be read: is a quote left open? No row was read."
+
+
+def test_a_column_named_twice(tmp_path: Path) -> None:
+    assert refused(file(tmp_path, "x,y,x\n1,2,3\n"), X) == "the header of t.csv names x twice. Nothing was read."
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["x", "x"])
+    assert refused(twice, X) == "the table names x twice. Nothing was read."
+
+
+def test_a_column_not_asked_for_may_be_named_twice(tmp_path: Path) -> None:
+    assert values(file(tmp_path, "y,x,y\n1,2,3\n"), WHOLE) == {2: 1}
+
+
+def test_a_missing_column_with_a_hint(tmp_path: Path) -> None:
+    schema = Schema({"mdvis": real()}, ALL)
+    said = "There is no column 'mdvis' in the header of t.csv. Did you mean mdvsi? Nothing was read."
+    assert refused(file(tmp_path, "mdvsi,y\n1,2\n"), schema) == said
+    assert refused({"y": [1]}, schema) == "There is no column 'mdvis' in the table. Nothing was read."
+
+
+def test_a_missing_person_column(tmp_path: Path) -> None:
+    schema = Schema({"x": real()}, Person("add_remove", "who", rows=2))
+    assert refused(file(tmp_path, "x\n1\n"), schema).startswith("There is no column 'who'")
+
+
+def test_a_damaged_parquet_file(tmp_path: Path) -> None:
+    said = "t.parquet is not a Parquet file, or its footer is damaged. No row was read."
+    assert refused(file(tmp_path, b"PAR1 secret PAR1", "t.parquet"), X) == said
+
+
+@pytest.mark.parametrize(
+    ("array", "found"),
+    [
+        (pa.array([[1]]), "list"),
+        (pa.array([{"a": 1}]), "struct"),
+        (pa.array([b"1"]), "binary"),
+        (pa.array([0], pa.timestamp("s")), "timestamp"),
+        (pa.array([0], pa.date32()), "date32"),
+    ],
+)
+def test_a_type_that_cannot_be_a_number(array: pa.Array, found: str, tmp_path: Path) -> None:
+    said = f"column x holds {found}, which cannot be what it is declared to be. Nothing was read."
+    assert refused(pa.table({"x": array}), X) == said
+    pq.write_table(pa.table({"x": array}), tmp_path / "t.parquet")
+    assert refused(tmp_path / "t.parquet", X) == said
+
+
+def test_arrays_that_make_no_table() -> None:
+    assert refused({"x": np.zeros((2, 2))}, X) == "column x must be a list or a one-dimensional array"
+    assert refused({"x": "text"}, X) == "column x must be a list or a one-dimensional array"
+    assert refused({"x": 1}, X) == "column x must be a list or a one-dimensional array"
+    assert refused({"x": [1], "y": [1, 2]}, X) == "The columns have different lengths. Nothing was read."
+    assert "numpy complex128" in refused({"x": np.zeros(2, dtype=complex)}, X)
+    assert "numpy datetime64[D]" in refused({"x": np.array(["2020-01-01"], dtype="datetime64[D]")}, X)
+
+
+@pytest.mark.parametrize("source", [3, None, object(), [1, 2]])
+def test_what_is_no_table_is_refused(source: object) -> None:
+    assert "is not a table this version can read" in refused(source, X)
+
+
+def test_postgres_is_refused_with_words() -> None:
+    said = "Postgres sources are not in this version: export the table to Parquet. Nothing was read."
+    assert refused("postgresql://${PGSERVICE}/cohort?table=visits", X) == said
+
+
+def test_a_reader_that_can_be_read_once_is_refused() -> None:
+    table = pa.table({"x": [1]})
+    assert "only once" in refused(pa.RecordBatchReader.from_batches(table.schema, table.to_batches()), X)
+
+
+def test_a_delimiter_is_one_character(tmp_path: Path) -> None:
+    path = file(tmp_path, "x;y\n1;2\n")
+    with pytest.raises(SpecError, match="delimiter must be one character"):
+        open_table(path, X, delimiter=";;")
+    assert present(open_table(path, X, delimiter=";")) == (1, 1)
+
+
+def test_opening_reads_no_row(tmp_path: Path) -> None:
+    class Watched(list[int]):
+        def __iter__(self) -> Iterator[int]:
+            raise AssertionError("a row was read")
+
+        def __getitem__(self, place: Any) -> Any:
+            raise AssertionError("a row was read")
+
+    open_table({"x": Watched([1, 2])}, X)
+    path = file(tmp_path, b"x\n" + b"\xff" * 10_000_000)
+    assert open_source(path, X).place == str(path)
+    assert names_of(path) == {"x": ""}
+
+
+# --- local to a cell --------------------------------------------------------------------------------------------------
+
+
+def test_a_header_alone_is_a_table_without_rows(tmp_path: Path) -> None:
+    for content in ("x,y", "x,y\n", "\ufeffx,y\r\n"):
+        assert present(open_table(file(tmp_path, content), X)) == (0, 0)
+
+
+def test_quotes_line_ends_and_a_mark_in_front(tmp_path: Path) -> None:
+    schema = Schema({'a "b", c': integer(0, 9)}, ALL)
+    for end in ("\n", "\r\n", "\r"):
+        content = end.join(['\ufeff"a ""b"", c",y', "1,2", '"3","x\ny"', '4,"p,q"']) + end
+        assert present(open_table(file(tmp_path, content), schema), 'a "b", c') == (3, 3)
+
+
+def test_ragged_rows_touch_only_their_own_cells(tmp_path: Path) -> None:
+    path = file(tmp_path, "y,x\n1\n1,2\n1,3,4,5,6\n\n,\n1,7\n")
+    assert values(path, WHOLE) == {2: 1, 3: 1, 7: 1}
+    assert present(open_table(path, WHOLE)) == (5, 3)
+
+
+@pytest.mark.parametrize(
+    "bad", [b"abc", b"\xff\xfe", b"\x00", b'a"b', b"1,5", b'"1""2"', b"--1", b"1e", b"0x10", b"1_0"]
+)
+def test_one_bad_cell_is_one_missing_cell(bad: bytes, tmp_path: Path) -> None:
+    path = file(tmp_path, b"x\n1\n" + bad + b"\n3\n")
+    rows, known = present(open_table(path, WHOLE))
+    assert (rows, known) == (3, 3 if bad == b"1,5" else 2)
+
+
+def test_an_undeclared_column_may_hold_anything(tmp_path: Path) -> None:
+    path = file(tmp_path, b"x,junk\n1,\xff\xff\x00\n2," + b"y" * 100_000 + b"\n3,[]{}\n")
+    assert values(path, WHOLE) == {1: 1, 2: 1, 3: 1}
+
+
+def test_a_quote_never_closed_takes_the_rest_into_its_cell(tmp_path: Path) -> None:
+    assert present(open_table(file(tmp_path, 'x\n1\n"2\n3\n4\n'), WHOLE)) == (2, 1)
+
+
+def test_a_cell_beyond_every_size_is_a_fault_without_words(tmp_path: Path) -> None:
+    said: list[str] = []
+    table = open_table(file(tmp_path, "x\n1\n" + "7" * 200_000), X, log=lambda reference, text: said.append(text))
+    with pytest.raises(EngineFailure) as failed:
+        table.run([Rows()], KEY)
+    assert "777" not in str(failed.value)
+    assert said != []
+
+
+def test_numbers_as_text(tmp_path: Path) -> None:
+    cells = ["12", " 12 ", "+12", "12.0", "1.2e1", "12.5", "99999999999999999999", "-1e400", "inf", "nan", "twelve", ""]
+    found = values(file(tmp_path, "x\n" + "\n".join(f'"{cell}"' for cell in cells)), WHOLE)
+    assert found == {12: 5, 100: 2, -100: 1}  # whole values only; beyond the bounds, on the bounds
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [1, 2, None, 2**70, -(2**70), 12.5],
+        np.array([1, 2, np.nan, np.inf, -np.inf, 12.5]),
+        np.array([1, 2, None, "1e30", float("-inf"), "x"], dtype=object),
+        np.array(["1", "2", "", "inf", "-inf", "2.5"]),
+        np.ma.masked_array([1, 2, 7, 10**9, -(10**9), 8], mask=[False, False, True, False, False, True]),
+    ],
+)
+def test_arrays_hold_what_files_hold(cells: Any) -> None:
+    assert values({"x": cells}, WHOLE) == {-100: 1, 1: 1, 2: 1, 100: 1}
+
+
+@pytest.mark.parametrize(
+    "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64"]
+)
+def test_every_number_type_at_its_ends(dtype: str) -> None:
+    info: Any = np.iinfo(dtype) if np.dtype(dtype).kind in "iu" else np.finfo(dtype)
+    array = np.array([info.min, info.max, 3], dtype=dtype)
+    wanted = {max(-100, int(info.min)): 1, 100: 1, 3: 1}
+    import pandas as pd
+    import polars as pl
+
+    sources: list[object] = [{"x": array}, pd.DataFrame({"x": array})]
+    sources += [pa.table({"x": array}), pl.DataFrame({"x": array})]
+    for source in sources:
+        assert values(source, WHOLE) == wanted
+
+
+def test_arrow_types_that_hold_numbers() -> None:
+    arrays = [
+        pa.array([1, 2, None]).dictionary_encode(),
+        pa.array(["1", "2", "x"], pa.large_string()),
+        pa.array(["1", "2", None], pa.string_view()),
+        pa.array([1, 2, None], pa.decimal128(20, 3)),
+        pa.array([True, None], pa.bool_()),
+        pa.array([None, None], pa.null()),
+    ]
+    found = [values(pa.table({"x": array}), WHOLE) for array in arrays]
+    assert found == [{1: 1, 2: 1}] * 4 + [{1: 1}, {}]
+
+
+def test_pandas_types_that_hold_numbers() -> None:
+    import pandas as pd
+
+    series = [
+        pd.array([1, 2, None], dtype="Int64"),
+        pd.array([1.0, 2.0, None], dtype="Float32"),
+        pd.Categorical([1, 2, None]),
+        np.array([1, "2", None], dtype=object),
+        pd.array(["1", "2", None], dtype="string"),
+        pd.array([1, 2, None], dtype=pd.ArrowDtype(pa.int32())),
+    ]
+    assert [values(pd.DataFrame({"x": one}), WHOLE) for one in series] == [{1: 1, 2: 1}] * 6
+
+
+def test_names_that_differ_only_in_case_are_different_columns(tmp_path: Path) -> None:
+    schema = Schema({"x": integer(0, 9), "X": integer(0, 9)}, ALL)
+    path = file(tmp_path, "x,X\n1,5\n,6\n")
+    assert [present(open_table(path, schema), name) for name in ("x", "X")] == [(2, 1), (2, 2)]
+
+
+def test_rows_without_a_person_are_no_ones(tmp_path: Path) -> None:
+    schema = Schema({"x": integer(0, 9)}, Person("add_remove", "who", rows=2))
+    path = file(tmp_path, 'who,x\na,1\n,2\n"",3\nb,4\n\xff,5\nb,6\nb,7\n'.encode("latin-1"))
+    rows, persons = open_table(path, schema).run([Rows(), Persons()], KEY)
+    assert (rows.vectors, persons.vectors) == (((3,),), ((2,),))
+
+
+@pytest.mark.parametrize("names", [[7, 7, 8], ["7", "7", "8"], [7.0, 7.0, 8.0], [True, True, False]])
+def test_a_person_may_be_any_value(names: list[object]) -> None:
+    schema = Schema({"x": integer(0, 9)}, Person("add_remove", "who", rows=1))
+    rows, persons = open_table({"who": names, "x": [1, 2, 3]}, schema).run([Rows(), Persons()], KEY)
+    assert (rows.vectors, persons.vectors) == (((2,),), ((2,),))
+
+
+def test_a_category_is_compared_as_it_was_declared(tmp_path: Path) -> None:
+    path = file(tmp_path, 'x\n1\n1.0\n" 1"\ntrue\nTRUE\n0\nb\nB\n')
+
+    def bins(*among: str | int | bool) -> tuple[int, ...]:
+        schema = Schema({"x": category(among)}, ALL)
+        return open_table(path, schema).run([Tally("x", among=among)], KEY)[0].vectors[0]
+
+    assert bins(1, 0) == (3, 1)
+    assert bins("1", "b") == (1, 1)
+    assert bins(True, False) == (5, 1)
+
+
+def test_five_thousand_categories() -> None:
+    among = [f"k{i}" for i in range(5000)]
+    schema = Schema({"x": category(among)}, ALL)
+    (result,) = open_table({"x": [*among, "k0", "zz"]}, schema).run([Tally("x", among=tuple(among))], KEY)
+    assert result.vectors[0] == (2, *[1] * 4999)
+
+
+# --- the handle -------------------------------------------------------------------------------------------------------
+
+HANDLE = "X is a handle on private rows. Its length is a statistic: study.release([rt.count()], epsilon=…)."
+
+
+@pytest.mark.parametrize("look", [len, list, bool, iter, np.asarray, lambda t: 1 in t, lambda t: t[0]])
+def test_a_table_shows_nothing(look: Any) -> None:
+    with pytest.raises(QuestionError) as why:
+        look(open_table({"x": [1, 2]}, X))
+    assert str(why.value) == HANDLE
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_table_cannot_be_copied(copied: Any) -> None:
+    with pytest.raises(QuestionError, match="cannot be copied or pickled"):
+        copied(open_table({"x": [1, 2]}, X))
+
+
+def test_the_number_of_people_is_public_under_substitution_only(tmp_path: Path) -> None:
+    rows = {"who": ["a", "a", None, "b"], "x": [1, 2, 3, 4]}
+    assert open_table(rows, Schema({"x": real()}, Person("substitute", "who", rows=1))).units() == 2
+    assert open_table(rows, Schema({"x": real()}, Person("substitute"))).units() == 4
+    with pytest.raises(QuestionError, match="The number of people is private here"):
+        open_table(rows, X).units()
+
+
+def test_the_engine_tests_itself() -> None:
+    open_table({"x": [1]}, X).probe()
+
+
+CANARY = "zebra77123"
+
+
+def test_no_value_of_a_row_is_in_a_message_a_repr_or_an_exception(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = file(tmp_path, f"x\n{CANARY}\n77123\n" + CANARY * 20_000)
+    table = open_table(path, X)
+    with pytest.raises(EngineFailure) as failed:
+        table.run([Rows()], KEY)
+    assert failed.value.__cause__ is None
+    assert failed.value.__context__ is None
+    memory = open_table({"x": np.array([77123.0])}, X)
+    (result,) = memory.run([Ranks("x")], KEY)
+    shown = [repr(failed.value), repr(table), repr(memory), str(memory), repr(result), repr(result.ranks[0])]
+    shown += [repr(memory._source), caplog.text, *capfd.readouterr()]
+    assert not any("77123" in text or "zebra" in text for text in shown)
+
+
+def test_the_engine_failing_says_a_constant_and_a_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[tuple[str, str]] = []
+    table = open_table({"x": [1]}, X, log=lambda *entry: said.append(entry))
+
+    def broken(*_: object) -> None:
+        raise RuntimeError(CANARY)
+
+    monkeypatch.setattr("reticent.data.engines.duckdb.Session.rows", broken)
+    with pytest.raises(EngineFailure) as failed:
+        table.run([Rows()], KEY)
+    reference = failed.value.reference
+    assert str(failed.value) == (
+        f"The engine failed. Reference {reference}. The cause is in the curator's protected log, if one was set up."
+    )
+    assert said == [(reference, f"RuntimeError: {CANARY}")]
+
+
+@pytest.mark.parametrize("query", [Ranks("town"), Moments("town", GRID, 1), Total("town", GRID)])
+def test_a_query_that_does_not_fit_is_refused_before_rows_are_read(query: Query) -> None:
+    class Unread:
+        dtype = np.dtype("O")
+        ndim = 1
+
+        def __len__(self) -> int:
+            return 1
+
+    table = open_table({"town": Unread()}, Schema({"town": category(["a"])}, ALL))
+    with pytest.raises(QuestionError, match="town is a category, and this needs numbers"):
+        table.run([query], KEY)
