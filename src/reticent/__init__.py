@@ -1,3 +1,100 @@
-"""reticent: differential privacy for data curators."""
+"""reticent: differential privacy for data curators.
+
+    import reticent as rt
+
+    study = rt.open("study.toml")                              no row is read
+    release = study.release([rt.count(), rt.mean("age")], epsilon="1")
+    release["mean(age)"].value
+
+Every answer carries a guarantee derived from its parts, an interval, and a line in a ledger.
+"""
+
+from __future__ import annotations
+
+from reticent import mechanisms
+from reticent.data.schema import category, integer, real
+from reticent.errors import (
+    BudgetError,
+    CheckError,
+    Fault,
+    LedgerError,
+    NoReplyError,
+    PublicParameterError,
+    QuestionError,
+    Refusal,
+    ReticentError,
+    SpecError,
+)
+from reticent.ledger import Ledger
+from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
+from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.asked import (
+    count,
+    histogram,
+    iqr,
+    mean,
+    median,
+    persons,
+    proportion,
+    quantile,
+    quantiles,
+    sd,
+    sum,  # noqa: A004 - rt.sum is the word people type
+    variance,
+)
+from reticent.study import Certificate, Plan, Rehearsal, Release, Study, open, read_certificate, study  # noqa: A004
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "NO_REPLY",
+    "ZCDP",
+    "Adjacency",
+    "Answer",
+    "ApproxDP",
+    "BudgetError",
+    "Cell",
+    "Certificate",
+    "CheckError",
+    "Estimate",
+    "Fault",
+    "Guarantee",
+    "Ledger",
+    "LedgerError",
+    "NoReply",
+    "NoReplyError",
+    "Outcome",
+    "Plan",
+    "PublicParameterError",
+    "PureDP",
+    "QuestionError",
+    "Refusal",
+    "Rehearsal",
+    "Release",
+    "Reply",
+    "ReticentError",
+    "SpecError",
+    "Study",
+    "category",
+    "count",
+    "histogram",
+    "integer",
+    "iqr",
+    "mean",
+    "mechanisms",
+    "median",
+    "open",
+    "persons",
+    "proportion",
+    "quantile",
+    "quantiles",
+    "read_certificate",
+    "real",
+    "sd",
+    "study",
+    "sum",
+    "variance",
+]

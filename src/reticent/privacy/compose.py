@@ -16,6 +16,7 @@ delta > 0 it is (k eps, delta (e^{k eps} - 1) / (e^eps - 1)), not (k eps, k delt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import assert_never
 
@@ -56,6 +57,8 @@ def in_sequence(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
             raise PublicParameterError(
                 f"parts speak of different neighbours: {adjacency.words()} and {part.adjacency.words()}"
             )
+    if len(parts) == 1:
+        return replace(parts[0], label=label or parts[0].label)
     return Guarantee(_sum([part.loss for part in parts]), adjacency, SEQUENCE, tuple(parts), label=label)
 
 

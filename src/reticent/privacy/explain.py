@@ -143,7 +143,16 @@ def percent(probability: float) -> str:
 
 
 def one_in(probability: float) -> str:
-    """``1 in 4.3``."""
+    """``1 in 4.3``; a percentage where it is more likely than not."""
+    if probability > 0.5:
+        share = 100 * probability
+        return (
+            f"{share:.0f} %"
+            if share <= 99
+            else f"{math.floor(share * 100) / 100:g} %"
+            if share < 99.99
+            else "near certain"
+        )
     return f"1 in {1 / probability:.2g}" if probability > 0.01 else f"1 in {round(1 / probability):,}"
 
 

@@ -114,7 +114,8 @@ class Release(Mapping[str, Answer]):
 
         rows = [_row(answer, cell) for answer in self.answers for cell in answer]
         names = list(dict.fromkeys(name for row in rows for name in row))
-        return pa.table({name: [row.get(name) for row in rows] for name in names})
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        return pa.table({name: _one_type(column) for name, column in columns.items()})
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         table = self.frame()
@@ -131,11 +132,9 @@ class Release(Mapping[str, Answer]):
         return save(self.certificate, Path(stem))
 
     def __repr__(self) -> str:
-        lines = []
-        for answer in self.answers:
-            for cell in answer:
-                where = " ".join(f"{key}" for _, key in cell.label)
-                lines.append(f"{answer.name + (' ' + where if where else ''):<34} {_words_of(cell)}")
+        shown = [(_title(answer, cell), _words_of(cell)) for answer in self.answers for cell in answer]
+        widest = max(len(title) for title, _ in shown)
+        lines = [f"{title:<{widest}}  {words_of}" for title, words_of in shown]
         lines += [f"note       {caveat}" for caveat in self.caveats]
         lines.append(f"guarantee  {sentence(self.guarantee.loss, self.guarantee.adjacency)}")
         return "\n".join(lines)
@@ -341,6 +340,18 @@ def _row(answer: Answer, cell: Cell) -> dict[str, object]:
     shown = _cell(cell)
     del shown["label"]
     return {"answer": answer.name, **dict(cell.label), **shown}
+
+
+def _one_type(column: list[object]) -> list[object]:
+    """Labels of one column name can be numbers in one answer and text in another: then all become text."""
+    if len({type(value) for value in column if value is not None}) <= 1:
+        return column
+    return [None if value is None else str(value) for value in column]
+
+
+def _title(answer: Answer, cell: Cell) -> str:
+    where = ", ".join(str(key) for _, key in cell.label)
+    return f"{answer.name} · {where}" if where else answer.name
 
 
 def _words_of(cell: Cell) -> str:

@@ -23,7 +23,7 @@ from reticent.ledger.fingerprint import note_release, open_for
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
-from reticent.study.asking import Limit, Prepared, Question, keys_of, limit, settle, understand
+from reticent.study.asking import Asked, Limit, Prepared, Question, keys_of, limit, settle, understand
 from reticent.study.plan import ASSUMED, Plan, plan_of
 from reticent.study.rehearsal import Rehearsal, rehearse
 from reticent.study.release import Circumstances, Release, run
@@ -129,9 +129,11 @@ class Study:
         if want is not None:
             from reticent.study.want import wanted
 
-            questions = wanted(questions, want, self.schema, self._groups, size)
+            asked: Sequence[Question | Asked] = wanted(questions, want, self.schema, self._groups, size)
+        else:
+            asked = questions
         within = limit(epsilon, rho, delta, people=units)
-        prepared = self._prepare(questions, within, size if self.schema.person.adjacency == "substitute" else units)
+        prepared = self._prepare(asked, within, size if self.schema.person.adjacency == "substitute" else units)
         ledger = self._existing()
         left = ledger.left() if ledger is not None else self.spec.budget.loss
         return plan_of(prepared, size, assumed=units is None, left=left, affordable=_affordable(prepared, ledger, left))
@@ -264,7 +266,7 @@ class Study:
             )
         return found
 
-    def _prepare(self, questions: Sequence[Question], within: Limit, units: int | None) -> Prepared:
+    def _prepare(self, questions: Sequence[Question | Asked], within: Limit, units: int | None) -> Prepared:
         understood = understand(questions, self.schema, self._groups)
         currency = "zcdp" if isinstance(self.spec.budget.loss, ZCDP) else "approximate"
         return settle(understood, within, self.schema, units, currency)

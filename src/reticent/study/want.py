@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from reticent.data.query import Keys
 from reticent.data.schema import Schema
@@ -47,5 +48,5 @@ def wanted(
     return tuple(asked)
 
 
-def _with(statistic: Statistic, epsilon: object) -> Statistic:
+def _with(statistic: Statistic, epsilon: Fraction) -> Statistic:
     return replace(statistic, epsilon=epsilon)
