@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.entropy import system
 from reticent.exact import sampling
@@ -60,7 +62,7 @@ def build_time(make: Callable[[], object], clear: Callable[[], None]) -> float:
 
 def opendp_rates(size: int, times: int) -> dict[str, float]:
     """Values per CPU second of OpenDP's integer vector mechanisms."""
-    import opendp.prelude as dp
+    import opendp.prelude as dp  # type: ignore[import-not-found]
 
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
@@ -69,16 +71,16 @@ def opendp_rates(size: int, times: int) -> dict[str, float]:
     rates = {}
     for scale in (1.0, 10.0, 1000.0, 1e6):
         laplace = dp.m.make_laplace(*space, scale=scale)
-        rates[f"laplace {scale:g}"] = size / fastest(lambda draw=laplace: draw(zeros), times)
+        rates[f"laplace {scale:g}"] = size / fastest(partial(laplace, zeros), times)
     for variance in (100.0, 1e6):
         gaussian = dp.m.make_gaussian(*wide, scale=variance**0.5)
-        rates[f"gaussian {variance:g}"] = size / fastest(lambda draw=gaussian: draw(zeros), times)
+        rates[f"gaussian {variance:g}"] = size / fastest(partial(gaussian, zeros), times)
     return rates
 
 
 def google_seconds(count: int, times: int) -> float:
     """CPU seconds of one integer Laplace draw of python-dp, one at a time."""
-    from pydp.algorithms.numerical_mechanisms import LaplaceMechanism
+    from pydp.algorithms.numerical_mechanisms import LaplaceMechanism  # type: ignore[import-not-found]
 
     mechanism = LaplaceMechanism(epsilon=0.1, sensitivity=1.0)
     return fastest(lambda: [mechanism.add_noise(0) for _ in range(count)], times) / count
@@ -95,16 +97,16 @@ def report(quick: bool) -> list[Row]:
     rows += [Row(f"OpenDP {name}", rate) for name, rate in opendp.items()]
     laplace_cases: list[tuple[int, float | None]] = [(1, 80), (10, 200), (1000, 80), (10**6, 80), (2**50, None)]
     for scale, target in laplace_cases:
-        rate = size / fastest(lambda s=scale: sampling.discrete_laplace(s, size, entropy), times)
-        built = build_time(lambda s=scale: laplace_tables(Fraction(s), ROOMY), laplace_tables.cache_clear)
+        rate = size / fastest(partial(sampling.discrete_laplace, scale, size, entropy), times)
+        built = build_time(partial(laplace_tables, Fraction(scale), ROOMY), laplace_tables.cache_clear)
         peer = opendp.get(f"laplace {scale:g}", opendp["laplace 1e+06"])
         rows.append(Row(f"discrete Laplace {scale:g}", rate, built, rate / peer, "OpenDP", target))
         if scale == 10:
             rows.append(Row(f"discrete Laplace {scale:g}", rate, None, rate / numpy_rate, "NumPy", 0.6))
     gaussian_cases: list[tuple[int, float | None]] = [(100, 200), (10**6, 200), (4 * 10**6, None), (10**12, None)]
     for variance, target in gaussian_cases:
-        rate = size / fastest(lambda v=variance: sampling.discrete_gaussian(v, size, entropy), times)
-        built = build_time(lambda v=variance: gaussian_tables(Fraction(v)), gaussian_tables.cache_clear)
+        rate = size / fastest(partial(sampling.discrete_gaussian, variance, size, entropy), times)
+        built = build_time(partial(gaussian_tables, Fraction(variance)), gaussian_tables.cache_clear)
         peer = opendp.get(f"gaussian {variance:g}", opendp["gaussian 1e+06"])
         rows.append(Row(f"discrete Gaussian, variance {variance:g}", rate, built, rate / peer, "OpenDP", target))
     count = size // 5
@@ -121,7 +123,7 @@ def report(quick: bool) -> list[Row]:
     return rows
 
 
-def ranks(values: np.ndarray) -> np.ndarray:
+def ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Ranks with ties shared, for Spearman's coefficient."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(count)
@@ -146,7 +148,9 @@ def show(rows: list[Row]) -> None:
     for row in rows:
         build = "" if row.build is None else f"{row.build:.1f}"
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
-        target = "" if row.target is None else f" >= {row.target:g}: {'met' if row.ratio >= row.target else 'MISSED'}"
+        target = ""
+        if row.ratio is not None and row.target is not None:
+            target = f" >= {row.target:g}: {'met' if row.ratio >= row.target else 'MISSED'}"
         print(f"{row.name:42}{row.rate / MILLION:>18.3f}{build:>11}{ratio:>10}  {row.against}{target}")
 
 

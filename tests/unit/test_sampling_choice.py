@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ RATE = Fraction(1, 2)
 
 def weights() -> np.ndarray:
     law = np.array([c * float(exp_minus(RATE * s)) for s, c in zip(SCORES, COUNTS, strict=True)])
-    return law / law.sum()
+    return np.asarray(law / law.sum())
 
 
 def chi_square(counts: np.ndarray, law: np.ndarray) -> float:
@@ -168,27 +169,31 @@ def test_many_candidates_in_one_law() -> None:
     assert abs(far - 60 * share) < 6 * np.sqrt(60 * share * (1 - share))
 
 
+INEXACT: Any = 0.5
+RATIO: Any = Fraction(1)
+
+
 @pytest.mark.parametrize(
     "call",
     [
         lambda s: categorical_scores(np.array([1.0, 2.0]), [1, 1], 1, s),
-        lambda s: categorical_scores(np.array([1, 2]), [1, 1.0], 1, s),
+        lambda s: categorical_scores(np.array([1, 2]), [1, INEXACT], 1, s),
         lambda s: categorical_scores(np.array([1, 2]), np.array([1.0, 1.0]), 1, s),
         lambda s: categorical_scores(np.array([1, 2]), [1, -1], 1, s),
         lambda s: categorical_scores(np.array([1, 2]), np.array([1, -1]), 1, s),
         lambda s: categorical_scores(np.array([1, 2]), [1], 1, s),
         lambda s: categorical_scores(np.array([1, 2]), [0, 0], 1, s),
-        lambda s: categorical_scores(np.array([1, 2]), [1, 1], 0.5, s),
+        lambda s: categorical_scores(np.array([1, 2]), [1, 1], INEXACT, s),
         lambda s: categorical_scores(np.array([1, 2]), [1, 1], 0, s),
-        lambda s: categorical([0.5, 1], [1, 1], s),
-        lambda s: categorical([1, 1], [1, Fraction(1)], s),
+        lambda s: categorical([INEXACT, 1], [1, 1], s),
+        lambda s: categorical([1, 1], [1, RATIO], s),
         lambda s: categorical([1], [1, 1], s),
         lambda s: categorical([-1], [1], s),
         lambda s: categorical([], [], s),
-        lambda s: permute_and_flip([1, 2.0], 1, s),
+        lambda s: permute_and_flip([1, INEXACT], 1, s),
         lambda s: permute_and_flip(np.array([1.0]), 1, s),
         lambda s: permute_and_flip([], 1, s),
-        lambda s: permute_and_flip([1], 0.5, s),
+        lambda s: permute_and_flip([1], INEXACT, s),
     ],
 )
 def test_floats_and_bad_shapes_are_refused(call: object) -> None:

@@ -9,15 +9,16 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.support.exact_coins import Tape, TapeEnd
-from tests.support.exact_laws import exp_minus, gaussian_weights, laplace_weights, shares
 
+from reticent.entropy import Replayed
 from reticent.exact.coins import bernoulli, bernoulli_exp, resumed, uniform
 from reticent.exact.exponential import exp_bounds, exp_floor
 from reticent.exact.gaussian import SLACK, Wide, _exp_table, gaussian_tables
 from reticent.exact.laplace import laplace_tables
 from reticent.exact.laws import Blocks, Head, Low, Normal
-from reticent.exact.tables import PRODUCT, ROOMY, Law, Shape, Table, build
+from reticent.exact.tables import PRODUCT, ROOMY, Law, Shape, Table, build, scratch
+from tests.support.exact_coins import Tape, TapeEnd
+from tests.support.exact_laws import exp_minus, gaussian_weights, laplace_weights, shares
 
 WIDTH = 8
 WORDS = 1 << WIDTH
@@ -26,7 +27,7 @@ WORDS = 1 << WIDTH
 def enumerated(table: Table, depth: int) -> tuple[Counter[int], int]:
     """How many of the strings of ``depth`` words give each value, and how many want more words."""
     counts: Counter[int] = Counter()
-    undecided = [()]
+    undecided: list[tuple[int, ...]] = [()]
     for level in range(depth):
         longer: list[tuple[int, ...]] = []
         for prefix, word in itertools.product(undecided, range(WORDS)):
@@ -119,8 +120,6 @@ def test_arrays_and_single_draws_read_the_same_table() -> None:
         missing = [word for word in range(WORDS) if _needs_more(table, word)]
         for word in range(WORDS):
             single.append(table.one(Tape([word, 77], WIDTH)))
-        from reticent.exact.tables import scratch
-
         table.draw(Tape([*range(WORDS), *[77] * len(missing)], WIDTH), array, scratch(WORDS))
         assert array.tolist() == single
 
@@ -172,7 +171,7 @@ def check_columns(table: Table) -> None:
 
 
 def test_wide_gaussian_accepts_with_the_exact_probability() -> None:
-    """All words of block, place and coin: accepted coins are the floor of 256 exp(-(k**2 - start**2) / (2 variance))."""
+    """All words of block, place and coin: the accepted coins are the floor of 256 times the exact probability."""
     variance = Fraction(40)
     wide = Wide(variance, 1, build(Blocks(variance, 1), WIDTH, 64))
     table = wide.blocks
@@ -203,8 +202,6 @@ def test_float_acceptance_stays_within_its_certified_margin() -> None:
 
 
 def test_wide_gaussian_arrays_decide_as_the_integers_do() -> None:
-    from reticent.entropy import Replayed
-
     variance = Fraction(10**11) / 7
     wide = gaussian_tables(variance)
     assert isinstance(wide, Wide)
@@ -256,7 +253,7 @@ def test_uniform_over_all_coins(bound: int) -> None:
 
 
 def test_bernoulli_over_all_coins() -> None:
-    got = Counter()
+    got: Counter[object] = Counter()
     for drawn in range(1 << 11):
         try:
             got[bernoulli(Fraction(2, 5), Tape([], WIDTH, [drawn]), WIDTH)] += 1

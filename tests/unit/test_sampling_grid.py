@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import isqrt
 
 import pytest
 from hypothesis import given
@@ -55,8 +56,6 @@ def test_vectors_stay_within_their_bounds(exponent: int, pairs: list[tuple[Fract
     assert sum(moves) <= lattice.sensitivity_l1(sum(apart), len(pairs))
     squared = sum(d * d for d in apart)
     root = Fraction(squared.numerator * 10**12 // squared.denominator + 1)
-    from math import isqrt
-
     above = Fraction(isqrt(int(root)) + 1, 10**6)
     assert sum(m * m for m in moves) <= lattice.sensitivity_l2(above, len(pairs)) ** 2
 
