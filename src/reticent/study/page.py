@@ -65,7 +65,8 @@ def page(certificate: Certificate) -> str:
     document = certificate.document
     study = document["study"]
     title = document["name"] or study["title"] or document["release"]
-    about = " · ".join(part for part in (study["title"], document["release"], document["when"][:10]) if part)
+    parts = ("" if study["title"] == title else study["title"], document["release"], document["when"][:10])
+    about = " · ".join(part for part in parts if part)
     purpose = f'<p class="about">{_safe(document["purpose"])}</p>\n' if document["purpose"] else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -40,8 +40,9 @@ LARGEST: Final = 1e100  # beyond it a number is in the table only
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What one pair of axes shows: some cells of one answer."""
+    """What one pair of axes shows: some cells of the answer ``of``."""
 
+    of: str
     title: str
     names: tuple[str, ...]
     cells: tuple[Cell, ...]
@@ -60,7 +61,7 @@ def figure(certificate: Certificate) -> Figure:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     every = [panel for answer in certificate.answers for panel in _panels(answer)]
-    shown = every[:MOST_PANELS] or [Panel("no answers", ("",), (), bars=False)]
+    shown = every[:MOST_PANELS] or [Panel("", "no answers", ("",), (), bars=False)]
     layout = ConstrainedLayoutEngine(h_pad=0.05, w_pad=0.06, hspace=0.0)
     drawn = Figure(figsize=(WIDTH, sum(panel.height for panel in shown) + 0.45), layout=layout)
     grid = drawn.add_gridspec(len(shown), 1, height_ratios=[panel.height for panel in shown])
@@ -71,6 +72,7 @@ def figure(certificate: Certificate) -> Figure:
             _histogram(axes, panel)
         else:
             _rows(axes, panel)
+    _same_scale([(panel.of, axes) for panel, axes in zip(shown, drawn.axes, strict=True) if panel.bars])
     drawn.supxlabel(_legend(certificate, len(every) - len(shown)), x=0.02, ha="left", fontsize=7.5, color=GREY)
     return drawn
 
@@ -169,7 +171,7 @@ def _saved(drawn: Figure, path: Path) -> None:
 def _panels(answer: Answer) -> Iterator[Panel]:
     """One panel for an answer; one per group for a histogram by group."""
     if not answer.name.startswith("histogram") or len(answer.cells) < 2:
-        yield _panel(_cut(plain(answer.name), 60), answer.cells, bars=False)
+        yield _panel(answer.name, _cut(plain(answer.name), 60), answer.cells, bars=False)
         return
     groups: dict[str, list[Cell]] = {}
     for cell in answer.cells:
@@ -178,17 +180,17 @@ def _panels(answer: Answer) -> Iterator[Panel]:
     for where, cells in groups.items():
         name = plain(answer.name)
         title = f"{_cut(name, 36)} · {_cut(where, 22)}" if where else _cut(name, 60)
-        yield _panel(title, tuple(cells), bars=True)
+        yield _panel(answer.name, title, tuple(cells), bars=True)
 
 
-def _panel(title: str, cells: tuple[Cell, ...], *, bars: bool) -> Panel:
+def _panel(of: str, title: str, cells: tuple[Cell, ...], *, bars: bool) -> Panel:
     most = MOST_BARS if bars else MOST_ROWS
     crossed = bars and len(cells) > 40 and any(isinstance(cell.outcome, NoReply) for cell in cells)
     notes = [f"{len(cells) - most} more in the table"] if len(cells) > most else []
     note = "; ".join([*notes, "× is no reply"] if crossed else notes)
     single = all(len(cell.label) == 1 and cell.label[0][0] == cells[0].label[0][0] for cell in cells)
     names = [key_words(cell.label[0][1]) if single and bars else label_words(cell) for cell in cells]
-    return Panel(title, tuple(_cut(name, 28) for name in names[:most]), cells[:most], bars, note)
+    return Panel(of, title, tuple(_cut(name, 28) for name in names[:most]), cells[:most], bars, note)
 
 
 def _cut(text: str, length: int) -> str:
@@ -261,9 +263,18 @@ def _histogram(axes: Axes, panel: Panel) -> None:
         _said(axes, place, said if len(panel.cells) <= 40 else "×")
     axes.axhline(0, color=GREY, linewidth=0.6)
     axes.set_xlim(-0.6, len(panel.cells) - 0.4)
-    axes.locator_params(axis="y", nbins=5)
-    axes.yaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_yticks()]))
     _bin_names(axes, panel.names)
+
+
+def _same_scale(bars: list[tuple[str, Axes]]) -> None:
+    """The histograms of one answer, a panel for every group, on one scale: bars are compared by their height."""
+    for of in {name for name, _ in bars}:
+        together = [axes for name, axes in bars if name == of]
+        ends = [axes.get_ylim() for axes in together]
+        for axes in together:
+            axes.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
+            axes.locator_params(axis="y", nbins=5)
+            axes.yaxis.set_major_formatter(_formatter([float(tick) for tick in axes.get_yticks()]))
 
 
 def _said(axes: Axes, place: int, said: str) -> None:

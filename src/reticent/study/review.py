@@ -39,7 +39,8 @@ def _parameters(certificate: Certificate) -> Iterator[str]:
     epsilon, _ = epsilon_delta(tree.loss)
     spent, approved = from_json(document["budget"]["spent"]), from_json(document["budget"]["approved"])
     yield f"[x] loss of this release: {words(tree.loss)}; odds about one person change by at most {_factor(epsilon)}"
-    yield f"[x] so far: {words(spent)} of the approved {words(approved)}; if all of it is spent: at most {_factor(epsilon_delta(approved)[0])}"
+    yield f"[x] so far: {words(spent)} of the approved {words(approved)}"
+    yield f"[x] if all of it is spent: at most {_factor(epsilon_delta(approved)[0])}"
     yield _told("approval", document["study"]["approved"])
     yield _told("ends", document["study"]["ends"])
     if document.get("override"):
