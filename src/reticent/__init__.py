@@ -11,7 +11,6 @@ Every answer carries a guarantee derived from its parts, an interval, and a line
 
 from __future__ import annotations
 
-from reticent import mechanisms
 from reticent.data.schema import category, integer, real
 from reticent.errors import (
     BudgetError,
@@ -25,7 +24,6 @@ from reticent.errors import (
     ReticentError,
     SpecError,
 )
-from reticent.ledger import Ledger
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
@@ -45,7 +43,7 @@ from reticent.statistics.asked import (
     sum,  # noqa: A004 - rt.sum is the word people type
     variance,
 )
-from reticent.study import Certificate, Plan, Rehearsal, Release, Study, open, read_certificate, study  # noqa: A004
+from reticent.study import Study, open, read_certificate, study  # noqa: A004 - rt.open is what people type
 
 __version__ = "0.1.0"
 
@@ -57,23 +55,18 @@ __all__ = [
     "ApproxDP",
     "BudgetError",
     "Cell",
-    "Certificate",
     "CheckError",
     "Estimate",
     "Fault",
     "Guarantee",
-    "Ledger",
     "LedgerError",
     "NoReply",
     "NoReplyError",
     "Outcome",
-    "Plan",
     "PublicParameterError",
     "PureDP",
     "QuestionError",
     "Refusal",
-    "Rehearsal",
-    "Release",
     "Reply",
     "ReticentError",
     "SpecError",
@@ -84,7 +77,6 @@ __all__ = [
     "integer",
     "iqr",
     "mean",
-    "mechanisms",
     "median",
     "open",
     "persons",

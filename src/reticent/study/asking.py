@@ -22,7 +22,9 @@ from reticent.privacy.convert import as_approx, zcdp_of
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.numbers import Number, read, show
-from reticent.statistics import CapShare, Statistic, parse, prepare
+from reticent.statistics.ask import parse
+from reticent.statistics.asked import CapShare, Statistic
+from reticent.statistics.prepare import prepare
 from reticent.statistics.setting import Setting, Step
 
 CAVEAT_SHARE: Final = Fraction(1, 20)

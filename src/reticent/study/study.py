@@ -9,29 +9,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from reticent.data.query import Keys
 from reticent.data.schema import Category, Column, Key, Person, Schema
-from reticent.data.spec import Budget, ReleaseSpec, Spec, check_delta, read_spec
-from reticent.entropy import system
 from reticent.errors import PublicParameterError, QuestionError, Refusal, SpecError
-from reticent.ledger import Ledger
-from reticent.ledger.fingerprint import note_release, open_for
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
-from reticent.study.asking import Asked, Limit, Prepared, Question, keys_of, limit, settle, understand
-from reticent.study.plan import ASSUMED, Plan, plan_of
-from reticent.study.rehearsal import Rehearsal, rehearse
-from reticent.study.release import Circumstances, Release, run
 
+# What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
+    from reticent.data.query import Keys
+    from reticent.data.spec import ReleaseSpec, Spec
     from reticent.data.table import Table
-
-DELTA_SHARE: Final = Fraction(1, 10)
+    from reticent.ledger import Ledger
+    from reticent.study.asking import Asked, Limit, Prepared, Question
+    from reticent.study.certificate import Certificate
+    from reticent.study.plan import Plan
+    from reticent.study.rehearsal import Rehearsal
+    from reticent.study.release import Release
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +61,8 @@ class Study:
         """
         if self._ledger is not None:
             return self._ledger
+        from reticent.ledger.fingerprint import open_for
+
         return open_for(
             Path(self._place),
             self._declared,
@@ -93,6 +92,8 @@ class Study:
         groups : int, optional
             Most groups one person may be in, if fewer than their rows allow; enforced, and the price falls with it.
         """
+        from reticent.study.asking import keys_of
+
         return replace(self, _groups=keys_of(self.schema, column, among, groups))
 
     def plan(
@@ -124,6 +125,9 @@ class Study:
         QuestionError, PublicParameterError
             What cannot be asked; what no epsilon reaches, with the reason.
         """
+        from reticent.study.asking import limit
+        from reticent.study.plan import ASSUMED, plan_of
+
         units = people if people is not None else self.schema.person.people
         size = units if units is not None else ASSUMED
         if want is not None:
@@ -148,6 +152,9 @@ class Study:
         people: int = 1_000,
     ) -> Rehearsal:
         """The same code on made-up rows drawn from the schema: free, reproducible, and about nobody."""
+        from reticent.study.asking import limit
+        from reticent.study.rehearsal import rehearse
+
         within = limit(epsilon, rho, delta)
         prepared = self._prepare(questions, within, people)
         return rehearse(prepared, self.schema, people)
@@ -195,6 +202,12 @@ class Study:
         Fault
             After the charge; the charge stays.
         """
+        from reticent.data.spec import check_delta
+        from reticent.entropy import system
+        from reticent.ledger.fingerprint import note_release
+        from reticent.study.asking import limit, settle, understand
+        from reticent.study.release import Circumstances, run
+
         within = limit(epsilon, rho, delta, override, self.schema.person.people)
         signer = None
         if key is not None:
@@ -267,6 +280,8 @@ class Study:
         return found
 
     def _prepare(self, questions: Sequence[Question | Asked], within: Limit, units: int | None) -> Prepared:
+        from reticent.study.asking import settle, understand
+
         understood = understand(questions, self.schema, self._groups)
         currency = "zcdp" if isinstance(self.spec.budget.loss, ZCDP) else "approximate"
         return settle(understood, within, self.schema, units, currency)
@@ -326,6 +341,8 @@ def open(path: str | Path) -> Study:  # noqa: A001 - rt.open is the name of the 
     SpecError
         The file cannot be read or does not describe a study; the message says what to type.
     """
+    from reticent.data.spec import read_spec
+
     return Study(read_spec(path), None)
 
 
@@ -364,6 +381,9 @@ def study(
     ledger : path, optional
         A durable ledger file. Without it the ledger is in memory and the certificate says so.
     """
+    from reticent.data.spec import Budget, Spec
+    from reticent.ledger import Ledger
+
     if person is not None and rows_each is None:
         raise SpecError(
             "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "
@@ -388,6 +408,19 @@ def study(
     )
     account = Ledger.open_or_create(ledger, title=title, adjacency=schema.person.neighbours(), budget=loss)
     return Study(spec, rows, account)
+
+
+def read_certificate(source: str | Path) -> Certificate:
+    """The certificate in a file, or in the text of one; nothing in it is believed until ``verify``.
+
+    Raises
+    ------
+    CheckError
+        The text is no certificate.
+    """
+    from reticent.study import certificate
+
+    return certificate.read_certificate(source)
 
 
 def _affordable(prepared: Prepared, ledger: Ledger | None, left: Loss) -> bool:
@@ -416,4 +449,4 @@ def _protected(reference: str, text: str) -> None:
         logger.error("%s %s", reference, text)
 
 
-__all__ = ["Study", "open", "study"]
+__all__ = ["Study", "open", "read_certificate", "study"]

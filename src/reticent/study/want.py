@@ -9,7 +9,8 @@ from fractions import Fraction
 from reticent.data.query import Keys
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.statistics import Statistic, least_epsilon
+from reticent.statistics.asked import Statistic
+from reticent.statistics.planning import least_epsilon
 from reticent.statistics.setting import Setting
 from reticent.study.asking import Asked, Question, name_of, understand
 
