@@ -13,7 +13,8 @@ from typing import TypeAlias
 
 from reticent.entropy import Forks
 
-BLOCK = 1024  # values drawn at once
+FIRST = 512  # values drawn at once for a new parameter
+AGAIN = 4096  # and for one whose block was used up
 KEPT = 64  # parameters whose values a thread keeps
 
 Key: TypeAlias = tuple[int, int, int | tuple[int, int] | None]  # process, forks, parameter

@@ -2,7 +2,7 @@
 
 Candidates are proposed from whole-number weights that lie a little above the true ones, and accepted when the place
 hit inside the weight lies below the true one. Floats only say that a place is *surely* below: their error is bounded
-from IEEE 754 sums and products of tables rounded from integers. What they cannot say, probability about 2**-47, is
+from IEEE 754 sums and products of tables rounded from integers. What they cannot say, probability below 2**-44, is
 decided in integers at growing precision. The law is exact; proofs in ``docs/proofs/sampling.md``.
 
 Source: McSherry & Talwar (2007) for the exponential mechanism, McKenna & Sheldon (2020) for permute-and-flip,
@@ -26,11 +26,11 @@ from reticent.errors import PublicParameterError
 from reticent.exact.coins import positive, rational, resumed, uniform
 from reticent.exact.exponential import exp_bounds
 
-ERROR = 2.0**-48  # above the relative error of a float weight: at most 6 table entries, 7 products, 1 conversion
+ERROR = 2.0**-49  # above the relative error of a float weight: 6 table entries, 6 products, 1 conversion, 2**-53 each
 DEPTH = 400  # exponents beyond this are proposed with the weight FAINT and decided in integers
 FAINT = 2.0**-577  # above exp(-DEPTH), and far from the subnormal floats
-ROW = 1024  # candidates whose whole-number weights share a unit
-UNIT = 52  # the largest weight of a row has this many bits
+ROW = 256  # candidates whose whole-number weights share a unit
+UNIT = 54  # the largest weight of a row has this many bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class _Powers:
     tables: tuple[NDArray[np.float64], ...]
 
     def of(self, scores: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """exp(-rate * score) with relative error below ERROR / 2; beyond ``last``, where it is less, FAINT."""
+        """exp(-rate * score) with relative error below ERROR; beyond ``last``, where it is less, FAINT."""
         clipped = np.minimum(scores, np.uint64(self.last)).astype(np.int64)
         mask = (1 << self.digit) - 1
         product = np.take(self.tables[0], clipped & mask, mode="clip")
@@ -132,7 +132,7 @@ def categorical_scores(
 
     Notes
     -----
-    Apart from an event of probability below 2**-46 the same operations run on all data of one size; reads of tables
+    Apart from an event of probability below 2**-44 the same operations run on all data of one size; reads of tables
     and the cache are as the processor makes them.
     """
     pace = positive(rate, "rate")
@@ -160,7 +160,7 @@ def categorical_scores(
         place, offset, exponent = proposal.draw(entropy)
         # Sure if the float weight, lowered by its error, covers the whole unit that was hit.
         if int(behind[place]) <= powers.last:
-            low = np.ldexp(high[place] * (1.0 - 6 * ERROR), -exponent)
+            low = np.ldexp(high[place] * (1.0 - 4 * ERROR), -exponent)
             if offset + 1 <= int(low):
                 return place
         if _below(offset, int(counts.exact[place]), pace * int(behind[place]), exponent, entropy):
@@ -169,7 +169,7 @@ def categorical_scores(
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Whole-number weights, just above the floats given, in rows of 1,024 that share a unit ``2**exponent``."""
+    """Whole-number weights, just above the floats given, in rows of 256 that share a unit ``2**exponent``."""
 
     weights: NDArray[np.int64]
     exponents: list[int]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
-from reticent.exact.ahead import BLOCK, Ahead, ratio
+from reticent.exact.ahead import AGAIN, FIRST, Ahead, ratio
 from reticent.exact.coins import positive, resumed, whole
 from reticent.exact.exponential import exp_floor
 from reticent.exact.laws import Blocks, Normal
@@ -159,7 +159,7 @@ def discrete_gaussian(
 def one_discrete_gaussian(variance: int | Fraction, entropy: Entropy) -> int:
     """One integer with P(k) proportional to exp(-k**2 / (2 * variance)), for any rational variance > 0.
 
-    Blocks of 1,024 are made and kept as in :func:`reticent.exact.laplace.one_discrete_laplace`.
+    Blocks are made and kept as in :func:`reticent.exact.laplace.one_discrete_laplace`.
 
     Raises
     ------
@@ -169,8 +169,11 @@ def one_discrete_gaussian(variance: int | Fraction, entropy: Entropy) -> int:
     if type(entropy) is SystemEntropy:
         try:
             return _ahead.blocks[getpid(), Forks.count, variance if type(variance) is int else ratio(variance)].pop()
-        except (KeyError, IndexError):
-            exact = positive(variance, "variance")
-            if exact <= LARGEST:
-                return _ahead.keep(variance, discrete_gaussian(exact, BLOCK, entropy).tolist())
+        except KeyError:
+            many = FIRST
+        except IndexError:
+            many = AGAIN
+        exact = positive(variance, "variance")
+        if exact <= LARGEST:
+            return _ahead.keep(variance, discrete_gaussian(exact, many, entropy).tolist())
     return gaussian_tables(positive(variance, "variance")).one(entropy)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
-from reticent.exact.ahead import BLOCK, Ahead, ratio
+from reticent.exact.ahead import AGAIN, FIRST, Ahead, ratio
 from reticent.exact.coins import positive, whole
 from reticent.exact.laws import Head, Low
 from reticent.exact.tables import CHUNK, PRODUCT, ROOMY, Scratch, Shape, Table, build, scratch
@@ -106,7 +106,7 @@ def discrete_laplace(
 def one_discrete_laplace(scale: int | Fraction, entropy: Entropy) -> int:
     """One integer with P(k) proportional to exp(-abs(k) / scale), for any rational scale > 0.
 
-    From the operating system's generator, values are made 1,024 at a time and kept for the thread and process that made
+    From the operating system's generator, values are made in blocks and kept for the thread and process that made
     them; each is given out once. From any other source, and for scales above 2**56, the value is drawn directly, so
     that a replay repeats.
 
@@ -118,8 +118,11 @@ def one_discrete_laplace(scale: int | Fraction, entropy: Entropy) -> int:
     if type(entropy) is SystemEntropy:
         try:
             return _ahead.blocks[getpid(), Forks.count, scale if type(scale) is int else ratio(scale)].pop()
-        except (KeyError, IndexError):
-            exact = positive(scale, "scale")
-            if exact <= LARGEST:
-                return _ahead.keep(scale, discrete_laplace(exact, BLOCK, entropy).tolist())
+        except KeyError:
+            many = FIRST
+        except IndexError:
+            many = AGAIN
+        exact = positive(scale, "scale")
+        if exact <= LARGEST:
+            return _ahead.keep(scale, discrete_laplace(exact, many, entropy).tolist())
     return laplace_tables(positive(scale, "scale")).one(entropy)
