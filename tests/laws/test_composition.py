@@ -107,13 +107,21 @@ def test_a_person_of_three_rows_costs_three_or_six_rows() -> None:
 
 @given(epsilons, st.integers(2, 6))
 def test_group_delta_grows_geometrically_not_linearly(epsilon: Fraction, size: int) -> None:
-    loss = compose.group_loss(ApproxDP(epsilon, Fraction(1, 10**9)), size)
+    loss = compose.group_loss(ApproxDP(epsilon, Fraction(1, 10**30)), size)
     assert isinstance(loss, ApproxDP)
-    exact = 1e-9 * math.expm1(size * float(epsilon)) / math.expm1(float(epsilon))
+    exact = 1e-30 * math.expm1(size * float(epsilon)) / math.expm1(float(epsilon))
     assert loss.epsilon == size * epsilon
-    assert loss.delta >= Fraction(size, 10**9)
+    assert loss.delta >= Fraction(size, 10**30)
     assert float(loss.delta) >= exact * (1 - 1e-9)
-    assert float(loss.delta) <= min(exact, 1) * (1 + 1e-9)
+    assert float(loss.delta) <= exact * (1 + 1e-9)
+
+
+def test_a_large_group_with_delta_is_priced_and_a_hopeless_one_refused() -> None:
+    loss = compose.group_loss(ApproxDP(Fraction(1, 1000), Fraction(1, 10**12)), 400)
+    assert isinstance(loss, ApproxDP)
+    assert 400e-12 < float(loss.delta) < 500e-12
+    with pytest.raises(PublicParameterError, match="nothing is promised"):
+        compose.group_loss(ApproxDP(Fraction(1), Fraction(1, 10**6)), 20)
 
 
 @given(any_loss)
@@ -184,7 +192,11 @@ def test_forged_trees_are_refused() -> None:
     fewer_rows = dataclasses.replace(tree.parts[0], parameters=(("size", "2"),))
     swapped = dataclasses.replace(tree.parts[0].parts[0], by=compose.SEQUENCE)
     unknown = dataclasses.replace(tree.parts[1], by=dataclasses.replace(tree.parts[1].by, name="trust me"))
+    hidden = dataclasses.replace(tree.parts[2], parts=(*tree.parts[2].parts, pure(Fraction(9))))
+    negative = dataclasses.replace(tree.parts[1], parameters=tuple((k, f"-{v}") for k, v in tree.parts[1].parameters))
     for forged in (
+        hidden,
+        negative,
         lowered,
         dropped,
         dataclasses.replace(tree, parts=(tree.parts[0], leaf, tree.parts[2])),

@@ -20,8 +20,14 @@ ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, rando
 
 def axiom_loss(leaf: Guarantee) -> Loss:
     """The loss of a stored leaf, computed again from its parameters by the mechanism that stated it."""
-    parameters = dict(leaf.parameters)
-    match leaf.by.name:
+    try:
+        return _again(leaf.by.name, dict(leaf.parameters))
+    except (KeyError, ValueError):
+        raise CheckError(f"the numbers of '{leaf.label or leaf.by.name}' cannot be what the mechanism stated") from None
+
+
+def _again(name: str, parameters: dict[str, str]) -> Loss:
+    match name:
         case geometric.THEOREM.name:
             return geometric.again(parameters)
         case laplace.THEOREM.name:

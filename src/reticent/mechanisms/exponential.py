@@ -31,7 +31,7 @@ from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
-from reticent.privacy.numbers import positive, read, show
+from reticent.privacy.numbers import positive, show, stored
 from reticent.privacy.sensitivity import Linf
 
 THEOREM: Final = Theorem(
@@ -90,7 +90,7 @@ class Exponential:
 
 def again(parameters: dict[str, str]) -> PureDP:
     """The loss a stored leaf stands for."""
-    return PureDP(2 * read(parameters["rate"], "rate") * read(parameters["sensitivity"], "sensitivity"))
+    return PureDP(2 * stored(parameters, "rate") * stored(parameters, "sensitivity"))
 
 
 def _candidates(scores: Sequence[int]) -> Candidates:

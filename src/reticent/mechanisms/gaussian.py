@@ -33,7 +33,7 @@ from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ZCDP, ApproxDP
-from reticent.privacy.numbers import positive, read, show
+from reticent.privacy.numbers import positive, show, stored
 from reticent.privacy.sensitivity import L1, L2
 
 THEOREM: Final = Theorem(
@@ -184,16 +184,14 @@ def _floor(x: Fraction) -> int:
 
 def again(parameters: dict[str, str]) -> ZCDP:
     """The loss a stored zCDP leaf stands for."""
-    return ZCDP(read(parameters["squared_sensitivity"], "sensitivity") / (2 * read(parameters["variance"], "variance")))
+    return ZCDP(stored(parameters, "squared_sensitivity") / (2 * stored(parameters, "variance")))
 
 
 def again_scalar(parameters: dict[str, str]) -> ApproxDP:
     """The loss a stored scalar leaf stands for."""
-    return scalar_loss(
-        read(parameters["sensitivity"], "sensitivity"),
-        read(parameters["variance"], "variance"),
-        read(parameters["epsilon"], "epsilon"),
-    )
+    sensitivity = L1(stored(parameters, "sensitivity"), Adjacency("add_remove"))  # any neighbours: only sizes matter
+    made = ScalarGaussian(sensitivity, stored(parameters, "variance"), stored(parameters, "epsilon"))
+    return scalar_loss(made.sensitivity.bound, made.variance, made.epsilon)
 
 
 def mass(variance: float, centre: int, output: int) -> float:

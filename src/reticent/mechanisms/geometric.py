@@ -28,7 +28,7 @@ from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
-from reticent.privacy.numbers import positive, read, show
+from reticent.privacy.numbers import positive, show, stored
 from reticent.privacy.sensitivity import L1
 
 THEOREM: Final = Theorem(
@@ -87,7 +87,7 @@ def laplace_radius(scale: float, beta: float) -> int:
 
 def again(parameters: dict[str, str]) -> PureDP:
     """The loss a stored leaf stands for."""
-    return PureDP(read(parameters["sensitivity"], "sensitivity") / read(parameters["scale"], "scale"))
+    return PureDP(stored(parameters, "sensitivity") / stored(parameters, "scale"))
 
 
 def mass(scale: float, centre: int, output: int) -> float:

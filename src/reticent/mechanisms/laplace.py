@@ -30,7 +30,7 @@ from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
-from reticent.privacy.numbers import positive, read, show
+from reticent.privacy.numbers import positive, show, stored
 from reticent.privacy.sensitivity import L1
 
 THEOREM: Final = Theorem(
@@ -100,10 +100,10 @@ def nearest(value: Fraction, grid: Fraction) -> int:
 
 def again(parameters: dict[str, str]) -> PureDP:
     """The loss a stored leaf stands for."""
-    grid, size = read(parameters["grid"], "grid"), int(parameters["size"])
-    exactly = read(parameters["sensitivity"], "sensitivity") / grid
+    grid, size = stored(parameters, "grid"), int(parameters["size"])
+    exactly = stored(parameters, "sensitivity") / grid
     steps = exactly.__ceil__() if size == 1 else (exactly + size).__floor__()
-    return PureDP(grid * steps / read(parameters["scale"], "scale"))
+    return PureDP(grid * steps / stored(parameters, "scale"))
 
 
 def _specimen() -> Specimen[Sequence[Fraction], tuple[Fraction, ...]]:

@@ -21,7 +21,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from reticent.errors import CheckError, PublicParameterError
-from reticent.exact.rounding import exp_up, round_up
+from reticent.exact.rounding import exp_down, exp_up, round_up
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import PURE_TO_ZCDP, ZCDP_TO_APPROX, as_approx, as_zcdp, zcdp_of
 from reticent.privacy.guarantee import Guarantee, Theorem
@@ -145,14 +145,20 @@ def group_loss(loss: Loss, size: int) -> Loss:
         case ZCDP(rho):
             return ZCDP(size * size * rho)
         case ApproxDP(epsilon, delta):
-            step = exp_up(epsilon)
-            series = sum((step**i for i in range(1, size)), Fraction(1)) if size > 1 else Fraction(1)
-            total = delta * series
-            return ApproxDP(
-                size * epsilon, total if size == 1 else min(round_up(total), Fraction(1) - Fraction(1, 10**12))
-            )
+            total = delta if size == 1 else round_up(delta * _series(epsilon, size))
+            if total >= 1:
+                raise PublicParameterError(f"against a group of {size}, delta would reach 1: nothing is promised")
+            return ApproxDP(size * epsilon, total)
         case _:
             assert_never(loss)
+
+
+def _series(epsilon: Fraction, size: int) -> Fraction:
+    """At or above 1 + e^eps + ... + e^{(size - 1) eps}."""
+    if epsilon == 0:
+        return Fraction(size)
+    by_ratio = (exp_up(size * epsilon) - 1) / (exp_down(epsilon) - 1)
+    return min(by_ratio, size * exp_up((size - 1) * epsilon))
 
 
 def _sum(losses: Sequence[Loss]) -> Loss:
@@ -208,6 +214,8 @@ def rederive(tree: Guarantee, axioms: Callable[[Guarantee], Loss]) -> Loss:
 
 def _again(tree: Guarantee) -> Guarantee:
     parts, whole = tree.parts, tree.adjacency
+    if len(parts) > 1 and tree.by.name not in (SEQUENCE.name, ACROSS.name):
+        raise CheckError(f"'{tree.label or tree.by.name}' is about one part and names several")
     match tree.by.name:
         case SEQUENCE.name:
             made = in_sequence(parts)

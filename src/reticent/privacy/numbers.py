@@ -6,6 +6,7 @@ shortest decimal text. Below the surface it is a ``Fraction`` and a float is an 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import TypeAlias
@@ -67,6 +68,13 @@ def positive(number: int | Fraction, name: str) -> Fraction:
     if value <= 0:
         raise PublicParameterError(f"{name} must be > 0, got {show(value)}")
     return value
+
+
+def stored(parameters: Mapping[str, str], name: str) -> Fraction:
+    """A positive number of a stored guarantee; what is missing or not above zero is refused."""
+    if name not in parameters:
+        raise PublicParameterError(f"{name} is missing")
+    return positive(read(parameters[name], name), name)
 
 
 def show(number: int | Fraction) -> str:

@@ -196,7 +196,7 @@ def shares(asked: Sequence[Asked], within: Limit) -> tuple[Fraction, ...]:
 
 def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> Step:
     if not in_rho:
-        return prepare(asked.statistic, setting, round_down(amount))
+        return prepare(asked.statistic, setting, amount)
     # All parts of a step cost a fixed share of its epsilon, so its rho is a constant times epsilon squared.
     first = round_down(sqrt_down(2 * amount))
     cost = zcdp_of(compose.in_zcdp(prepare(asked.statistic, setting, first).guarantee).loss)
