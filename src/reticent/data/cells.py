@@ -66,8 +66,9 @@ class Cells:
         # Multiplying by a power of two is exact, so the cell is exact; other steps may put a value that lies within
         # one rounding of an edge into the neighbouring cell. The map stays monotone and row by row, which is all
         # that the sensitivity needs.
-        scaled = np.floor(values / float(self.step))
-        return np.clip(scaled, float(self.lowest), float(self.highest)).astype(np.int64)
+        with np.errstate(over="ignore"):
+            scaled = np.clip(np.floor(values / float(self.step)), -(2.0**62), 2.0**62).astype(np.int64)
+        return np.clip(scaled, self.lowest, self.highest)
 
     def value(self, index: int) -> Fraction:
         """The public value released for a cell: the integer itself, or the middle of the cell."""
@@ -135,7 +136,8 @@ def _index_binades(values: NDArray[np.float64]) -> NDArray[np.int64]:
     binade = exponent.astype(np.int64) - 1 - LEAST
     within = np.floor((2.0 * mantissa - 1.0) * (1 << FINE)).astype(np.int64)
     index = 1 + (binade << FINE) + within
-    return np.where(binade < 0, 0, np.where(values < 0, -index, index)).astype(np.int64)
+    near = size < 2.0**LEAST  # and 0 itself, whose exponent says nothing
+    return np.where(near, 0, np.where(values < 0, -index, index)).astype(np.int64)
 
 
 def _power_of_two_below(width: Fraction) -> Fraction:

@@ -74,10 +74,10 @@ class Category:
     def __post_init__(self) -> None:
         if not self.among:
             raise PublicParameterError("among must list at least one value")
-        if len({(isinstance(key, str), key) for key in self.among}) != len(self.among):
-            raise PublicParameterError("among lists a value twice")
         if len({type(key) for key in self.among}) > 1:
             raise PublicParameterError("among mixes text, integers and truth values")
+        if len(set(self.among)) != len(self.among):
+            raise PublicParameterError("among lists a value twice")
         if any(isinstance(key, int) and abs(key) > EXACT_DOUBLE for key in self.among):
             raise PublicParameterError("an integer of among must lie within 2^53 of zero; list such codes as text")
 

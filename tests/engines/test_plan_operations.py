@@ -1,0 +1,136 @@
+"""The plan uses a small set of operations, each with one meaning on every engine, and cannot overflow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, get_args
+
+import ibis
+import ibis.expr.operations as ops
+import pytest
+
+from reticent.data import plan
+from reticent.data.query import Keys, Moments, Query, Rows, Tally, Total
+from reticent.data.schema import (
+    Category,
+    Person,
+    Schema,
+    category,
+    grid_by_size,
+    grid_by_width,
+    grid_whole,
+    integer,
+    real,
+)
+from reticent.data.source import Storage
+from reticent.data.table import open_table
+from reticent.errors import QuestionError
+from tests.engines.test_against_reference import columns, persons, queries
+from tests.support.data_reference import Reference, Row
+
+KEY = bytes(32)
+
+# Not here, since engines differ (docs/decisions/0005-engine-and-plan.md): Round, FloorDivide, Modulus, IsInf, Clip,
+# Greatest, Least, Sqrt, Ln, Power, Hash, RandomScalar, Mean, Variance, Quantile.
+ALLOWED = {
+    *("UnboundTable", "Field", "Literal", "Project", "Filter", "Aggregate", "SortKey"),
+    *("Add", "Subtract", "Multiply", "Divide", "Floor", "Cast", "TryCast"),
+    *("And", "Or", "Not", "Equals", "NotEquals", "Less", "Greater", "NotNull", "IsNan", "InValues"),
+    *("IfElse", "SearchedCase", "Coalesce"),
+    *("Count", "CountDistinct", "CountStar", "Sum", "Min"),
+    *("RowNumber", "DenseRank", "WindowFunction"),
+    *("HexDigest", "Lowercase", "RegexSearch", "StringConcat", "StringLength", "Strip"),
+}
+
+
+def expressions() -> Iterator[Any]:
+    for person in persons():
+        schema = Schema(columns(), person)
+        used = plan.columns_of(queries(), schema)
+        for storage in get_args(Storage):
+            yield plan.cells(schema, used, dict.fromkeys((*used, "who"), storage))
+        yield plan.base(schema, used)
+        for query in queries():
+            yield plan.aggregate(query, schema, used)
+
+
+def test_the_plan_uses_allowed_operations_only() -> None:
+    unsafe = []
+    for expression in expressions():
+        for node in expression.op().find(ops.Node):
+            match node:
+                case ops.Sum(arg=arg):
+                    # exact sums; the number of persons above a cap sums zeros where nobody has several rows
+                    safe = str(arg.dtype).startswith("decimal(38, 0") or arg.name == "turn"
+                case ops.Divide(right=right):
+                    safe = isinstance(right, ops.Count) or not list(right.find(ops.Field))
+                case ops.Cast(arg=arg, to=to) if arg.dtype.is_floating() and not to.is_floating():
+                    safe = isinstance(arg, ops.Floor) or to.is_string()
+                case _:
+                    safe = True
+            if type(node).__name__ not in ALLOWED or not safe:
+                unsafe.append(repr(node))
+    assert unsafe == []
+
+
+def test_the_search_for_operations_finds() -> None:
+    table = ibis.table({"x": "float64"}, name="t")
+    found = {type(node).__name__ for node in (table.x.round() // 2).op().find(ops.Node)}
+    assert found - ALLOWED == {"Round", "FloorDivide"}
+
+
+def test_a_statement_holds_the_key_and_its_cache_does_not() -> None:
+    schema = Schema({"x": real(0, 1)}, Person("add_remove", "who", rows=1))
+    texts = [
+        plan.statements([Rows()], schema, {"x": "real", "who": "text"}, bytes([b]) * 32, "duckdb")[1] for b in (1, 2)
+    ]
+    assert texts[0] != texts[1]
+    assert texts[0].replace("01" * 32, "") == texts[1].replace("02" * 32, "")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        (Rows(Keys("nix", ("a",), 1)), "There is no column 'nix'"),
+        (Rows(Keys("x", (1,), 1)), "x is a real column, and groups need an integer or a category."),
+        (Tally("town", edges=(Fraction(0), Fraction(1))), "town is a category: a histogram of it has no edges."),
+        (Total("town", grid_whole(Fraction(0), Fraction(1))), "town is a category, and this needs numbers."),
+    ],
+)
+def test_a_query_that_does_not_fit_is_refused(query: Query, said: str) -> None:
+    with pytest.raises(QuestionError, match=said):
+        plan.columns_of([query], Schema({"x": real(), "town": category(["a"])}, Person("add_remove")))
+
+
+WIDE = [
+    (Fraction(-(2**29)), Fraction(2**29)),
+    (Fraction(2**53) - 2, Fraction(2**53) - 1),
+    (Fraction(-(10**290)), Fraction(10**250)),
+    (Fraction(1, 10**9), Fraction(3, 10**9)),
+    (Fraction(0), Fraction(10**12)),
+]
+
+
+@pytest.mark.parametrize(("low", "high"), WIDE)
+def test_sums_are_exact_at_the_ends_of_what_is_allowed(low: Fraction, high: Fraction) -> None:
+    values = [float("-inf"), float(low), float(high), float("inf"), float((low + high) / 2), 1e308, -1e308, None]
+    rows: list[Row] = [{"who": f"p{place % 5}", "x": value} for place, value in enumerate(values * 40)]
+    schema = Schema({"x": real(low, high)}, Person("add_remove", "who", rows=(1 << 31) - 1))
+    asked: list[Query] = [Total("x", grid_by_size(low, high)), Moments("x", grid_by_width(low, high), 4)]
+    asked += [Moments("x", grid_by_width(low, high), 4, None, "person")]
+    found = open_table({name: [row[name] for row in rows] for name in ("who", "x")}, schema).run(asked, KEY)
+    reference = Reference(schema, rows, ("x",), KEY)
+    assert [result.vectors for result in found] == [reference.answer(query) for query in asked]
+
+
+def test_a_constant_column_is_the_least_value_of_its_person() -> None:
+    who, town, x = ["p", "p", "p", "q"], ["b", None, "a", "z"], [1, 2, 3, 4]
+    schema = Schema(
+        {"town": Category(("a", "b"), constant=True), "x": integer(0, 9)}, Person("add_remove", "who", rows=3)
+    )
+    keys = Keys("town", ("a", "b"), 1)
+    found = open_table({"who": who, "town": town, "x": x}, schema).run(
+        [Rows(keys), Total("x", grid_whole(Fraction(0), Fraction(9)), keys)], KEY
+    )
+    assert [result.vectors for result in found] == [((3,), (0,)), ((6,), (0,))]

@@ -1,0 +1,112 @@
+"""Declarations, and the fixed-point grids computed from them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reticent.data.query import Keys
+from reticent.data.schema import (
+    Category,
+    Integer,
+    Person,
+    Real,
+    Schema,
+    category,
+    grid_by_size,
+    grid_by_width,
+    grid_whole,
+    integer,
+    real,
+)
+from reticent.errors import PublicParameterError, QuestionError, ReticentError
+
+BOUNDS = st.tuples(
+    st.fractions(min_value=-(10**12), max_value=10**12, max_denominator=10**9),
+    st.fractions(min_value=Fraction(1, 10**9), max_value=10**12, max_denominator=10**9),
+).map(lambda pair: (pair[0], pair[0] + pair[1]))
+
+
+@given(BOUNDS)
+def test_a_grid_holds_its_bounds_exactly_enough(bounds: tuple[Fraction, Fraction]) -> None:
+    low, high = bounds
+    for grid in (grid_by_width(low, high), grid_by_size(low, high), grid_whole(low, high)):
+        assert grid.lowest * grid.unit <= low < high <= grid.highest * grid.unit
+        assert max(abs(grid.lowest), abs(grid.highest)) <= 2**53
+        assert float(grid.lowest * grid.unit) == grid.lowest * grid.unit
+        assert 0 < grid.reach < 2**31
+        assert grid.middle - grid.lowest <= grid.reach
+
+
+@given(BOUNDS)
+def test_grids_are_fine(bounds: tuple[Fraction, Fraction]) -> None:
+    low, high = bounds
+    width, size = grid_by_width(low, high), grid_by_size(low, high)
+    assert width.highest - width.lowest <= 2**29 + 2
+    assert (
+        width.highest - width.lowest >= 2**27 or max(abs(width.lowest), abs(width.highest)) >= 2**51 or width.bits == 60
+    )
+    assert 2**27 <= max(abs(size.lowest), abs(size.highest)) <= 2**29 + 1 or size.bits == 60
+
+
+def test_a_real_column_between_integers_is_not_rounded_to_integers() -> None:
+    assert grid_by_width(Fraction(0), Fraction(1)).bits >= 28
+    assert grid_by_size(Fraction(0), Fraction(120)).bits >= 21
+
+
+def test_the_grid_of_an_integer_column_is_the_integers() -> None:
+    grid = grid_whole(Fraction(-3), Fraction(50))
+    assert (grid.bits, grid.lowest, grid.highest) == (0, -3, 50)
+    assert grid_whole(Fraction(0), Fraction(10**12)).bits < 0
+
+
+def test_bounds_beyond_every_grid_are_refused() -> None:
+    with pytest.raises(PublicParameterError, match="too large for a fixed-point sum"):
+        grid_by_width(Fraction(0), Fraction(10) ** 400)
+
+
+def test_declarations_are_read_exactly() -> None:
+    assert real(0.1, "1/3") == Real(Fraction(1, 10), Fraction(1, 3))
+    assert integer(0, 5, missing=2) == Integer(0, 5, missing=Fraction(2))
+    assert category(["a", "b"], constant=True) == Category(("a", "b"), constant=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: real(1), "low and high come together"),
+        (lambda: real(2, 2), "low must be below high, got 2 and 2"),
+        (lambda: real(0.1 + 0.2, 1), 'Write low="0.3"'),
+        (lambda: real(0, 1, resolution=0), "resolution must be > 0"),
+        (lambda: real(0, 1, missing=float("nan")), "missing must be finite"),
+        (lambda: Integer(0, 1, missing=Fraction(1, 2)), "must be an integer"),
+        (lambda: category([]), "among must list at least one value"),
+        (lambda: category([1, True]), "among mixes text, integers and truth values"),
+        (lambda: category([2, 2]), "among lists a value twice"),
+        (lambda: category([2**60]), "must lie within 2\\^53 of zero"),
+        (lambda: Person("add_remove", rows=2), "needs a person column"),
+        (lambda: Person("add_remove", "who", rows=2**31), "must be <"),
+        (lambda: Person("add_remove", people=0), "people must be >= 1"),
+        (lambda: Person("local"), "belongs to surveys"),
+        (lambda: Keys("town", ("a",), 0), "must be >= 1"),
+        (lambda: Keys("town", (), 1), "at least one"),
+        (lambda: Keys("town", ("a", "a"), 1), "different values"),
+    ],
+)
+def test_a_declaration_out_of_range_is_refused(make: object, said: str) -> None:
+    assert callable(make)
+    with pytest.raises(ReticentError, match=said):
+        make()
+
+
+def test_an_unknown_column_has_a_hint() -> None:
+    schema = Schema({"mdvis": real(), "town": category(["a"])}, Person("add_remove"))
+    with pytest.raises(QuestionError, match=r"There is no column 'mdvsi'\. Did you mean mdvis\? Columns: mdvis, town."):
+        schema.column("mdvsi")
+    with pytest.raises(QuestionError, match="mean\\(mdvis\\) needs a range known without looking at the file"):
+        schema.bounded("mdvis", "mean(mdvis)")
+    with pytest.raises(QuestionError, match="town is a category"):
+        schema.bounded("town", "mean(town)")
