@@ -144,11 +144,11 @@ class MomentStep:
         sampling = normal_half_width(self.alike * _average(sampled)) / size
         if self.shape == "variance":
             return Reply(Estimate(value, value - radius, value + radius, noise, sampling))
-        if value <= 0.0 or value - noise <= 0.0:
+        if value + radius <= 0.0:
             return NO_REPLY
-        root = math.sqrt(value)
+        root = math.sqrt(max(value, 0.0))
         low, high = math.sqrt(max(value - radius, 0.0)), math.sqrt(value + radius)
-        return Reply(Estimate(root, low, high, math.sqrt(value + noise) - root, math.sqrt(value + sampling) - root))
+        return Reply(Estimate(root, low, high, math.sqrt(root**2 + noise) - root, math.sqrt(root**2 + sampling) - root))
 
     def _fourth(self, moments: Sequence[float], mean: float, value: float) -> Variances:
         """Sampling variance of sum ((y - mean)^2 - value), from the released third and fourth moments."""

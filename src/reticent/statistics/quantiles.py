@@ -31,7 +31,7 @@ from reticent.statistics.intervals import NONE, half_width, known, normal_half_w
 from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity
 from reticent.statistics.setting import Expected, Setting
 
-VALUE_SHARE: Final = Fraction(4, 5)  # of a quantile's epsilon; the rest is for the two ends
+VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, where the number of values is private
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
 UNEVEN: Final = 1.05  # the slopes at the two quartiles may differ by a factor of two
@@ -134,7 +134,7 @@ class QuantileStep:
         return [Reply(self._estimate(level, *ends, size)) for level, ends in zip(self.levels, drawn, strict=True)]
 
     def _quantile(self, level: Fraction, found: Runs, size: float, entropy: Entropy) -> tuple[float, float, float]:
-        """Low end, value and high end."""
+        """Low end, value and high end as drawn; noise may have them in another order."""
         value, *ends = self._draws(level)
         middle = draw(found, level, 0, value, entropy)
         if not ends:
@@ -142,12 +142,8 @@ class QuantileStep:
         shift = self._shift(level, size)
         low = draw(found, level, -shift, ends[0], entropy)
         high = draw(found, level, shift, ends[1], entropy)
-        cells = sorted((low, middle, high))
-        return (
-            float(self.cells.edges(cells[0])[0]),
-            self._number(middle),
-            float(self.cells.edges(cells[2])[1]),
-        )
+        ends_of = self.cells.edges
+        return float(ends_of(low)[0]), self._number(middle), float(ends_of(high)[1])
 
     def _number(self, cell: int) -> float:
         return float(self.cells.value(cell))
@@ -178,21 +174,24 @@ class QuantileStep:
     def _estimate(self, level: Fraction, low: float, value: float, high: float, size: float) -> Estimate:
         if not self.pricing.end:
             return Estimate(value, low, high, high - low, 0.0)
+        low, high = min(low, high), max(low, high)
         slope = (high - low) / (2.0 * self._shift(level, size))
+        value = min(max(value, low), high)
         radius = half_width(NONE, [1.0 / self.rate(self._mechanism(level, self.pricing.value), level)])
         return Estimate(value, low, high, radius * slope, normal_half_width(self._sampling(level, size)) * slope)
 
     def _distance(self, drawn: Sequence[tuple[float, float, float]], size: float) -> Estimate:
         (low1, value1, high1), (low3, value3, high3) = drawn
-        low, value, high = max(low3 - high1, 0.0), max(value3 - value1, 0.0), max(high3 - low1, 0.0)
+        ends = sorted((max(low3 - high1, 0.0), max(high3 - low1, 0.0)))
+        value = min(max(value3 - value1, ends[0]), ends[1])
         if not self.pricing.end:
-            return Estimate(value, 0.0, high, high, 0.0)
-        parts = [self._estimate(level, *ends, size) for level, ends in zip(self.levels, drawn, strict=True)]
+            return Estimate(value, 0.0, ends[1], ends[1], 0.0)
+        parts = [self._estimate(level, *found, size) for level, found in zip(self.levels, drawn, strict=True)]
         noise = math.hypot(*(part.noise for part in parts))
-        sampling = math.sqrt(
-            parts[0].sampling ** 2 + parts[1].sampling ** 2 - (2 / 3) * parts[0].sampling * parts[1].sampling
-        )
-        return Estimate(value, min(low, value), max(high, value), noise, sampling)
+        first, third = (part.sampling for part in parts)
+        # the quartiles of one sample are correlated by 1/3
+        sampling = math.sqrt(first**2 + third**2 - (2 / 3) * first * third)
+        return Estimate(value, ends[0], ends[1], noise, sampling)
 
     # --- the rule of refusal ------------------------------------------------------------------------------------------
 

@@ -1,0 +1,190 @@
+"""Measured coverage of the 95 % intervals: statistic, law, neighbours, epsilon and n, thousands of runs a cell.
+
+    python benchmarks/coverage.py [--runs 4000] [--only mean,median] [--write]
+
+A run draws a table from a law, answers from it by the released code with replayed entropy, and looks whether the
+interval covers the value of the clipped law. ``--write`` puts the table into docs/reference/coverage.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from reticent.data.schema import Column, Person, category, real  # noqa: E402
+from reticent.entropy import Replayed  # noqa: E402
+from reticent.errors import QuestionError  # noqa: E402
+from reticent.outcome import Reply  # noqa: E402
+from reticent.statistics.ask import parse  # noqa: E402
+from reticent.statistics.prepare import prepare  # noqa: E402
+from reticent.statistics.setting import Setting, Step  # noqa: E402
+from tests.support.stat_fake import Fake, answered, schema_of  # noqa: E402
+from tests.support.stat_laws import LAWS, Law  # noqa: E402
+
+KINDS = ("add_remove", "substitute")
+EPSILONS = ("0.1", "1")
+SIZES = (1_000, 10_000)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of the table of results."""
+
+    question: str
+    law: str
+    bounds: str
+    kind: str
+    epsilon: str
+    size: int
+    replies: int
+    runs: int
+    covered: float
+    below: float
+    above: float
+    width: float
+    noise: float
+    sampling: float
+
+    @property
+    def error(self) -> float:
+        return math.sqrt(self.covered * (1 - self.covered) / max(self.replies, 1))
+
+
+def measure(question: str, law: Law, column: Column, bounds: str, kind: str, epsilon: str, size: int, runs: int) -> Row:
+    """Coverage of one cell, by replayed runs."""
+    person = Person("add_remove" if kind == "add_remove" else "substitute")
+    schema = schema_of(column, person)
+    setting = Setting(schema, size if kind == "substitute" else None)
+    truth = law.truth(question)
+    try:
+        step: Step = prepare(parse(question)[0], setting, Fraction(epsilon))
+    except QuestionError:
+        return Row(question, law.name, bounds, kind, epsilon, size, 0, runs, math.nan, 0, 0, 0, 0, 0)
+    generator = np.random.default_rng(zlib.crc32(f"{question} {law.name} {kind} {epsilon} {size}".encode()))
+    below = above = replies = 0
+    widths: list[tuple[float, float, float]] = []
+    for run in range(runs):
+        values = law.draw(generator, size)
+        answer = answered(
+            step, Fake(schema, {"x": values}), Replayed(f"{question} {law.name} {kind} {epsilon} {size} {run}")
+        )
+        if isinstance(answer.outcome, Reply):
+            e = answer.outcome.value
+            replies += 1
+            below += truth < e.low
+            above += truth > e.high
+            widths.append(((e.high - e.low) / 2, e.noise, e.sampling))
+    if not replies:
+        return Row(question, law.name, bounds, kind, epsilon, size, 0, runs, math.nan, 0, 0, 0, 0, 0)
+    width, noise, sampling = np.median(np.array(widths), axis=0).tolist()
+    covered = 1 - (below + above) / replies
+    return Row(
+        question, law.name, bounds, kind, epsilon, size, replies, runs, covered,
+        below / replies, above / replies, width, noise, sampling,
+    )  # fmt: skip
+
+
+def cells(only: tuple[str, ...]) -> Iterator[tuple[str, Law, Column, str]]:
+    """Questions with the laws and the columns they are measured on."""
+    for law in LAWS:
+        bounded = law.column
+        for question in (
+            "mean(x)",
+            "variance(x)",
+            "sd(x)",
+            "median(x)",
+            "quantile(x, 0.25)",
+            "quantile(x, 0.75)",
+            "iqr(x)",
+        ):
+            verb = question.partition("(")[0]
+            if only and verb not in only:
+                continue
+            if law.discrete and verb in ("quantile", "iqr"):
+                continue
+            yield question, law, bounded, "bounds"
+            if verb in ("median", "quantile", "iqr") and not law.discrete:
+                yield question, law, real(), "prior"
+        if law.discrete and (not only or "proportion" in only):
+            yield "proportion(x)", law, category([0, 1]), "category"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--runs", type=int, default=4_000)
+    options.add_argument("--only", default="")
+    options.add_argument("--law", default="")
+    options.add_argument("--write", action="store_true")
+    options.add_argument("--workers", type=int, default=2)
+    given = options.parse_args()
+    only = tuple(filter(None, given.only.split(",")))
+    work = [
+        (question, law.name, bounds, kind, epsilon, size, given.runs)
+        for question, law, _, bounds in cells(only)
+        for kind in KINDS
+        for epsilon in EPSILONS
+        for size in SIZES
+        if given.law in law.name
+    ]
+    with ProcessPoolExecutor(given.workers) as pool:
+        rows = []
+        for row in pool.map(_work, work):
+            rows.append(row)
+            print(line(row), flush=True)
+    if given.write:
+        (ROOT / "docs" / "reference" / "coverage.md").write_text(page(rows, given.runs), "utf-8")
+
+
+def _work(item: tuple[str, str, str, str, str, int, int]) -> Row:
+    question, law_name, bounds, kind, epsilon, size, runs = item
+    (law,) = [law for law in LAWS if law.name == law_name]
+    column: Column = law.column
+    if bounds == "prior":
+        column = real()
+    elif bounds == "category":
+        column = category([0, 1])
+    return measure(question, law, column, bounds, kind, epsilon, size, runs)
+
+
+def line(row: Row) -> str:
+    """One row as it is printed and put into the page."""
+    head = f"| {row.question} | {row.law} | {row.bounds} | {row.kind} | {row.epsilon} | {row.size:,} "
+    if not row.replies:
+        return head + "| refused | | | | |"
+    share = row.replies / row.runs
+    return head + (
+        f"| {100 * share:.0f} % | {row.covered:.3f} ± {row.error:.3f} | {row.below:.3f} / {row.above:.3f} "
+        f"| {row.width:.3g} | {row.noise:.3g} / {row.sampling:.3g} |"
+    )
+
+
+def page(rows: list[Row], runs: int) -> str:
+    """The page of the documentation."""
+    head = f"""# Measured coverage
+
+Made by `python benchmarks/coverage.py --runs {runs} --write`. A cell is {runs:,} tables drawn from the law and answered
+with replayed entropy; *covers* is the share of replies whose 95 % interval holds the value of the clipped law, with
+its standard error, *misses* the shares that lie below and above the interval, *half-width* the median one, and
+*parts* the medians of its noise and sampling parts. *replies* is the share of runs that were answered; *refused* means
+that the question is declined before any row is read, or that no run was answered. Integer answers may cover more.
+
+| statistic | law | column | neighbours | ε | n | replies | covers | misses | half-width | parts |
+|---|---|---|---|---|---|---|---|---|---|---|
+"""
+    return head + "\n".join(line(row) for row in rows) + "\n"
+
+
+if __name__ == "__main__":
+    main()
