@@ -23,11 +23,12 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.ask import parse
-from reticent.statistics.asked import CapShare, Statistic
+from reticent.statistics.asked import CapShare, Count, People, Statistic
 from reticent.statistics.prepare import prepare
 from reticent.statistics.setting import Setting, Step
 
 CAVEAT_SHARE: Final = Fraction(1, 20)
+DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 Question: TypeAlias = Statistic | str
 
@@ -147,19 +148,16 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
     ``currency`` is the ledger's, "approximate" or "zcdp": a release in rho enters an (epsilon, delta) ledger by its
     best conversion at the release's delta.
     """
-    capped = schema.person.column is not None and any(item.statistic.counts_rows for item in asked)
-    keep = 1 - CAVEAT_SHARE if capped else Fraction(1)
-    amounts = shares(asked, within)
+    settings = [Setting(schema, units, item.keys) for item in asked]
+    amounts = shares(asked, within, [_free(item, setting) for item, setting in zip(asked, settings, strict=True)])
     in_rho = within.rho is not None
+    set_aside = [_set_aside(item, amount, schema) for item, amount in zip(asked, amounts, strict=True)]
     steps = tuple(
-        _step(item, Setting(schema, units, item.keys), amount * keep, in_rho=in_rho)
-        for item, amount in zip(asked, amounts, strict=True)
+        _step(item, setting, amount - aside, in_rho=in_rho)
+        for item, setting, amount, aside in zip(asked, settings, amounts, set_aside, strict=True)
     )
-    caveat = (
-        _step(Asked(CapShare()), Setting(schema, units), sum(amounts, Fraction(0)) * CAVEAT_SHARE, in_rho=in_rho)
-        if capped
-        else None
-    )
+    aside = sum(set_aside, Fraction(0))
+    caveat = _step(Asked(CapShare()), Setting(schema, units), aside, in_rho=in_rho) if aside else None
     parts = [step.guarantee for step in (*steps, *([] if caveat is None else [caveat]))]
     if in_rho or currency == "zcdp":
         whole = compose.in_sequence([compose.in_zcdp(part) for part in parts])
@@ -175,8 +173,27 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
     return Prepared(steps, caveat, whole)
 
 
-def shares(asked: Sequence[Asked], within: Limit) -> tuple[Fraction, ...]:
-    """What each question may cost: its own epsilon, or an equal part of what those leave."""
+def _free(asked: Asked, setting: Setting) -> bool:
+    """Whether the answer is the same for all neighbours: a number of people that is public costs nothing."""
+    if not isinstance(asked.statistic, Count | People):
+        return False
+    return prepare(asked.statistic, setting, Fraction(1)).guarantee.loss == PureDP(Fraction(0))
+
+
+def _set_aside(asked: Asked, amount: Fraction, schema: Schema) -> Fraction:
+    """The part of an answer's share that pays for saying how many people the cap on rows touched."""
+    touched = schema.person.column is not None and asked.statistic.counts_rows
+    return amount * CAVEAT_SHARE if touched else Fraction(0)
+
+
+def shares(asked: Sequence[Asked], within: Limit, free: Sequence[bool]) -> tuple[Fraction, ...]:
+    """What each question may cost: its own epsilon, or an equal part of what those leave. Free ones take no part."""
+    if all(free):
+        return tuple(Fraction(1) for _ in asked)
+    if any(free):
+        paid = [item for item, costs_nothing in zip(asked, free, strict=True) if not costs_nothing]
+        rest = iter(shares(paid, within, [False] * len(paid)))
+        return tuple(Fraction(1) if costs_nothing else next(rest) for costs_nothing in free)
     own = [item.statistic.epsilon for item in asked]
     if within.rho is not None:
         if any(amount is not None for amount in own):
@@ -198,9 +215,9 @@ def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> 
     if not in_rho:
         return prepare(asked.statistic, setting, amount)
     # All parts of a step cost a fixed share of its epsilon, so its rho is a constant times epsilon squared.
-    first = round_down(sqrt_down(2 * amount))
+    first = round_down(sqrt_down(2 * amount), DIGITS)
     cost = zcdp_of(compose.in_zcdp(prepare(asked.statistic, setting, first).guarantee).loss)
-    return prepare(asked.statistic, setting, round_down(first * sqrt_down(amount / cost)))
+    return prepare(asked.statistic, setting, round_down(first * sqrt_down(amount / cost), DIGITS))
 
 
 def _within(loss: Loss, within: Limit) -> None:
