@@ -165,9 +165,9 @@ def check_columns(table: Table) -> None:
         assert 0 <= own < height
         words[column] += own
         words[alias] += height - own
-    assert words[: len(table.emitted)] == list(table.emitted)
-    assert words[len(table.emitted)] == table.residual
-    assert not any(words[len(table.emitted) + 1 :])
+    assert words[: table.count] == table.emitted
+    assert words[table.count] == table.residual == (1 << table.width) - sum(table.emitted)
+    assert not any(words[table.count + 1 :])
 
 
 def test_wide_gaussian_accepts_with_the_exact_probability() -> None:

@@ -53,7 +53,7 @@ class Laplace:
         return value
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def laplace_tables(scale: Fraction, shape: Shape = PRODUCT) -> Laplace:
     """The tables of a public scale."""
     m = 0

@@ -70,17 +70,22 @@ class Table:
     """An alias table of ``2**order`` columns over words of ``width`` bits.
 
     A word belongs to the column of its ``order`` leading bits. Below the column's threshold it gives the symbol whose
-    number is the column's, from there on the column's alias.
+    number is the column's, from there on the column's alias. Symbol ``count`` is RESIDUAL, with ``residual`` words.
     """
 
     law: Law
     width: int
     order: int
-    emitted: tuple[int, ...]
+    count: int
     residual: int
     thresholds: NDArray[np.uint64]
-    aliases: NDArray[np.int64]
+    aliases: NDArray[np.int32]
     outcomes: NDArray[np.int64]
+
+    @property
+    def emitted(self) -> list[int]:
+        """How many words each symbol has; computed again when asked for, which is next to never."""
+        return self.law.floors(self.width)[: self.count]
 
     def draw(self, entropy: Entropy, out: NDArray[np.int64], scratch: Scratch) -> None:
         """Fill ``out``, at most ``len(scratch.index)`` long, with independent values."""
@@ -105,12 +110,12 @@ class Table:
         word = entropy.bits(self.width)
         column = word >> (self.width - self.order)
         symbol = column if word < int(self.thresholds[column]) else int(self.aliases[column])
-        return self.law.value(symbol if symbol < len(self.emitted) else self._continue(word, entropy))
+        return self.law.value(symbol if symbol < self.count else self._continue(word, entropy))
 
     def _continue(self, word: int, entropy: Entropy) -> int:
         """The symbol of a word that fell on RESIDUAL: its rank among such words is uniform, and goes on."""
         rank = self._rank(word)
-        emitted, bits = list(self.emitted), self.width
+        emitted, bits = self.emitted, self.width
         while True:
             bits += self.width
             carried = [share << self.width for share in emitted]
@@ -127,7 +132,7 @@ class Table:
     def _rank(self, word: int) -> int:
         """The number of RESIDUAL words below ``word``."""
         height = 1 << (self.width - self.order)
-        missing = len(self.emitted)
+        missing = self.count
         rank = max(min(word, int(self.thresholds[missing])) - missing * height, 0)
         for column in np.flatnonzero(self.aliases == missing).tolist():
             rank += max(min(word, (column + 1) * height) - int(self.thresholds[column]), 0)
@@ -161,7 +166,7 @@ def build(law: Law, width: int, most: int) -> Table:
     of_symbol = np.full(1 << order, SENTINEL, np.int64)
     of_symbol[: len(shares)] = values
     outcomes = np.stack([of_symbol, of_symbol[aliases]], axis=1).ravel()
-    return Table(law, width, order, tuple(shares), residual, thresholds, aliases, outcomes)
+    return Table(law, width, order, len(shares), residual, thresholds, aliases.astype(np.int32), outcomes)
 
 
 def _alias(shares: list[int], width: int, order: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
