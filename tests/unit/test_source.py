@@ -381,6 +381,13 @@ def test_the_engine_tests_itself() -> None:
     open_table({"x": [1]}, X).probe()
 
 
+def test_a_closed_table_is_refused() -> None:
+    table = open_table({"x": [1]}, X)
+    table.close()
+    with pytest.raises(QuestionError, match="This table was closed"):
+        table.run([Rows()], KEY)
+
+
 CANARY = "zebra77123"
 
 
@@ -405,7 +412,7 @@ def test_the_engine_failing_says_a_constant_and_a_reference(monkeypatch: pytest.
     table = open_table({"x": [1]}, X, log=lambda *entry: said.append(entry))
 
     def broken(*_: object) -> None:
-        raise RuntimeError(CANARY)
+        raise RuntimeError(f"{CANARY} {KEY.hex()}")
 
     monkeypatch.setattr("reticent.data.engines.duckdb.Session.rows", broken)
     with pytest.raises(EngineFailure) as failed:
@@ -414,7 +421,7 @@ def test_the_engine_failing_says_a_constant_and_a_reference(monkeypatch: pytest.
     assert str(failed.value) == (
         f"The engine failed. Reference {reference}. The cause is in the curator's protected log, if one was set up."
     )
-    assert said == [(reference, f"RuntimeError: {CANARY}")]
+    assert said == [(reference, f"RuntimeError: {CANARY} …")]
 
 
 @pytest.mark.parametrize("query", [Ranks("town"), Moments("town", GRID, 1), Total("town", GRID)])

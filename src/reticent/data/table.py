@@ -73,14 +73,15 @@ class Table:
 
     def __init__(self, source: Source, schema: Schema, limits: Limits, log: Log | None) -> None:
         self.schema = schema
-        self._source, self._limits, self._log = source, limits, log
+        self._source: Source | None = source
+        self._limits, self._log = limits, log
         self._lock = threading.Lock()
         self._running: Session | None = None
 
     @property
     def place(self) -> str | None:
         """The resolved path of the source, or None for a table in memory."""
-        return self._source.place
+        return self._open().place
 
     def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
         """The answers, in order. Rows are kept by a hash keyed with ``key``: fresh, secret, 32 bytes.
@@ -96,14 +97,14 @@ class Table:
 
         if len(key) != KEY_BYTES:
             raise ValueError(f"the key must have {KEY_BYTES} bytes")
-        used = plan.columns_of(queries, self.schema)
-        cells, base, asked = plan.statements(queries, self.schema, self._source.storage, key, DIALECT)
+        source, used = self._open(), plan.columns_of(queries, self.schema)
+        cells, base, asked = plan.statements(queries, self.schema, source.storage, key, DIALECT)
 
         def work(engine: Session) -> list[Result]:
-            engine.store("base", base, self._stream(used), view=("cells", cells))
+            engine.store("base", base, self._stream(source, used), view=("cells", cells))
             return [_read(engine, query, text, self.schema) for query, text in zip(queries, asked, strict=True)]
 
-        return self._reading(work)
+        return self._reading(work, key)
 
     def units(self) -> int:
         """The number of persons, or of rows where each row is a person: public under substitution, refused otherwise.
@@ -143,9 +144,10 @@ class Table:
             running.interrupt()
 
     def close(self) -> None:
-        """Nothing is held between runs, so there is nothing to release; kept for ``with`` blocks."""
+        """Let the rows go; nothing else is held between runs. A later run is refused."""
+        self._source = None
 
-    def _stream(self, used: Sequence[str]) -> pa.RecordBatchReader:
+    def _stream(self, source: Source, used: Sequence[str]) -> pa.RecordBatchReader:
         import pyarrow as pa
 
         from reticent.data import plan
@@ -154,14 +156,17 @@ class Table:
         person = self.schema.person.column
         columns = [*used, *([person] if person is not None else [])]
         inside = [*(names[name] for name in used), *(["who"] if person is not None else [])]
-        fields = [
-            pa.field(name, _arrow(self._source.storage[column])) for name, column in zip(inside, columns, strict=True)
-        ]
+        fields = [pa.field(name, _arrow(source.storage[column])) for name, column in zip(inside, columns, strict=True)]
         schema = pa.schema(fields or [pa.field("none", pa.int64())])
-        batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in self._source.batches(columns))
+        batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in source.batches(columns))
         return pa.RecordBatchReader.from_batches(schema, batches)
 
-    def _reading(self, work: Callable[[Session], list[Result]]) -> list[Result]:
+    def _open(self) -> Source:
+        if self._source is None:
+            raise QuestionError("This table was closed. Open the study again.")
+        return self._source
+
+    def _reading(self, work: Callable[[Session], list[Result]], key: bytes) -> list[Result]:
         try:
             with self._lock, session(self._limits) as engine:
                 self._running = engine
@@ -172,7 +177,7 @@ class Table:
         except Exception as cause:
             reference = _reference()
             if self._log is not None:
-                self._log(reference, f"{type(cause).__name__}: {cause}")
+                self._log(reference, f"{type(cause).__name__}: {cause}".replace(key.hex(), "…"))
         # Raised here and not in the handler, so that the cause is not even its __context__.
         raise EngineFailure(reference)
 
