@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TypeAlias, assert_never
 
 from reticent.errors import PublicParameterError
+from reticent.exact.rounding import round_up
 from reticent.privacy.numbers import exact, read, show
 
 
@@ -61,16 +62,21 @@ def _not_negative(number: Fraction, name: str) -> None:
 
 
 def words(loss: Loss) -> str:
-    """``ε 1``, ``(1, 1e-9)`` or ``ρ 0.5``: the loss as releases print it."""
+    """``ε 1``, ``(1, 1e-9)`` or ``ρ 0.5``: the loss as people read it, long fractions rounded up to 6 digits."""
     match loss:
         case PureDP(epsilon):
-            return f"ε {show(epsilon)}"
+            return f"ε {_short(epsilon)}"
         case ApproxDP(epsilon, delta):
-            return f"({show(epsilon)}, {show(delta)})"
+            return f"({_short(epsilon)}, {_short(delta)})"
         case ZCDP(rho):
-            return f"ρ {show(rho)}"
+            return f"ρ {_short(rho)}"
         case _:
             assert_never(loss)
+
+
+def _short(number: Fraction) -> str:
+    exactly = show(number)
+    return exactly if len(exactly) <= 14 else show(round_up(number, 6))
 
 
 def to_json(loss: Loss) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -56,8 +56,10 @@ class Circumstances:
     override: str = ""
 
 
-class Release(Mapping[str, Answer]):
+class Release:
     """The answers of one release, by name, with their guarantee and certificate.
+
+    It reads like a mapping of names to answers without being one: data frame libraries then take it by its columns.
 
     ``release["mean(mdvis)"]`` is an ``Answer``. Arrow data frames come from ``frame()`` and from any library that reads
     ``__arrow_c_stream__``. ``save`` writes csv, json (the certificate), html and svg.
@@ -80,6 +82,13 @@ class Release(Mapping[str, Answer]):
 
     def __len__(self) -> int:
         return len(self._answers)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._answers
+
+    def keys(self) -> tuple[str, ...]:
+        """The names, in the order asked."""
+        return tuple(self._answers)
 
     @property
     def answers(self) -> tuple[Answer, ...]:

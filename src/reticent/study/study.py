@@ -220,7 +220,7 @@ class Study:
         units = self._units(table)
         if within.delta is not None and units is not None:
             check_delta(within.delta, units)
-        prepared = settle(understood, within, self.schema, units, self.ledger.currency)
+        prepared = settle(understood, within, self.schema, units, self._currency)
         about = Circumstances(
             title=self.title,
             name=name,
@@ -283,8 +283,11 @@ class Study:
         from reticent.study.asking import settle, understand
 
         understood = understand(questions, self.schema, self._groups)
-        currency = "zcdp" if isinstance(self.spec.budget.loss, ZCDP) else "approximate"
-        return settle(understood, within, self.schema, units, currency)
+        return settle(understood, within, self.schema, units, self._currency)
+
+    @property
+    def _currency(self) -> str:
+        return "zcdp" if isinstance(self.spec.budget.loss, ZCDP) else "approximate"
 
     def _existing(self) -> Ledger | None:
         """The ledger if there is one already; a plan creates nothing."""
@@ -326,7 +329,9 @@ class Study:
     def __reduce__(self) -> tuple[object, ...]:
         if self._rows is not None:
             raise QuestionError("A study over rows in memory cannot be pickled: its rows and its budget stay here.")
-        return (_again, (self.spec, self._groups))
+        schema = replace(self.schema, columns=dict(self.schema.columns))
+        releases = tuple(replace(item, want=dict(item.want)) for item in self.spec.releases)
+        return (_again, (replace(self.spec, schema=schema, releases=releases), self._groups))
 
 
 def _again(spec: Spec, groups: Keys | None) -> Study:

@@ -1,0 +1,307 @@
+"""A study from the outside: what is refused before rows are read, what is charged, what comes back."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import reticent as rt
+from reticent.ledger import Ledger
+from reticent.mechanisms import axiom_loss
+from reticent.privacy import compose
+from reticent.study.release import Release
+from reticent.study.study import Study
+
+SPEC = """
+[study]
+title  = "visits"
+source = "{source}"
+ledger = "visits.ledger"
+
+[person]
+column    = "id"
+rows      = {{ at_most = 3 }}
+adjacency = "add_remove"
+
+[budget]
+epsilon = "3"
+delta   = "1e-8"
+
+[columns.visits]
+kind = "integer"
+low  = 0
+high = 20
+[columns.pain]
+kind = "real"
+[columns.site]
+kind  = "category"
+among = ["north", "south"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = np.random.default_rng(5)
+    people = 3000
+    rows = {
+        "id": np.repeat(np.arange(people), 2),
+        "visits": made.poisson(3, 2 * people),
+        "pain": made.normal(100, 5, 2 * people),
+        "site": np.where(made.random(2 * people) < 0.4, "north", "south"),
+    }
+    pq.write_table(pa.table(rows), tmp_path / "visits.parquet")
+    (tmp_path / "visits.toml").write_text(SPEC.format(source="visits.parquet"))
+    return tmp_path
+
+
+def spent(folder: Path) -> rt.PureDP | rt.ApproxDP | rt.ZCDP:
+    return Ledger.open(folder / "visits.ledger").spent()
+
+
+def test_opening_planning_and_rehearsing_touch_neither_rows_nor_ledger(folder: Path) -> None:
+    study = rt.open(folder / "visits.toml")
+    (folder / "visits.parquet").unlink()
+    plan = study.plan([rt.count(), rt.mean("visits")], epsilon=1, people=3000)
+    rehearsal = study.rehearse([rt.count(), rt.mean("visits")], epsilon=1)
+    assert [line.name for line in plan.lines] == ["count", "mean(visits)", "capped"]
+    assert plan.affordable
+    assert set(rehearsal) == {"count", "mean(visits)"}
+    assert repr(rehearsal) == repr(study.rehearse([rt.count(), rt.mean("visits")], epsilon=1))
+    assert not (folder / "visits.ledger").exists()
+
+
+def test_a_release_answers_charges_once_and_certifies(folder: Path) -> None:
+    study = rt.open(folder / "visits.toml")
+    release = study.release([rt.count(), rt.mean("visits"), rt.median("pain"), "mean(visits) by site"], epsilon="1.2")
+    assert abs(release["count"].value - 6000) < 400
+    mean = release["mean(visits)"]
+    assert mean.low < mean.value < mean.high
+    assert abs(mean.value - 3) < 1
+    assert isinstance(release["median(pain)"].outcome, rt.Reply)
+    assert [dict(cell.label)["site"] for cell in release["mean(visits) by site"]] == ["north", "south"]
+    assert release.guarantee.loss == rt.PureDP(Fraction("1.2"))
+    assert compose.rederive(release.guarantee, axiom_loss) == release.guarantee.loss
+    assert release.guarantee.adjacency == rt.Adjacency("add_remove", 3)
+    assert spent(folder) == rt.ApproxDP(Fraction("1.2"), Fraction(0)) or spent(folder) == rt.PureDP(Fraction("1.2"))
+    verified = release.certificate.verify(ledger=study.ledger, allow_unsigned=True)
+    assert verified.ok, verified
+    assert release.caveats
+    assert "more than 3 rows" in release.caveats[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        (rt.mean("vists"), "There is no column 'vists'. Did you mean visits?"),
+        (rt.mean("pain"), "mean(pain) needs a range known without looking at the file"),
+        (rt.mean("site"), "needs numbers"),
+        ("mean(visits) by pain", "The groups of 'pain' must be declared"),
+        ("menu(visits)", "mean"),
+    ],
+)
+def test_a_question_that_does_not_fit_is_refused_and_nothing_is_charged(
+    folder: Path, question: object, words: str
+) -> None:
+    study = rt.open(folder / "visits.toml")
+    with pytest.raises(rt.Refusal) as refusal:
+        study.release([question], epsilon=1)  # type: ignore[list-item]  # text and statistics
+    assert words in str(refusal.value)
+    assert not (folder / "visits.ledger").exists()
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", 0.1 + 0.2, "fifty", True, 50])
+def test_an_epsilon_that_is_none_is_refused(folder: Path, epsilon: object) -> None:
+    with pytest.raises(rt.Refusal):
+        rt.open(folder / "visits.toml").release([rt.count()], epsilon=epsilon)  # type: ignore[arg-type]
+    assert not (folder / "visits.ledger").exists()
+
+
+def test_more_than_is_left_is_refused_with_what_is_left(folder: Path) -> None:
+    study = rt.open(folder / "visits.toml")
+    study.release([rt.count()], epsilon=2)
+    with pytest.raises(rt.BudgetError, match=r"This needs ε 2; 1 of 3 is left\. Nothing was charged\."):
+        study.release([rt.count()], epsilon=2)
+    assert study.left().epsilon == 1  # type: ignore[union-attr]  # the ledger is in (ε, δ)
+    assert not study.plan([rt.count()], epsilon=2).affordable
+
+
+def test_a_fault_while_rows_are_read_stays_charged_and_says_nothing_of_them(folder: Path) -> None:
+    path = folder / "visits.parquet"
+    rows = pa.table(
+        {
+            "id": [f"canary-{i}" for i in range(50_000)],
+            "visits": list(range(50_000)),
+            "pain": [1.5] * 50_000,
+            "site": ["north"] * 50_000,
+        }
+    )
+    pq.write_table(rows, path, compression="none", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    data[4 : len(data) // 2] = b"\xff" * (len(data) // 2 - 4)  # pages destroyed, footer kept
+    path.write_bytes(bytes(data))
+    study = rt.open(folder / "visits.toml")
+    with pytest.raises(rt.Fault) as fault:
+        study.release([rt.count(), rt.mean("visits")], epsilon=1)
+    assert "stays spent" in str(fault.value)
+    assert "canary" not in str(fault.value)
+    assert fault.value.__cause__ is None
+    assert fault.value.__suppress_context__
+    assert spent(folder).epsilon == 1  # type: ignore[union-attr]
+    (line,) = Ledger.open(folder / "visits.ledger").releases()
+    assert line.state == "failed"
+
+
+def test_the_guarantee_of_a_group_question_does_not_grow_with_the_groups(folder: Path) -> None:
+    study = rt.open(folder / "visits.toml")
+    by_site = study.by("site").release([rt.count(), rt.median("pain", low=0, high=200)], epsilon=1)
+    assert by_site.guarantee.loss == rt.PureDP(Fraction(1))
+    assert len(by_site["count by site"].cells) == 2
+    assert compose.rederive(by_site.guarantee, axiom_loss) == rt.PureDP(Fraction(1))
+
+
+def test_under_substitution_the_number_of_people_is_public_and_free() -> None:
+    study = rt.study(
+        {"x": np.arange(500) % 10}, adjacency="substitute", columns={"x": rt.integer(0, 9, missing=0)}, budget=3
+    )
+    release = study.release([rt.persons(), rt.mean("x")], epsilon=1)
+    assert release["persons"].value == 500
+    assert release["persons"].low == release["persons"].high == 500
+    assert release.guarantee.loss == rt.PureDP(Fraction(1))
+
+
+def test_a_declared_number_of_people_that_is_wrong_is_refused_under_substitution() -> None:
+    study = rt.study({"x": [1, 2, 3]}, adjacency="substitute", columns={"x": rt.integer(0, 9)}, budget=3, people=4)
+    with pytest.raises(rt.SpecError, match="people"):
+        study.release([rt.mean("x")], epsilon=1)
+    assert study.left() == rt.PureDP(Fraction(3))
+
+
+def test_there_is_no_default_adjacency() -> None:
+    with pytest.raises(rt.Refusal, match="There is no default"):
+        rt.study({"x": [1]}, adjacency=None, columns={"x": rt.real()}, budget=1)  # type: ignore[arg-type]
+
+
+def test_a_person_of_several_rows_needs_a_cap() -> None:
+    with pytest.raises(rt.Refusal, match="One person may have any number of rows"):
+        rt.study({"x": [1], "id": [1]}, adjacency="add_remove", columns={"x": rt.real()}, budget=1, person="id")
+
+
+def test_rho_is_shared_converted_and_charged() -> None:
+    rows = {"x": np.arange(2000) % 100}
+    in_rho = rt.study(rows, adjacency="add_remove", columns={"x": rt.integer(0, 99)}, budget=rt.ZCDP(Fraction(1, 2)))
+    release = in_rho.release([rt.count(), rt.mean("x")], rho="0.1")
+    assert isinstance(release.guarantee.loss, rt.ZCDP)
+    assert Fraction("0.0999") < release.guarantee.loss.rho <= Fraction("0.1")
+    assert compose.rederive(release.guarantee, axiom_loss) == release.guarantee.loss
+    in_delta = rt.study(rows, adjacency="add_remove", columns={"x": rt.integer(0, 99)}, budget=3, delta="1e-6")
+    with pytest.raises(rt.Refusal, match="named δ"):
+        in_delta.release([rt.count()], rho="0.1")
+    converted = in_delta.release([rt.count()], rho="0.1", delta="1e-7")
+    assert isinstance(converted.guarantee.loss, rt.ApproxDP)
+    assert converted.guarantee.loss.delta == Fraction(1, 10**7)
+
+
+def test_epsilon_spent_in_a_rho_ledger_costs_half_its_square() -> None:
+    study = rt.study(
+        {"x": [1] * 900}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=rt.ZCDP(Fraction(1, 2))
+    )
+    study.release([rt.count()], epsilon="0.2")
+    assert study.ledger.spent() == rt.ZCDP(Fraction(2, 100))
+
+
+def test_own_epsilons_are_taken_and_the_rest_share_equally() -> None:
+    study = rt.study({"x": [1] * 900}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=9)
+    release = study.release([rt.count(epsilon="0.5"), rt.sum("x"), rt.persons()], epsilon=1)
+    losses = {part.label: part.loss for part in release.guarantee.parts}
+    assert losses == {
+        "count": rt.PureDP(Fraction(1, 2)),
+        "sum(x)": rt.PureDP(Fraction(1, 4)),
+        "persons": rt.PureDP(Fraction(1, 4)),
+    }
+    with pytest.raises(rt.Refusal, match="leaves nothing"):
+        study.release([rt.count(epsilon=1), rt.sum("x")], epsilon=1)
+
+
+def test_want_finds_the_least_epsilon_for_several_answers_at_once() -> None:
+    study = rt.study({"x": [1] * 900}, adjacency="add_remove", columns={"x": rt.real(0, 9)}, budget=9)
+    plan = study.plan(want={"count": 5, "mean(x)": 0.05}, people=20_000)
+    for line in plan.lines:
+        assert line.expected.noise is not None
+        assert line.expected.noise <= {"count": 5, "mean(x)": 0.05}[line.name]
+    tighter = study.plan(want={"count": 5}, people=20_000).lines[0].loss
+    assert isinstance(tighter, rt.PureDP)
+    step = Fraction(1, 1000)
+    less = study.plan([rt.count(epsilon=tighter.epsilon - step)], people=20_000).lines[0].expected.noise
+    assert less is not None
+    assert less > 5
+    with pytest.raises(rt.Refusal):
+        study.plan(want={"mean(x)": 0})
+
+
+def test_a_handle_shows_no_row_and_cannot_be_counted_or_carried_away(folder: Path) -> None:
+    study = rt.open(folder / "visits.toml")
+    assert "visits (integer 0 to 20)" in repr(study)
+    assert "6000" not in repr(study)
+    for wrong in (len, list):
+        with pytest.raises(rt.QuestionError, match="handle on private rows"):
+            wrong(study)
+    assert copy.deepcopy(study) is study
+    again = pickle.loads(pickle.dumps(study))
+    assert isinstance(again, Study)
+    study.release([rt.count()], epsilon=2)
+    with pytest.raises(rt.BudgetError):
+        again.release([rt.count()], epsilon=2)
+    memory = rt.study({"x": [1]}, adjacency="add_remove", columns={"x": rt.real()}, budget=1)
+    assert copy.deepcopy(memory) is memory
+    with pytest.raises(rt.QuestionError, match="cannot be pickled"):
+        pickle.dumps(memory)
+
+
+def test_a_release_travels_as_arrow_files_and_pickle(folder: Path) -> None:
+    import polars as pl
+
+    study = rt.open(folder / "visits.toml")
+    release = study.release([rt.count(), rt.histogram("visits", edges=[0, 5, 20]), "count by site"], epsilon=1)
+    frame = pl.DataFrame(release)
+    assert frame.shape[0] == 5
+    assert {"answer", "outcome", "value", "low", "high", "noise", "sampling"} <= set(frame.columns)
+    paths = release.save(folder / "table")
+    assert sorted(path.suffix for path in paths) == [".csv", ".html", ".json", ".svg"]
+    assert rt.read_certificate(folder / "table.json").digest == release.certificate.digest
+    again = pickle.loads(pickle.dumps(release))
+    assert isinstance(again, Release)
+    assert again["count"].value == release["count"].value
+    assert "<table" in release._repr_html_()
+
+
+def test_two_ledgers_for_one_source_are_refused(folder: Path) -> None:
+    rt.open(folder / "visits.toml").release([rt.count()], epsilon=1)
+    other = (folder / "visits.toml").read_text().replace("visits.ledger", "other.ledger")
+    (folder / "other.toml").write_text(other)
+    with pytest.raises(rt.LedgerError, match=r"already under .*visits\.ledger"):
+        rt.open(folder / "other.toml").release([rt.count()], epsilon=1)
+    assert not (folder / "other.ledger").exists()
+
+
+def test_an_epsilon_above_ten_needs_a_reason_which_the_certificate_prints() -> None:
+    study = rt.study({"x": [1] * 900}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=100)
+    with pytest.raises(rt.Refusal, match="protects no one"):
+        study.release([rt.count()], epsilon=20)
+    release = study.release([rt.count()], epsilon=20, override="public test data")
+    assert release.certificate.document["override"] == "public test data"
+
+
+def test_a_no_reply_is_a_type_and_its_value_raises() -> None:
+    study = rt.study({"x": [1.0] * 100}, adjacency="add_remove", columns={"x": rt.real()}, budget=5)
+    answer = study.release([rt.median("x")], epsilon="0.5")["median(x)"]
+    assert answer.outcome == rt.NO_REPLY
+    for read in (lambda: answer.value, lambda: answer.low, lambda: float(answer), lambda: f"{answer:.1f}"):
+        with pytest.raises(rt.NoReplyError, match=r"median\(x\) gave no reply"):
+            read()
