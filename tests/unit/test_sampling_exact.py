@@ -9,6 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from reticent.entropy import Replayed
 from reticent.exact.coins import bernoulli, bernoulli_exp, resumed, uniform
@@ -16,7 +18,7 @@ from reticent.exact.exponential import exp_bounds, exp_floor
 from reticent.exact.gaussian import SLACK, Wide, _exp_table, gaussian_tables
 from reticent.exact.laplace import laplace_tables
 from reticent.exact.laws import Blocks, Head, Low, Normal
-from reticent.exact.tables import PRODUCT, ROOMY, Law, Shape, Table, build, scratch
+from reticent.exact.tables import PRODUCT, ROOMY, Law, Shape, Table, _alias, build, scratch
 from tests.support.exact_coins import Tape, TapeEnd
 from tests.support.exact_laws import exp_minus, gaussian_weights, laplace_weights, shares
 
@@ -273,3 +275,35 @@ def test_exp_bounds_enclose(bits: int) -> None:
         assert low < truth < high
         assert high - low <= 2
     assert exp_bounds(Fraction(0), bits) == (1 << bits, 1 << bits)
+
+
+def test_columns_hold_any_shares_to_the_word() -> None:
+    """300 sets of random shares, many of them tiny or zero, at 8, 16 and 64 bits."""
+    stream = Replayed("columns")
+    for _ in range(300):
+        width = (8, 16, 64)[uniform(3, stream)]
+        order = 1 + uniform(6, stream)
+        reach = 1 << (width if uniform(2, stream) else width - 6)
+        cuts = sorted(uniform(reach, stream) for _ in range(1 + uniform((1 << order) - 1, stream)))
+        shares_of_words = [end - start for start, end in itertools.pairwise([0, *cuts, 1 << width])]
+        if max(shares_of_words) >> 64:
+            continue
+        thresholds, aliases = _alias(shares_of_words, width, order)
+        height = 1 << (width - order)
+        words = [0] * (1 << order)
+        for column, (threshold, alias) in enumerate(zip(thresholds.tolist(), aliases.tolist(), strict=True)):
+            own = threshold - column * height
+            assert 0 <= own < height
+            words[column] += own
+            words[alias] += height - own
+        assert words[: len(shares_of_words)] == shares_of_words
+        assert not any(words[len(shares_of_words) :])
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.fractions(min_value=Fraction(1, 20), max_value=4, max_denominator=1000))
+def test_shares_of_any_scale_are_the_floors(scale: Fraction) -> None:
+    table = build(Head(scale, 0), 64, 1024)
+    target = shares(head_weights(scale, 0, int(70 * scale) + 70), 64)
+    assert all(share == target[table.law.value(symbol)] for symbol, share in enumerate(table.emitted))
+    assert sum(floor > 0 for floor in target.values()) == table.count
