@@ -37,7 +37,7 @@ from reticent.statistics.setting import Expected, Setting
 from reticent.statistics.soft import UNIT, Design
 
 FEWEST: Final = 10.0  # below this many values no interval is formed
-FLATTEST, STEEPEST = 0.25, 1.0  # (kurtosis - 1) of a variance's sampling error is at least FLATTEST
+FLATTEST, STEEPEST = 0.25, 16.0  # kurtosis less 1, of laws one usually meets
 
 Shape = Literal["mean", "variance", "sd"]
 
@@ -164,12 +164,16 @@ class MomentStep:
             1.0,
         ]
         estimate = sum(w * m for w, m in zip(form, moments, strict=True))
+        noise = _spread(self.noise_of(form))
         widest = (1.0 + abs(mean)) ** 2
-        most = size * v * max(widest - v, 0.0)
+        # Kurtosis as of usual laws, unless the released fourth moment clearly says more: its noise is correlated with
+        # that of the variance, and a free prior would widen the interval on one side.
+        usual = max(size * v * v * STEEPEST, estimate - 2.0 * noise)
+        most = min(usual, size * v * max(widest - v, 0.0))
         least = size * v * v * FLATTEST
         if least <= 0.0 or most <= least:
             return known(min(max(estimate, 0.0), max(most, 0.0)))
-        return plausible(estimate, _spread(self.noise_of(form)), least, most, relative=True)
+        return plausible(estimate, noise, least, most, relative=True)
 
     def expected(self, people: int) -> Expected:
         """For values with mean at the middle of the bounds and a sixth of the range as standard deviation."""

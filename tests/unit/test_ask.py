@@ -1,0 +1,138 @@
+"""The grammar of questions."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.statistics.ask import parse
+from reticent.statistics import asked as words
+
+SAME = [
+    "count",
+    "persons",
+    "capped",
+    "sum(x)",
+    "mean(mdvis)",
+    "mean(x, per=person)",
+    "mean(x, low=0, high=60)",
+    "mean(x, interval=no)",
+    "variance(x)",
+    "sd(x, low=-1.5, high=2)",
+    "proportion(hlthg, value=1)",
+    "median(disea)",
+    "quantile(x, 0.9)",
+    "quantiles(x, 0.1 0.5 0.9)",
+    "histogram(mdvis, edges=0:50:5)",
+    "histogram(x, edges=0 1 10)",
+    "histogram(site)",
+    "iqr(disea, low=0, high=60)",
+    "iqr(x, low=0, high=60, per=person, interval=no)",
+]
+
+
+@pytest.mark.parametrize("text", SAME)
+def test_a_name_reads_back_to_the_same_question(text: str) -> None:
+    asked, by = parse(text)
+    assert asked.name == text
+    assert by is None
+    assert parse(asked.name) == (asked, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (" Count ", "count"),
+        ("count()", "count"),
+        ("MEAN( x )", "mean(x)"),
+        ("quantile(x, level=0.9)", "quantile(x, 0.9)"),
+        ("quantiles(x, 0.1, 0.5, 0.9)", "quantiles(x, 0.1 0.5 0.9)"),
+        ("quantiles(x, levels=0.1, 0.9)", "quantiles(x, 0.1 0.9)"),
+        ("quantile(x, 1/4)", "quantile(x, 0.25)"),
+        ("histogram(x, edges=0, 1, 10)", "histogram(x, edges=0 1 10)"),
+        ("histogram(x, edges=0:1:0.25)", "histogram(x, edges=0:1:0.25)"),
+        ("proportion(q, value='yes')", "proportion(q, value=yes)"),
+    ],
+)
+def test_other_spellings_mean_the_same(text: str, name: str) -> None:
+    assert parse(text)[0].name == name
+
+
+def test_a_question_may_name_its_groups_and_its_share() -> None:
+    asked, by = parse("mean(mdvis, epsilon=0.1) by site")
+    assert by == "site"
+    assert asked == words.mean("mdvis", epsilon="0.1")
+    assert asked.epsilon == Fraction(1, 10)
+    assert parse("count by site") == (words.count(), "site")
+
+
+def test_a_step_range_includes_its_end() -> None:
+    asked, _ = parse("histogram(mdvis, edges=0:50:5)")
+    assert asked == words.histogram("mdvis", edges=range(0, 51, 5))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("meen(x)", "Did you mean mean?"),
+        ("average(x)", "Did you mean mean?"),
+        ("stddev(x)", "Did you mean sd?"),
+        ("mean(x, lo=3)", "Did you mean low?"),
+        ("mean(x, per=persn)", "Did you mean person?"),
+        ("mean", "mean of which column?"),
+        ("mean()", "mean of which column?"),
+        ("mean(x, y)", "one too many"),
+        ("quantile(x)", "which level?"),
+        ("count(x)", "count takes no column"),
+        ("count(edges=3)", "There is no option of count 'edges'"),
+        ("mean(x, low=0, low=1)", "given twice"),
+        ("mean(x,, low=0)", "empty place"),
+        ("mean(low=0, x)", "must stand before"),
+        ("histogram(x, edges=0:50)", "three numbers"),
+        ("histogram(x, edges=0:50:7)", "do not reach"),
+        ("histogram(x, edges=50:0:5)", "start below stop"),
+        ("histogram(x, edges=0:1e12:1)", "bins"),
+        ("SELECT * FROM t", "Rows cannot be released"),
+        ("*", "Rows cannot be released"),
+        ("mean(x", "cannot be read"),
+        ("", "cannot be read"),
+        ("mean(x) by", "cannot be read"),
+        ("mean(x, interval=maybe)", "interval"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_a_hint(text: str, says: str) -> None:
+    with pytest.raises(QuestionError, match=".*") as caught:
+        parse(text)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "quantile(x, 0)",
+        "quantile(x, 1)",
+        "quantile(x, 1.5)",
+        "quantile(x, 0.1234567)",
+        "quantiles(x, 0.5 0.5)",
+        "mean(x, low=1)",
+        "mean(x, low=2, high=1)",
+        "mean(x, epsilon=0)",
+        "mean(x, epsilon=much)",
+        "histogram(x, edges=1 1)",
+        "histogram(x, edges=1)",
+    ],
+)
+def test_numbers_out_of_range_are_refused(text: str) -> None:
+    with pytest.raises(PublicParameterError):
+        parse(text)
+
+
+def test_constructors_read_floats_by_their_shortest_text() -> None:
+    assert words.quantile("x", 0.9).levels == (Fraction(9, 10),)
+    assert words.iqr("x", low=0, high=60.5).high == Fraction(121, 2)
+    with pytest.raises(PublicParameterError):
+        words.mean("x", epsilon=0.1 + 0.2)
+    with pytest.raises(QuestionError):
+        words.quantiles("x", "0.1 0.5")

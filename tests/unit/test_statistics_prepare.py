@@ -1,0 +1,141 @@
+"""What preparing gives: names, guarantees that can be derived again, and refusals before any row is read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from reticent.data.query import Keys
+from reticent.data.schema import Person, Schema, category, integer, real
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.mechanisms import axiom_loss
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Kind
+from reticent.privacy.loss import PureDP
+from reticent.statistics.ask import parse
+from reticent.statistics.prepare import prepare
+from reticent.statistics.setting import Setting, Step
+
+ASKED = [
+    "count",
+    "persons",
+    "sum(x)",
+    "mean(x)",
+    "mean(x, per=person)",
+    "mean(free, low=0, high=10)",
+    "mean(x, interval=no)",
+    "variance(x)",
+    "sd(n)",
+    "proportion(g, value=2)",
+    "proportion(yes)",
+    "histogram(x, edges=0:100:10)",
+    "histogram(g)",
+    "median(x)",
+    "median(free)",
+    "median(x, per=person)",
+    "quantiles(n, 0.25 0.75)",
+    "iqr(x)",
+    "iqr(free, low=0, high=60)",
+    "median(x, interval=no)",
+]
+KINDS: list[Kind] = ["add_remove", "substitute"]
+
+
+def schema(kind: Kind, rows: int = 1) -> Schema:
+    return Schema(
+        {
+            "x": real(0, 100, missing=0),
+            "n": integer(0, 50),
+            "free": real(),
+            "g": category([1, 2, 3]),
+            "yes": category(["no", "yes"]),
+        },
+        Person(kind, column=None if rows == 1 else "who", rows=rows),
+    )
+
+
+def setting(kind: Kind, rows: int = 1, *, keyed: bool = False, units: int | None = None) -> Setting:
+    keys = Keys("g", (1, 2, 3), min(3, rows)) if keyed else None
+    return Setting(schema(kind, rows), 100_000 if kind == "substitute" else units, keys)
+
+
+def loss(step: Step) -> Fraction:
+    found = step.guarantee.loss
+    assert isinstance(found, PureDP)
+    return found.epsilon
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("text", ASKED)
+def test_a_step_costs_what_it_was_given_and_its_proof_can_be_repeated(
+    text: str, kind: Kind, rows: int, keyed: bool
+) -> None:
+    asked, _ = parse(text)
+    here = setting(kind, rows, keyed=keyed)
+    epsilon = Fraction(8, 10)
+    step = prepare(asked, here, epsilon)
+    public = kind == "substitute" and not keyed and (text == "persons" or (text == "count" and rows == 1))
+    assert loss(step) == (0 if public else epsilon)
+    assert step.guarantee.adjacency == here.neighbours
+    assert compose.rederive(step.guarantee, axiom_loss) == step.guarantee.loss
+    assert step.name == (f"{asked.name} by g" if keyed else asked.name)
+
+
+def test_the_share_of_capped_people_costs_what_it_was_given() -> None:
+    step = prepare(parse("capped")[0], setting("add_remove", 5), Fraction(1, 20))
+    assert loss(step) == Fraction(1, 20)
+    with pytest.raises(QuestionError, match="there is no cap"):
+        prepare(parse("capped")[0], setting("add_remove"), Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("mean(free)", "mean(free) needs a range known without looking at the file: [columns.free] low = …, high = …."),
+        ("sum(free)", "Nothing was charged."),
+        ("mean(g)", "g is a category. Ask for proportion or histogram."),
+        ("median(g)", "g is a category"),
+        ("mean(xx)", "There is no column 'xx'. Did you mean x? Columns: x, n, free, g, yes."),
+        ("proportion(x)", "needs a category"),
+        ("proportion(g, value=9)", "'9' is not one of the values of g: 1, 2, 3."),
+        ("histogram(x)", "needs edges known without looking at the file"),
+        ("histogram(g, edges=0 1)", "has no edges"),
+        ("mean(n, low=0.5, high=3)", "low and high must be integers"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_words(text: str, says: str) -> None:
+    with pytest.raises(QuestionError) as caught:
+        prepare(parse(text)[0], setting("add_remove"), Fraction(1))
+    assert says in str(caught.value)
+
+
+def test_a_share_needs_one_value_that_means_yes() -> None:
+    unclear = Schema({"g": category([2, 3])}, Person("add_remove"))
+    with pytest.raises(QuestionError, match="Which share"):
+        prepare(parse("proportion(g)")[0], Setting(unclear, None), Fraction(1))
+    plain = Schema({"g": category([0, 1])}, Person("add_remove"))
+    assert prepare(parse("proportion(g)")[0], Setting(plain, None), Fraction(1)).name == "proportion(g)"
+
+
+@pytest.mark.parametrize("text", ["quantile(x, 0.999)", "median(x)", "iqr(x)"])
+def test_a_quantile_that_declared_people_cannot_support_is_refused_before(text: str) -> None:
+    few = setting("add_remove", units=200)
+    with pytest.raises(QuestionError, match="would be a guess"):
+        prepare(parse(text)[0], few, Fraction(1, 20))
+    prepare(parse(text)[0], setting("add_remove"), Fraction(1, 20))  # n private: nothing can be said beforehand
+
+
+def test_epsilon_must_be_exact_and_positive() -> None:
+    with pytest.raises(PublicParameterError):
+        prepare(parse("count")[0], setting("add_remove"), 0.1)  # type: ignore[arg-type]
+    with pytest.raises(PublicParameterError):
+        prepare(parse("count")[0], setting("add_remove"), Fraction(0))
+
+
+def test_bounds_and_caps_are_said_beside_the_number() -> None:
+    step = prepare(parse("mean(x)")[0], setting("add_remove", 5), Fraction(1))
+    assert "values of x outside [0, 100] count as the nearer bound" in getattr(step, "caveats")  # noqa: B009
+    assert any("at most 5 rows of each person" in text for text in getattr(step, "caveats"))  # noqa: B009
