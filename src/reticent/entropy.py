@@ -55,7 +55,8 @@ class _Pool(threading.local):
 
 
 _pool = _Pool()
-os.register_at_fork(after_in_child=Forks.note)
+if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+    os.register_at_fork(after_in_child=Forks.note)
 
 
 class SystemEntropy:
