@@ -11,6 +11,7 @@ import ibis.expr.operations as ops
 import pytest
 
 from reticent.data import plan
+from reticent.data.columns import Storage
 from reticent.data.query import Keys, Moments, Query, Rows, Tally, Total
 from reticent.data.schema import (
     Category,
@@ -23,7 +24,6 @@ from reticent.data.schema import (
     integer,
     real,
 )
-from reticent.data.source import Storage
 from reticent.data.table import open_table
 from reticent.errors import QuestionError
 from tests.engines.test_against_reference import columns, persons, queries

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -15,9 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from reticent.data.columns import MOST_COLUMNS
 from reticent.data.query import Moments, Persons, Present, Query, Ranks, Rows, Tally, Total
 from reticent.data.schema import Person, Schema, category, grid_by_width, integer, real
-from reticent.data.source import MOST_COLUMNS, names_of, open_source
+from reticent.data.source import names_of, open_source
 from reticent.data.table import EngineFailure, Table, open_table
 from reticent.errors import QuestionError, SpecError
 
@@ -332,6 +335,19 @@ def test_a_person_may_be_any_value(names: list[object]) -> None:
     assert (rows.vectors, persons.vectors) == (((2,),), ((2,),))
 
 
+def test_the_person_column_may_be_declared_as_a_column_too(tmp_path: Path) -> None:
+    import polars as pl
+
+    schema = Schema({"x": integer(0, 9), "y": integer(0, 9)}, Person("add_remove", "x", rows=1))
+    rows = {"y": [5, 6, 7], "x": [1, 1, 2]}
+    pq.write_table(pa.table(rows), tmp_path / "t.parquet")
+    csv_file = file(tmp_path, "y,x\n5,1\n6,1\n7,2\n")
+    sources: list[object] = [rows, pa.table(rows), pl.DataFrame(rows), csv_file, tmp_path / "t.parquet"]
+    for source in sources:
+        tally, rows_kept = open_table(source, schema).run([Tally("x", among=(1, 2)), Rows()], KEY)
+        assert (tally.vectors, rows_kept.vectors) == (((1, 1),), ((2,),))
+
+
 def test_a_category_is_compared_as_it_was_declared(tmp_path: Path) -> None:
     path = file(tmp_path, 'x\n1\n1.0\n" 1"\ntrue\nTRUE\n0\nb\nB\n')
 
@@ -375,6 +391,14 @@ def test_the_number_of_people_is_public_under_substitution_only(tmp_path: Path) 
     assert open_table(rows, Schema({"x": real()}, Person("substitute"))).units() == 4
     with pytest.raises(QuestionError, match="The number of people is private here"):
         open_table(rows, X).units()
+
+
+def test_the_contract_is_light() -> None:
+    modules = ", ".join(f"reticent.data.{name}" for name in ("schema", "query", "cells", "spec", "table"))
+    heavy = ("ibis", "duckdb", "pyarrow", "pandas", "polars", "sqlglot", "scipy")
+    check = f"import sys, {modules}; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_the_engine_tests_itself() -> None:

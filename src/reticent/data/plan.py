@@ -25,6 +25,7 @@ from typing import Any, Final, Literal, TypeAlias, assert_never
 
 import ibis
 
+from reticent.data.columns import Storage
 from reticent.data.query import (
     POWER_ONE,
     Capped,
@@ -53,8 +54,6 @@ from reticent.data.schema import (
     grid_by_width,
 )
 from reticent.errors import QuestionError
-
-Storage: TypeAlias = Literal["text", "whole", "real", "truth"]
 
 DTYPES: Final[Mapping[Storage, str]] = {"text": "string", "whole": "int64", "real": "float64", "truth": "boolean"}
 NUMBER: Final = (

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.cells import cells_of
+from reticent.data.columns import Storage
 from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
 from reticent.data.query import Capped, Keys, Moments, Persons, Query, Ranks, Rows, Tally
 from reticent.data.schema import Column, Person, Schema, category, integer, real
-from reticent.data.source import Source, Storage, open_source
+from reticent.data.source import Source, open_source
 from reticent.errors import QuestionError, ReticentError
 
 if TYPE_CHECKING:
@@ -158,7 +159,12 @@ class Table:
         inside = [*(names[name] for name in used), *(["who"] if person is not None else [])]
         fields = [pa.field(name, _arrow(source.storage[column])) for name, column in zip(inside, columns, strict=True)]
         schema = pa.schema(fields or [pa.field("none", pa.int64())])
-        batches = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in source.batches(columns))
+        once = list(dict.fromkeys(columns))  # the person column may be declared as a column too
+        places = [once.index(column) for column in columns] or [0]
+        batches = (
+            pa.RecordBatch.from_arrays([batch.column(place) for place in places], schema=schema)
+            for batch in source.batches(once)
+        )
         return pa.RecordBatchReader.from_batches(schema, batches)
 
     def _open(self) -> Source:

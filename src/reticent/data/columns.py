@@ -1,0 +1,113 @@
+"""Names and types of the columns of a source: what may be read, how it arrives, and what is refused.
+
+Every column arrives as one of four Arrow types, its *storage*: text, int64, double or bool. Numbers that fit none of
+them exactly (unsigned 64-bit integers, decimals) and mixed objects arrive as text.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from reticent.data.schema import Category, Column, Schema
+from reticent.errors import SpecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Storage: TypeAlias = Literal["text", "whole", "real", "truth"]
+
+MOST_COLUMNS: Final = 4096
+BATCH: Final = 1 << 16
+
+
+def wanted(schema: Schema) -> tuple[str, ...]:
+    """The columns that may ever be read: the declared ones and the person column."""
+    person = schema.person.column
+    return (*schema.columns, person) if person is not None and person not in schema.columns else tuple(schema.columns)
+
+
+def check_names(found: Sequence[str], schema: Schema, where: str) -> None:
+    for name in wanted(schema):
+        if found.count(name) > 1:
+            raise SpecError(f"{where} names {name} twice. Nothing was read.")
+        if name not in found:
+            near = difflib.get_close_matches(name, found, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise SpecError(f"There is no column '{name}' in {where}.{hint} Nothing was read.")
+
+
+def storage_of(schemas: Sequence[pa.Schema], schema: Schema, where: str) -> dict[str, Storage]:
+    """How each column arrives; the same for all files of a pattern."""
+    kinds: dict[str, set[Storage]] = {}
+    for fields in schemas:
+        if len(fields.names) > MOST_COLUMNS:
+            raise SpecError(f"{where} has more than {MOST_COLUMNS:,} columns. Keep the ones you need.")
+        check_names(fields.names, schema, where)
+        for name in wanted(schema):
+            kinds.setdefault(name, set()).add(_storage(fields.field(name).type, schema, name))
+    return {
+        name: next(iter(found)) if len(found) == 1 else "real" if found == {"whole", "real"} else "text"
+        for name, found in kinds.items()
+    }
+
+
+def _storage(kind: pa.DataType, schema: Schema, name: str) -> Storage:
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return _storage(kind.value_type, schema, name)
+    if types.is_boolean(kind):
+        return "truth"
+    if types.is_integer(kind):
+        return "text" if kind.bit_width == 64 and types.is_unsigned_integer(kind) else "whole"
+    if types.is_floating(kind):
+        return "real"
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_decimal(kind) or types.is_null(kind):
+        return "text"
+    if "string_view" in str(kind):
+        return "text"
+    if types.is_temporal(kind) and takes_text(schema, name):
+        return "text"
+    raise SpecError(unfit(name, str(kind).partition("<")[0].partition("[")[0]))
+
+
+def takes_text(schema: Schema, name: str) -> bool:
+    declared: Column | None = schema.columns.get(name)
+    return declared is None or isinstance(declared, Category)
+
+
+def unfit(name: str, found: str) -> str:
+    return f"column {name} holds {found}, which cannot be what it is declared to be. Nothing was read."
+
+
+def normal(array: pa.Array, storage: Storage) -> pa.Array:
+    """An Arrow column in its storage type."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    target = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64(), "truth": pa.bool_()}[storage]
+    if array.type == target:
+        return array
+    return pc.cast(array, target)
+
+
+def empty_batches(size: int) -> Iterator[pa.RecordBatch]:
+    """Rows without columns still have a number: one column of nulls stands for them."""
+    import pyarrow as pa
+
+    for first in range(0, size, BATCH):
+        yield pa.RecordBatch.from_arrays([pa.nulls(min(BATCH, size - first), pa.int64())], names=["none"])
+
+
+def is_utf8(cell: str) -> bool:
+    try:
+        cell.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

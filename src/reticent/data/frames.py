@@ -1,0 +1,245 @@
+"""Tables in memory: a dict of arrays, pandas, Polars, Arrow or a DuckDB relation, none of them imported for it.
+
+Opening looks at names, types and lengths; cells are looked at when a run wants them. Columns of Python objects go
+through their text, so that one odd cell is one missing cell and not an error that quotes it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from reticent.data.columns import (
+    BATCH,
+    Storage,
+    check_names,
+    empty_batches,
+    is_utf8,
+    normal,
+    storage_of,
+    takes_text,
+    unfit,
+    wanted,
+)
+from reticent.data.schema import Schema
+from reticent.errors import SpecError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class InMemory:
+    """A table in memory: ``read`` gives Arrow columns when the rows are wanted."""
+
+    storage: Mapping[str, Storage]
+    read: Callable[[Sequence[str]], Iterator[pa.RecordBatch]]
+
+    @property
+    def place(self) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return "<private rows in memory>"
+
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in self.read(names):
+            if not names:
+                yield batch
+                continue
+            arrays = [normal(batch.column(place), self.storage[name]) for place, name in enumerate(names)]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(names))
+
+
+def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> InMemory:
+    names = tuple(str(name) for name in arrays)
+    check_names(names, schema, "the table")
+    sizes = set()
+    for name in names:
+        column = arrays[name]
+        if getattr(column, "ndim", 1) != 1 or isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+            raise SpecError(f"column {name} must be a list or a one-dimensional array")
+        sizes.add(len(column))
+    if len(sizes) > 1:
+        raise SpecError("The columns have different lengths. Nothing was read.")
+    size = sizes.pop() if sizes else 0
+    storage: dict[str, Storage] = {}
+    for name in wanted(schema):
+        column = arrays[name]
+        kind = getattr(getattr(column, "dtype", None), "kind", "O")
+        found = _KINDS.get(kind)
+        if found is None:
+            raise SpecError(unfit(name, f"numpy {column.dtype}"))
+        if kind == "u" and column.dtype.itemsize == 8:
+            found = "text"
+        if kind in "Mm" and not takes_text(schema, name):
+            raise SpecError(unfit(name, f"numpy {column.dtype}"))
+        storage[name] = found
+
+    def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        if not names:
+            yield from empty_batches(size)
+            return
+        columns = [_from_array(arrays[name], storage[name]) for name in names]
+        yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+    return InMemory(storage, read)
+
+
+_KINDS: Final[Mapping[str, Storage]] = {
+    "b": "truth",
+    "i": "whole",
+    "u": "whole",
+    "f": "real",
+    "U": "text",
+    "T": "text",
+    "O": "text",
+    "M": "text",
+    "m": "text",
+}
+
+
+def _from_array(column: Any, storage: Storage) -> pa.Array:
+    """An Arrow column from a list or an array; objects that are not all of one kind go through their text."""
+    import numpy as np
+    import pyarrow as pa
+
+    if isinstance(column, np.ma.MaskedArray):
+        data, mask = np.ma.getdata(column), np.ma.getmaskarray(column)
+        column = [None if hidden else cell for cell, hidden in zip(data.tolist(), mask.tolist(), strict=True)]
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind == "f":
+        return pa.array(np.asarray(column, dtype=np.float64))
+    if isinstance(dtype, np.dtype) and dtype.kind in "biu":
+        return pa.array(np.asarray(column))
+    cells = list(column)
+    if isinstance(dtype, np.dtype) and dtype.kind in "Mm":
+        cells = [None if cell == "NaT" else cell for cell in np.asarray(column).astype(str).tolist()]
+    texts = pa.array([_cell_text(cell) for cell in cells], pa.string())
+    return texts if storage == "text" else normal(texts, storage)
+
+
+def _cell_text(cell: object) -> str | None:
+    """The text of one cell; equal numbers of different types have equal text."""
+    import numpy as np
+
+    if isinstance(cell, np.generic):
+        cell = cell.item()
+    if cell is None or type(cell).__name__ in {"NAType", "NaTType"}:
+        return None
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        if math.isnan(cell):
+            return None
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
+    try:
+        text = cell.decode() if isinstance(cell, bytes) else str(cell)
+    except UnicodeDecodeError:
+        return None
+    return text if is_utf8(text) else None
+
+
+def is_pandas(source: object) -> bool:
+    return type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns")
+
+
+def open_pandas(frame: Any, schema: Schema) -> InMemory:
+    import pyarrow as pa
+
+    names = tuple(str(name) for name in frame.columns)
+    check_names(names, schema, "the table")
+    position = {name: place for place, name in enumerate(names)}
+    storage: dict[str, Storage] = {}
+    for name in wanted(schema):
+        dtype = frame.dtypes.iloc[position[name]]
+        storage[name] = _pandas_storage(dtype, schema, name)
+
+    def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if not names:
+            yield from empty_batches(len(frame))
+            return
+        columns = [_from_series(frame.iloc[:, position[name]], storage[name]) for name in names]
+        yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+    return InMemory(storage, read)
+
+
+def _pandas_storage(dtype: Any, schema: Schema, name: str) -> Storage:
+    text = str(dtype).lower()
+    if text.startswith(("int", "uint8", "uint16", "uint32")) and "[" not in text:
+        return "whole"
+    if text.startswith(("float", "double")):
+        return "real"
+    if text.startswith("bool"):
+        return "truth"
+    if text.startswith(("datetime", "timedelta", "period", "interval", "complex")) and not takes_text(schema, name):
+        raise SpecError(unfit(name, text.partition("[")[0]))
+    return "text"
+
+
+def _from_series(series: Any, storage: Storage) -> pa.Array:
+    import numpy as np
+    import pyarrow as pa
+
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "biuf":
+        return _from_array(series.to_numpy(), storage)
+    if storage == "text":
+        return _from_array(series.astype(object).tolist(), storage)
+    array = pa.array(series, from_pandas=True)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[str]], Any]) -> InMemory:
+    import pyarrow as pa
+
+    if isinstance(source, pa.RecordBatchReader):
+        raise SpecError("A record batch reader can be read only once. Give a table: reader.read_all().")
+    fields = _stream_schema(source)
+    storage = storage_of([fields], schema, "the table")
+
+    def read(names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        if not names:
+            for batch in _table(read_columns(wanted(schema)[:1])).to_batches(BATCH):
+                yield from empty_batches(batch.num_rows)
+            return
+        yield from _table(read_columns(names)).to_batches(BATCH)
+
+    return InMemory(storage, read)
+
+
+def _stream_schema(source: Any) -> pa.Schema:
+    import pyarrow as pa
+
+    try:
+        if isinstance(source, pa.Table | pa.RecordBatch):
+            return source.schema
+        if hasattr(source, "limit"):
+            nothing = source.limit(0)
+            return _table(nothing.collect() if hasattr(nothing, "collect") else nothing).schema
+        return pa.RecordBatchReader.from_stream(source).schema
+    except Exception:  # the words of a foreign library may quote rows
+        raise SpecError("The columns of the table cannot be listed. Convert it to an Arrow table first.") from None
+
+
+def select(source: Any, names: Sequence[str]) -> Any:
+    if hasattr(source, "project"):  # a DuckDB relation
+        return source.project(", ".join('"' + name.replace('"', '""') + '"' for name in names))
+    return source.select(list(names)) if hasattr(source, "select") else source
+
+
+def _table(source: Any) -> pa.Table:
+    import pyarrow as pa
+
+    if isinstance(source, pa.Table):
+        return source
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source)
+    found = source.arrow()
+    return found.read_all() if isinstance(found, pa.RecordBatchReader) else found
