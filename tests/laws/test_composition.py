@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import CheckError, PublicParameterError
+from reticent.exact.grid import Grid
 from reticent.mechanisms import Exponential, Gaussian, Geometric, Laplace, ScalarGaussian, axiom_loss, two_coins
 from reticent.mechanisms.geometric import mass
 from reticent.privacy import compose, record
@@ -158,7 +159,7 @@ def test_the_conversion_is_better_than_the_textbook_one() -> None:
 def _tree() -> Guarantee:
     across = compose.across([pure(Fraction(1, 10), ROW), pure(Fraction(1, 5), ROW)], neighbours=ROW, label="by site")
     lifted = compose.of_person(across, PERSON, rows=3)
-    laplace = Laplace(L1(Fraction(1, 3), PERSON), Fraction(1, 7), Fraction(1, 4)).guarantee
+    laplace = Laplace(L1(Fraction(1, 3), PERSON), Fraction(1, 7), Grid(-2)).guarantee
     exponential = Exponential(Linf(Fraction(2), PERSON), Fraction(1, 9)).guarantee
     return compose.in_sequence([lifted, laplace, compose.processed(exponential, label="median")], label="table 4")
 

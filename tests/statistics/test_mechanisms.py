@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -18,7 +19,9 @@ from reticent import mechanisms
 from reticent.entropy import Replayed
 from reticent.mechanisms import axiom_loss
 from reticent.mechanisms.specimen import Specimen
+from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
+from reticent.privacy.sensitivity import L1
 
 DRAWS = 20_000
 LEVEL = 1e-4
@@ -100,7 +103,7 @@ def _alphabet(specimen: Specimen[Any, Any]) -> list[Any]:
         case (int(),):
             return [(specimen.here[0] + k,) for k in range(-60, 61)]
         case _:
-            grid = specimen.mechanism.grid  # type: ignore[attr-defined]  # only the Laplace specimen is left
+            grid = specimen.mechanism.grid.step  # type: ignore[attr-defined]  # only the Laplace specimen is left
             return [(k * grid,) for k in range(-120, 121)]
 
 
@@ -121,3 +124,10 @@ def test_the_same_stream_gives_the_same_draw() -> None:
     for specimen in SPECIMENS:
         one = specimen.mechanism.sample(specimen.here, Replayed("again"))
         assert one == specimen.mechanism.sample(specimen.here, Replayed("again"))
+
+
+def test_a_vector_beyond_the_scale_of_64_bits_is_drawn_one_by_one() -> None:
+    wide = mechanisms.Geometric(L1(Fraction(1 << 70), Adjacency("add_remove")), Fraction(1))
+    drawn_values = wide.sample([0, 0, 0], Replayed("wide"))
+    assert all(isinstance(value, int) for value in drawn_values)
+    assert max(map(abs, drawn_values)) > 1 << 64

@@ -12,6 +12,8 @@ from functools import lru_cache
 from math import isqrt
 from typing import Final
 
+from reticent.exact import exponential
+
 BITS: Final = 128
 
 
@@ -19,17 +21,9 @@ def exp_bounds(x: Fraction, bits: int = BITS) -> tuple[Fraction, Fraction]:
     """Rational lower and upper bounds of e^x."""
     if x == 0:
         return Fraction(1), Fraction(1)
-    if x < 0:
-        least, most = exp_bounds(-x, bits)
-        return 1 / most, 1 / least
-    halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 2)
-    work = bits + 2 * halvings + 16
-    one = 1 << work
-    scaled = (x.numerator << work) // (x.denominator << halvings)  # floor; the true value is below scaled + 1
-    low, high = _exp_series(scaled, work, up=False), _exp_series(scaled + 1, work, up=True)
-    for _ in range(halvings):
-        low, high = (low * low) >> work, -((-high * high) >> work)
-    return Fraction(low, one), Fraction(high, one)
+    places = bits + 8 + (abs(x) * 3 / 2).__ceil__()  # e^-|x| is above 2^-(3/2)|x|, so ``bits`` of it are kept
+    low, high = (Fraction(bound, 1 << places) for bound in exponential.exp_bounds(abs(x), places))
+    return (low, high) if x < 0 else (1 / high, 1 / low)
 
 
 def exp_up(x: Fraction, bits: int = BITS) -> Fraction:
@@ -40,21 +34,6 @@ def exp_up(x: Fraction, bits: int = BITS) -> Fraction:
 def exp_down(x: Fraction, bits: int = BITS) -> Fraction:
     """A rational at or below e^x."""
     return exp_bounds(x, bits)[0]
-
-
-def _exp_series(scaled: int, work: int, *, up: bool) -> int:
-    """sum t^i / i! for 0 <= t = scaled / 2**work <= 1/2, every term rounded in the direction asked."""
-    total = term = 1 << work
-    index = 0
-    while term > 0:
-        index += 1
-        product = term * scaled
-        term = -(-product // (index << work)) if up else product // (index << work)
-        total += term
-        if up and term <= 1:
-            # The rest is below a geometric series of ratio 1/2 that starts at one unit.
-            return total + 2
-    return total
 
 
 def log_bounds(x: Fraction, bits: int = BITS) -> tuple[Fraction, Fraction]:

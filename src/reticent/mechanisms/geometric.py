@@ -24,6 +24,7 @@ from typing import Final
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
+from reticent.exact.laplace import LARGEST
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
@@ -66,8 +67,8 @@ class Geometric:
         )
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
-        if len(exact) == 1:
-            return (exact[0] + sampling.one_discrete_laplace(self.scale, entropy),)
+        if len(exact) == 1 or self.scale > LARGEST:  # beyond it a value may not fit 64 bits
+            return tuple(value + sampling.one_discrete_laplace(self.scale, entropy) for value in exact)
         noise = sampling.discrete_laplace(self.scale, len(exact), entropy)
         return tuple(value + int(drawn) for value, drawn in zip(exact, noise, strict=True))
 

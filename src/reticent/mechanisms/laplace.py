@@ -1,14 +1,13 @@
 """Laplace mechanism on a public grid: rational answers, rounded to a power-of-two grid, plus geometric noise.
 
 Statement. For f with values in the rationals and L1 sensitivity D over d coordinates, rounding every coordinate to
-the nearest multiple of g and adding g times two-sided geometric noise of scale s steps is eps-differentially private
-with eps = floor(D / g + d) / s, and ceil(D / g) / s where d = 1.
+the nearest multiple of g (half-way cases down) and adding g times two-sided geometric noise of scale s steps is
+eps-differentially private with eps = (ceil(D / g) + d - 1) / s.
 
 Source. 002 section 4, 004 Theorem 2.5 (Dwork, McSherry, Nissim and Smith 2006), made discrete.
 
-Proof. Rounded neighbours differ per coordinate by an integer strictly below |x - x'| / g + 1, that is by at most
-ceil(|x - x'| / g); over d coordinates the sum is at most D / g + d, and it is an integer. The rest is the geometric
-mechanism. Nothing between the exact answer and the released grid value is a float.
+Proof. ``exact.grid`` proves that rounded neighbours are at most ceil(D / g) + d - 1 steps apart in L1. The rest is the
+geometric mechanism. Nothing between the exact answer and the released grid value is a float.
 
 Deviations. 002 prints the density exp(-w / lambda) and the deviation sqrt(2 lambda); the density is
 exp(-|w| / lambda) and the deviation sqrt(2) lambda. Real Laplace noise in floats has holes that reveal the answer
@@ -25,6 +24,7 @@ from typing import Final
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
+from reticent.exact.grid import Grid
 from reticent.mechanisms.geometric import laplace_radius, mass
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -46,27 +46,23 @@ class Laplace:
 
     sensitivity: L1
     epsilon: Fraction
-    grid: Fraction
+    grid: Grid
     size: int = 1
 
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
-        step = positive(self.grid, "grid")
-        if step.numerator & (step.numerator - 1) or step.denominator & (step.denominator - 1):
-            raise PublicParameterError(f"grid must be a power of two, got {show(step)}")
         if self.size < 1:
             raise PublicParameterError(f"size must be >= 1, got {self.size}")
 
     @property
     def steps(self) -> int:
         """The sensitivity in grid steps, rounding included."""
-        exactly = self.sensitivity.bound / self.grid
-        return exactly.__ceil__() if self.size == 1 else (exactly + self.size).__floor__()
+        return self.grid.sensitivity_l1(self.sensitivity.bound, self.size)
 
     @property
     def scale(self) -> Fraction:
         """Noise scale in units of the answer."""
-        return self.grid * self.steps / self.epsilon
+        return self.grid.step * self.steps / self.epsilon
 
     @property
     def guarantee(self) -> Guarantee:
@@ -74,7 +70,7 @@ class Laplace:
             PureDP(self.epsilon),
             self.sensitivity.adjacency,
             THEOREM,
-            grid=show(self.grid),
+            exponent=str(self.grid.exponent),
             scale=show(self.scale),
             sensitivity=show(self.sensitivity.bound),
             size=str(self.size),
@@ -85,36 +81,30 @@ class Laplace:
             raise PublicParameterError(f"made for {self.size} numbers, got {len(exact)}")
         noise = sampling.discrete_laplace(self.steps / self.epsilon, self.size, entropy)
         return tuple(
-            (nearest(value, self.grid) + int(drawn)) * self.grid for value, drawn in zip(exact, noise, strict=True)
+            self.grid.at(self.grid.index(value) + int(drawn)) for value, drawn in zip(exact, noise, strict=True)
         )
 
     def radius(self, beta: float) -> Fraction:
         """Least grid distance the noise of one coordinate exceeds with probability at most ``beta``."""
-        return laplace_radius(float(self.steps / self.epsilon), beta) * self.grid
-
-
-def nearest(value: Fraction, grid: Fraction) -> int:
-    """Index of the grid point nearest to ``value``; a tie goes up."""
-    return (Fraction(value) / grid + Fraction(1, 2)).__floor__()
+        return self.grid.at(laplace_radius(float(self.steps / self.epsilon), beta))
 
 
 def again(parameters: dict[str, str]) -> PureDP:
     """The loss a stored leaf stands for."""
-    grid, size = stored(parameters, "grid"), int(parameters["size"])
-    exactly = stored(parameters, "sensitivity") / grid
-    steps = exactly.__ceil__() if size == 1 else (exactly + size).__floor__()
-    return PureDP(grid * steps / stored(parameters, "scale"))
+    grid = Grid(int(parameters["exponent"]))
+    steps = grid.sensitivity_l1(stored(parameters, "sensitivity"), int(parameters["size"]))
+    return PureDP(grid.step * steps / stored(parameters, "scale"))
 
 
 def _specimen() -> Specimen[Sequence[Fraction], tuple[Fraction, ...]]:
-    made = Laplace(L1(Fraction(1, 3), Adjacency("substitute")), Fraction(1), Fraction(1, 4))
+    made = Laplace(L1(Fraction(1, 3), Adjacency("substitute")), Fraction(1), Grid(-2))
     return Specimen(
         "laplace on a grid of 1/4, sensitivity 1/3",
         made,
         (Fraction(1, 10),),
         (Fraction(13, 30),),
         lambda exact, output: mass(
-            float(made.steps / made.epsilon), nearest(exact[0], made.grid), int(output[0] / made.grid)
+            float(made.steps / made.epsilon), made.grid.index(exact[0]), int(output[0] / made.grid.step)
         ),
     )
 
