@@ -315,6 +315,28 @@ def test_pandas_types_that_hold_numbers() -> None:
     assert [values(pd.DataFrame({"x": one}), WHOLE) for one in series] == [{1: 1, 2: 1}] * 6
 
 
+def test_anything_that_streams_arrow_is_a_table() -> None:
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return pa.table({"y": [8, 9], "x": [1, 2]}).__arrow_c_stream__(requested_schema)
+
+    assert values(Stream(), WHOLE) == {1: 1, 2: 1}
+    assert values(pa.record_batch({"y": [8, 9], "x": [1, 2]}), WHOLE) == {1: 1, 2: 1}
+    assert values(pa.table({"y": [[1]], "x": [1]}), WHOLE) == {1: 1}  # a nested column nobody asked for
+
+
+def test_a_pattern_takes_the_files_that_fit_it(tmp_path: Path) -> None:
+    folder = tmp_path / "odd [a-z]"
+    folder.mkdir()
+    for number in (1, 2):
+        pq.write_table(pa.table({"x": [number]}), folder / f"t-{number}.parquet")
+    pq.write_table(pa.table({"x": [9.0], "y": [1]}), folder / "t-3.parquet")
+    assert values(folder / "t-*.parquet", WHOLE) == {1: 1, 2: 1, 9: 1}
+    assert values(str(tmp_path / "*" / "t-1.parquet"), WHOLE) == {1: 1}
+    pq.write_table(pa.table({"y": [1]}), folder / "t-4.parquet")
+    assert "There is no column 'x'" in refused(folder / "t-*.parquet", WHOLE)
+
+
 def test_names_that_differ_only_in_case_are_different_columns(tmp_path: Path) -> None:
     schema = Schema({"x": integer(0, 9), "X": integer(0, 9)}, ALL)
     path = file(tmp_path, "x,X\n1,5\n,6\n")

@@ -137,7 +137,9 @@ def parquet_files(path: Path) -> tuple[Path, ...]:
     if not glob.has_magic(str(path)) or path.exists():
         _check_file(path)
         return (path.resolve(),)
-    files = tuple(Path(name).resolve() for name in sorted(glob.glob(str(path), recursive=True)))
+    # a folder may itself be called "[a]"; only a pattern is read as one
+    folder = glob.escape(str(path.parent)) if path.parent.is_dir() else str(path.parent)
+    files = tuple(Path(name).resolve() for name in sorted(glob.glob(f"{folder}/{path.name}", recursive=True)))
     if not files:
         raise SpecError(f"No file fits {path.name}. Nothing was read.")
     for file in files:

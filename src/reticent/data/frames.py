@@ -209,7 +209,7 @@ def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[st
             for batch in _table(read_columns(wanted(schema)[:1])).to_batches(BATCH):
                 yield from empty_batches(batch.num_rows)
             return
-        yield from _table(read_columns(names)).to_batches(BATCH)
+        yield from _table(read_columns(names)).select(list(names)).to_batches(BATCH)
 
     return InMemory(storage, read)
 
