@@ -1,1 +1,13 @@
+"""The command line: parse, call one function of the study, print. Nothing is decided here.
 
+app       the verbs, put together               voice     what is printed where, once, safely
+boundary  every ending to words and a code      layout    answers and tables as a terminal shows them
+options   options that several verbs share      words     the texts of ``reticent explain WORD``
+"""
+
+
+def main() -> None:
+    """Entry point of the console script; ends the process with the exit code."""
+    from reticent.cli.app import app
+
+    app(prog_name="reticent")

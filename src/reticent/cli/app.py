@@ -1,0 +1,61 @@
+"""The verbs, put together."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from reticent.cli import demonstrate, describe, publish, records
+from reticent.cli.boundary import Verbs
+
+app = typer.Typer(
+    cls=Verbs,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+ledger = typer.Typer(
+    rich_markup_mode=None, no_args_is_help=True, help="What was spent and what is left: show, verify, export, close."
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from reticent import __version__
+
+        print(f"reticent {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def reticent(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Publish statistics about people without exposing any one of them.
+
+    Start with `reticent demo`, or with your own file: `reticent init FILE`.
+    Only `release` reads rows and spends budget.
+    """
+    if ctx.invoked_subcommand is None:
+        print(ctx.get_help())
+
+
+app.command()(describe.init)
+app.command()(describe.check)
+app.command()(describe.plan)
+app.command()(describe.rehearse)
+app.command()(publish.release)
+app.add_typer(ledger, name="ledger")
+app.command()(records.explain)
+app.command()(records.verify)
+app.command()(demonstrate.demo)
+
+ledger.command("show")(records.ledger_show)
+ledger.command("verify")(records.ledger_verify)
+ledger.command("export")(records.ledger_export)
+ledger.command("close")(records.ledger_close)

@@ -1,0 +1,237 @@
+"""``init``, ``check``, ``plan``, ``rehearse``: what can be done without reading a row or spending anything."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reticent.cli import layout
+from reticent.cli.options import (
+    Asked,
+    Delta,
+    Epsilon,
+    Json,
+    Named,
+    Rho,
+    StudyFile,
+    asked_of,
+    study_of,
+    voice_of,
+    widths,
+)
+from reticent.errors import SpecError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from reticent.data.spec import ReleaseSpec, Spec
+    from reticent.study.plan import Plan
+
+People = Annotated[int | None, typer.Option(metavar="NUMBER", help="How many people to assume.")]
+
+
+def init(
+    ctx: typer.Context,
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="A .csv or .parquet file.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="STUDY", help="Where to write it; by default FILE.toml.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="NAME", help="Write a key pair NAME.key and NAME.pub instead.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a study file to fill in, from names and types alone; or a key pair with --key.
+
+    No row is read, and bounds are left empty on purpose: only you can state them without looking.
+    """
+    if (file is None) == (key is None):
+        raise typer.BadParameter("Give a FILE, or --key NAME.")
+    if key is not None:
+        _keys(ctx, key)
+    elif file is not None:
+        _study_file(ctx, file, out)
+
+
+def _keys(ctx: typer.Context, name: Path) -> None:
+    from reticent.study.keys import make_keys
+
+    private, public = make_keys(name)
+    voice_of(ctx).result(
+        {"verb": "init", "private": str(private), "public": str(public)},
+        f"wrote {private} (keep it to yourself: it signs) and {public} (give it to everyone: it checks)",
+        f"sign with:   reticent release STUDY --key {private}",
+        f"check with:  reticent verify CERTIFICATE --key {public}",
+    )
+
+
+def _study_file(ctx: typer.Context, file: Path, out: Path | None) -> None:
+    from reticent.data.skeleton import skeleton, skeleton_words
+    from reticent.data.source import names_of
+
+    if out is None and glob.has_magic(file.name):
+        raise typer.BadParameter("Several files have no one name: say --out STUDY.toml.")
+    target = file.with_suffix(".toml") if out is None else out
+    text = skeleton(file)
+    if target.resolve().parent != file.resolve().parent:  # the source is named as seen from the study file
+        seen = os.path.relpath(file.resolve(), target.resolve().parent)
+        text = text.replace(f"source = {_quoted(file.name)}", f"source = {_quoted(seen)}", 1)
+    try:
+        with target.open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError:
+        raise SpecError(f"{target} exists and is not overwritten. Name another file: --out STUDY.toml") from None
+    except OSError:
+        raise SpecError(f"{target} cannot be written: check that its folder exists and is yours.") from None
+    voice_of(ctx).result(
+        {"verb": "init", "wrote": str(target), "columns": list(names_of(file))},
+        " ".join(skeleton_words(file, str(target)).split("\n", 1)[0].split()) + _rest(file, target),
+        f"Then: reticent check {target}",
+    )
+
+
+def _rest(file: Path, target: Path) -> str:
+    """The words after the first line, as sentences that the terminal breaks by itself."""
+    from reticent.data.skeleton import skeleton_words
+
+    return "".join(f" {line}" for line in skeleton_words(file, str(target)).split("\n")[1:])
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def check(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
+    """Read the study file: what is wrong, what to know. The data are not opened."""
+    from reticent.data.spec import warnings
+
+    opened = study_of(study)
+    for item in opened.spec.releases:
+        _askable(study, item)
+    warned, noted = warnings(opened.spec), _notes(opened.spec)
+    voice = voice_of(ctx)
+    names = [item.name for item in opened.spec.releases]
+    voice.result(
+        {
+            "verb": "check",
+            "study": opened.title,
+            "ok": True,
+            "warnings": list(warned),
+            "notes": list(noted),
+            "releases": names,
+        },
+        f"{study}  ok",
+        *([] if not noted else [layout.fields(("note", text) for text in noted)]),
+    )
+    if warned:
+        voice.say(layout.fields((("warning", text) for text in warned), style="yellow"))
+
+
+def _askable(path: Path, item: ReleaseSpec) -> None:
+    """Plan a release of the file, so that a question that cannot be asked is found before anyone releases."""
+    from reticent.errors import Refusal
+
+    try:
+        _planned(path, item, None, None)
+    except Refusal as problem:
+        raise SpecError(f"[[release]] '{item.name}': {problem}") from None
+
+
+def _planned(path: Path, item: ReleaseSpec, people: int | None, want: dict[str, float] | None) -> Plan:
+    wanted = {**item.want, **(want or {})}
+    return study_of(path).plan(
+        list(item.ask), epsilon=item.epsilon, rho=item.rho, delta=item.delta, people=people, want=wanted or None
+    )
+
+
+def _notes(spec: Spec) -> tuple[str, ...]:
+    """The budget in odds."""
+    from reticent.privacy.explain import epsilon_delta, odds
+    from reticent.privacy.loss import words
+
+    epsilon, _ = epsilon_delta(spec.budget.loss)
+    once, twice = (f"×{odds(epsilon, 0.5, times=times).factor:,.3g}" for times in (1, 2))
+    said = f"{spec.schema.person.adjacency} with a budget of {words(spec.budget.loss)}"
+    if spec.schema.person.adjacency == "add_remove":
+        return (f"{said}: one person's presence changes any odds by at most {once}; what their record says, {twice}.",)
+    return (f"{said}: what one person's record says changes any odds by at most {once}; presence is not hidden.",)
+
+
+def plan(
+    ctx: typer.Context,
+    study: StudyFile,
+    release: Named = None,
+    ask: Asked = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    people: People = None,
+    want: Annotated[
+        list[str] | None,
+        typer.Option(metavar="QUESTION=WIDTH", help='Accuracy first: "mean(x)=0.02". May be repeated.'),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """What a release would cost, and the intervals to expect. Free: no row is read, nothing is charged."""
+    from reticent.data.spec import ReleaseSpec
+
+    opened, wanted = study_of(study), widths(want)
+    alone = wanted is not None and not ask and release is None
+    item = ReleaseSpec("", ()) if alone else asked_of(opened, release, ask, epsilon, delta, rho)
+    made = _planned(study, item, people, wanted)
+    voice = voice_of(ctx)
+    voice.result(
+        {"verb": "plan", "release": item.name, **made.to_json()},
+        *plan_parts(made, item.name),
+    )
+    if not made.affordable:
+        voice.say("A release of this would be refused: too little is left.")
+
+
+def plan_parts(made: Plan, name: str) -> list[RenderableType]:
+    """A plan as a heading, a table and its footnote."""
+    from reticent.privacy.loss import words
+
+    title = f"{name} · " if name else ""
+    table = layout.columns(
+        ("statistic", "loss", "± noise", "± sampling*", ""), made.rows(), right=(1, 2, 3), wrap=(0, 4)
+    )
+    heading = f"{title}{words(made.guarantee.loss)} · {made.guarantee.adjacency.words()}"
+    return [heading, table, made.footnote()]
+
+
+def rehearse(
+    ctx: typer.Context,
+    study: StudyFile,
+    release: Named = None,
+    ask: Asked = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    people: Annotated[int, typer.Option(metavar="NUMBER", help="How many people to make up.")] = 1000,
+    as_json: Json = False,
+) -> None:
+    """The same release on made-up rows: free, repeatable, about nobody. Your file is not read."""
+    from reticent.privacy.explain import sentence
+    from reticent.study.certificate import answer_to_json
+
+    opened = study_of(study)
+    item = asked_of(opened, release, ask, epsilon, delta, rho)
+    found = opened.rehearse(list(item.ask), epsilon=item.epsilon, rho=item.rho, delta=item.delta, people=people)
+    promised = sentence(found.guarantee.loss, found.guarantee.adjacency)
+    voice_of(ctx).result(
+        {
+            "verb": "rehearse",
+            "made_up": True,
+            "people": people,
+            "answers": [answer_to_json(answer) for answer in found.answers],
+            "caveats": list(found.caveats),
+            "guarantee": promised,
+        },
+        f"Made-up rows for {people:,} people; your file was not read and nothing was charged.",
+        layout.answers(found.answers),
+        layout.fields([*(("note", text) for text in found.caveats), ("guarantee", promised)]),
+    )

@@ -1,0 +1,140 @@
+"""Answers, plans and fields as a terminal shows them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, assert_never
+
+from reticent.cli.voice import clean
+from reticent.outcome import Estimate, NoReply, Reply
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from reticent.statistics.answer import Answer, Cell
+
+MOST_PLACES: Final = 8
+ASK_WHY: Final = "It could not be shown that no one person matters. See: reticent explain no-reply"
+AGAIN: Final = (
+    "Asking again is a new release and is charged again. Bounds known without the file, or a larger ε or δ, help more "
+    "than asking twice."
+)
+
+Truth = Mapping[str, Sequence[float | None]]  # by answer, one number for each cell
+
+
+def fields(pairs: Iterable[tuple[str, str]], *, style: str = "dim") -> Table:
+    """A word and its text on each line; a long text hangs beside its word, a repeated word is not repeated."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style=style, no_wrap=True)
+    grid.add_column(overflow="fold")
+    before = None
+    for word, text in pairs:
+        grid.add_row(Text(clean("" if word == before else word)), Text(clean(text)))
+        before = word
+    return grid
+
+
+def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int], wrap: Iterable[int]) -> Table:
+    """A table without rules; the columns in ``wrap`` give way when the terminal is narrow."""
+    from rich.table import Table
+    from rich.text import Text
+
+    right, wrap = set(right), set(wrap)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for place, head in enumerate(heads):
+        table.add_column(
+            Text(head),
+            justify="right" if place in right else "left",
+            no_wrap=place not in wrap,
+            overflow="fold" if place in wrap else "ellipsis",
+        )
+    for row in rows:
+        table.add_row(*(Text(clean(text)) for text in row))
+    return table
+
+
+def answers(found: Iterable[Answer], truth: Truth | None = None) -> Table:
+    """One line for each number: value, interval, and the parts due to noise and to sampling."""
+    listed = list(found)
+    heads = ["statistic", "answer", f"{_level(listed)} interval", "± noise", "± sampling"]
+    rows: list[list[str]] = []
+    for answer in listed:
+        known = None if truth is None else truth[answer.name]
+        plain = len(answer.cells) == 1 and not answer.cells[0].label
+        if not plain:
+            rows.append([answer.name])
+        for place, cell in enumerate(answer.cells):
+            name = answer.name if plain else f"  {label(cell)}"
+            row = [name, *numbers(cell, discrete=answer.discrete)]
+            rows.append(row if known is None else [*row, _true(known[place], cell, discrete=answer.discrete)])
+    if truth is not None:
+        heads.append("truth")
+    return columns(heads, rows, right=range(1, 6), wrap=[0])
+
+
+def label(cell: Cell) -> str:
+    """``site 3``, ``[0, 5)``: which group and bin a cell is."""
+    return " · ".join(str(key) if name == "bin" else f"{name} {key}" for name, key in cell.label)
+
+
+def numbers(cell: Cell, *, discrete: bool) -> tuple[str, str, str, str]:
+    """Value, interval, noise and sampling as text, to two digits of the interval's half-width."""
+    match cell.outcome:
+        case NoReply():
+            return "no reply", "", "", ""
+        case Reply(estimate):
+            places = _places(estimate, discrete=discrete)
+            return (
+                _figure(estimate.value, places),
+                f"{_figure(estimate.low, places)} to {_figure(estimate.high, places)}",
+                _half(estimate.noise, places),
+                _half(estimate.sampling, places),
+            )
+        case _:
+            assert_never(cell.outcome)
+
+
+def _true(value: float | None, cell: Cell, *, discrete: bool) -> str:
+    if value is None:
+        return "–"
+    match cell.outcome:
+        case Reply(estimate):
+            return _figure(value, _places(estimate, discrete=discrete))
+        case NoReply():
+            return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+        case _:
+            assert_never(cell.outcome)
+
+
+def _level(listed: Sequence[Answer]) -> str:
+    levels = {
+        f"{100 * cell.outcome.value.level:g} %"
+        for answer in listed
+        for cell in answer.cells
+        if isinstance(cell.outcome, Reply)
+    }
+    return levels.pop() if len(levels) == 1 else "95 %"
+
+
+def _places(estimate: Estimate, *, discrete: bool) -> int:
+    """Decimals that show two digits of the half-width of the interval."""
+    half = (estimate.high - estimate.low) / 2
+    if discrete:
+        return 0
+    if not half > 0:
+        half = abs(estimate.value) / 1000
+    return 0 if half == 0 else max(0, min(MOST_PLACES, 1 - math.floor(math.log10(half))))
+
+
+def _figure(number: float, places: int) -> str:
+    text = f"{number:,.{places}f}" if abs(number) < 1e15 else f"{number:.4g}"
+    return text.removeprefix("-") if not any(digit in text for digit in "123456789") else text
+
+
+def _half(width: float, places: int) -> str:
+    return "–" if width == 0 else f"± {_figure(width, places)}"

@@ -1,0 +1,119 @@
+"""Options that several verbs share, and how their texts are read."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
+
+import typer
+
+from reticent.cli.boundary import Stopped
+from reticent.cli.voice import Voice
+from reticent.errors import QuestionError
+
+if TYPE_CHECKING:
+    from reticent.data.spec import ReleaseSpec
+    from reticent.study.study import Study
+
+StudyFile: TypeAlias = Annotated[Path, typer.Argument(metavar="STUDY", help="The study file, such as rand.toml.")]
+LedgerFile: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="LEDGER", help="A ledger, or the study file that names it.")
+]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Named: TypeAlias = Annotated[
+    str | None, typer.Option("--release", metavar="NAME", help="A release of the study file, by its name.")
+]
+Asked: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--ask", metavar="QUESTION", help='Ask this, such as "mean(x)". May be repeated.')
+]
+Epsilon: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NUMBER", help="What the release may cost in all, instead of the study file's.")
+]
+Delta: TypeAlias = Annotated[str | None, typer.Option(metavar="NUMBER", help="δ, where something needs it.")]
+Rho: TypeAlias = Annotated[str | None, typer.Option(metavar="NUMBER", help="The cost in zCDP, instead of epsilon.")]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do not ask at a terminal.")]
+
+
+def voice_of(ctx: typer.Context) -> Voice:
+    return cast(Voice, ctx.obj)  # put there by boundary.Verbs
+
+
+def study_of(path: Path) -> Study:
+    from reticent.study.study import open as open_study
+
+    return open_study(path)
+
+
+def asked_of(
+    study: Study,
+    name: str | None,
+    ask: list[str] | None,
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+) -> ReleaseSpec:
+    """The release meant: one of the study file, or one made of ``--ask``; costs on the command line come first."""
+    from reticent.data.spec import ReleaseSpec
+    from reticent.privacy.numbers import read
+
+    if name is not None and ask:
+        raise typer.BadParameter("Give --release or --ask, not both.")
+    found = ReleaseSpec("", tuple(ask)) if ask else study.named(name)
+    if epsilon is not None or rho is not None:
+        found = replace(
+            found,
+            epsilon=None if epsilon is None else read(epsilon, "epsilon"),
+            rho=None if rho is None else read(rho, "rho"),
+        )
+    return found if delta is None else replace(found, delta=read(delta, "delta"))
+
+
+def widths(texts: list[str] | None) -> dict[str, float] | None:
+    """``["mean(x)=0.02"]`` as a mapping; the name may itself hold ``=``."""
+    if not texts:
+        return None
+    found = {}
+    for text in texts:
+        name, mark, number = text.rpartition("=")
+        try:
+            found[name.strip()] = float(number)
+        except ValueError:
+            mark = ""
+        if not mark or not name.strip():
+            raise typer.BadParameter(
+                f"--want needs a question and a half-width, such as \"mean(x)=0.02\", got '{text}'."
+            )
+    return found
+
+
+def stem_of(name: str) -> str:
+    """``table 4`` gives ``table4``, ``Public use file`` gives ``public-use-file``, no name gives ``answers``."""
+    plain = "-".join(re.findall(r"\w+", name.lower()))
+    return re.sub(r"-(?=\d)", "", plain)[:100] or "answers"
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask at a terminal; elsewhere, or with ``--yes``, go on.
+
+    Raises
+    ------
+    Stopped
+        When the answer is not yes.
+    """
+    if not yes and sys.stdin.isatty() and not typer.confirm(question, err=True):
+        raise Stopped
+
+
+def ledger_place(path: Path) -> Path:
+    """The ledger meant by a ledger file or a study file."""
+    if path.suffix.lower() != ".toml":
+        return path
+    from reticent.data.spec import read_spec
+
+    named = read_spec(path).ledger
+    if named is None:
+        raise QuestionError(f'{path.name} names no ledger. Add [study] ledger = "{path.stem}.ledger".')
+    return Path(named)

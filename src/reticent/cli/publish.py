@@ -1,0 +1,200 @@
+"""``release``: the verb that spends. Everything that can be refused is refused before the charge."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reticent.cli import boundary, layout
+from reticent.cli.describe import plan_parts
+from reticent.cli.options import (
+    Asked,
+    Delta,
+    Epsilon,
+    Json,
+    Named,
+    Rho,
+    StudyFile,
+    Yes,
+    asked_of,
+    confirm,
+    stem_of,
+    study_of,
+    voice_of,
+)
+from reticent.errors import LedgerError, QuestionError, SpecError
+
+if TYPE_CHECKING:
+    from reticent.cli.voice import Voice
+    from reticent.data.spec import ReleaseSpec
+    from reticent.study.release import Release
+    from reticent.study.study import Study
+
+SUFFIXES = (".csv", ".json", ".html", ".svg")
+
+
+def release(
+    ctx: typer.Context,
+    study: StudyFile,
+    named: Named = None,
+    ask: Asked = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    out: Annotated[Path | None, typer.Option(metavar="STEM", help="Write STEM.csv, .json, .html, .svg.")] = None,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Sign the certificate with this private key.")
+    ] = None,
+    purpose: Annotated[str, typer.Option(metavar="TEXT", help="What for; printed in the certificate.")] = "",
+    who: Annotated[str, typer.Option(metavar="TEXT", help="Who releases; printed in the certificate.")] = "curator",
+    override: Annotated[str, typer.Option(metavar="REASON", help="Why ε may be above 10; printed.")] = "",
+    ledger: Annotated[Path | None, typer.Option(metavar="LEDGER", help="Charge this ledger instead.")] = None,
+    same_people: Annotated[bool, typer.Option("--same-people", help="The file changed, the people did not.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the files of an earlier release.")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Publish: charge the ledger, read the rows, draw the noise, write answers and certificate.
+
+    At a terminal it shows the price and asks first. Exit code 3: released, with at least one no reply.
+    """
+    voice = voice_of(ctx)
+    voice.spends = True
+    opened = _with_ledger(study_of(study), study, ledger)
+    item = asked_of(opened, named, ask, epsilon, delta, rho)
+    stem = Path(stem_of(item.name)) if out is None else out
+    _ready(opened, item, stem, force=force, same_people=same_people)
+    reason = override or item.override or opened.spec.budget.override
+    if not yes:
+        _ask_first(voice, opened, item, reason)
+
+    voice.say("reserve, read, draw, commit …")
+    voice.charged = "unknown"
+    made = opened.release(
+        list(item.ask),
+        epsilon=item.epsilon,
+        rho=item.rho,
+        delta=item.delta,
+        name=item.name,
+        purpose=purpose,
+        who=who,
+        key=key,
+        override=reason,
+    )
+    _publish(voice, made, stem)
+
+
+def _with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
+    """The study with the ledger named on the command line, or else in its file."""
+    if ledger is not None:
+        return replace(study, spec=replace(study.spec, ledger=str(ledger)))
+    if study.spec.ledger is None:
+        raise SpecError(f'Name a ledger, which outlives this command: [study] ledger = "{path.stem}.ledger".')
+    return study
+
+
+def _ready(study: Study, item: ReleaseSpec, stem: Path, *, force: bool, same_people: bool) -> None:
+    """What would be too late to find after the charge."""
+    from reticent.ledger.fingerprint import source_changed
+
+    if item.want:
+        raise QuestionError(
+            f"'{item.name}' states widths (want). See what they cost with reticent plan, then write epsilon into the "
+            "questions."
+        )
+    for place in targets(stem):
+        if place.is_dir():
+            raise SpecError(f"{place} is a folder: choose another name with --out.")
+        if place.exists() and not force:
+            raise SpecError(f"{place} exists. Choose another name with --out, or overwrite it with --force.")
+    if not os.access(stem.parent, os.W_OK | os.X_OK):
+        raise SpecError(f"The answers could not be written to {stem.parent}: it is missing or not yours.")
+    changed = None if same_people else source_changed(Path(study.spec.source))
+    if changed is not None:
+        raise LedgerError(f"{changed} Nothing was charged.")
+
+
+def targets(stem: Path) -> tuple[Path, ...]:
+    """The files a release writes."""
+    return tuple(stem.with_name(stem.name + suffix) for suffix in SUFFIXES)
+
+
+def _ask_first(voice: Voice, study: Study, item: ReleaseSpec, reason: str) -> None:
+    """At a terminal: the plan, then the question."""
+    import sys
+
+    from reticent.privacy.loss import words
+
+    if not sys.stdin.isatty():
+        return
+    cost = "this"
+    if not reason:
+        made = study.plan(list(item.ask), epsilon=item.epsilon, rho=item.rho, delta=item.delta)
+        voice.say(*plan_parts(made, item.name))
+        cost = words(made.guarantee.loss)
+    confirm(f"Release, and spend {cost}?", yes=False)
+
+
+def _publish(voice: Voice, made: Release, stem: Path) -> None:
+    """Write the files, then print; the answers are printed even where they cannot be written."""
+    from reticent.privacy.loss import words
+
+    voice.charged = words(made.certificate.charged)
+    try:
+        written = [str(path) for path in made.save(stem)]
+    except OSError:
+        written = []
+    show(voice, made, written)
+    if not written:
+        voice.say(
+            f"The files could not be written. {voice.charged} stays spent: what is printed here is the only copy. "
+            "With --json it holds every number."
+        )
+        raise typer.Exit(boundary.FAULT)
+    raise typer.Exit(boundary.DONE if made.replied else boundary.NO_REPLY)
+
+
+def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
+    """A release on standard output, what surrounds it on standard error."""
+    from reticent.privacy.explain import sentence
+    from reticent.privacy.loss import from_json, words
+
+    document = made.certificate.document
+    promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
+    left, approved = (words(from_json(document["budget"][name])) for name in ("left", "approved"))
+    ending = [("note", text) for text in made.certificate.caveats]
+    if not made.replied:
+        ending.append(("no reply", layout.ASK_WHY))
+    ending.append(("guarantee", promised))
+    if written:
+        ending.append(("wrote", ", ".join(written)))
+    ending.append(("ledger", f"{left} of {approved} is left"))
+    title = " · ".join(text for text in (document["name"], document["study"]["title"]) if text)
+    voice.say(f"committed: {made.receipt}")
+    voice.result(
+        {
+            "verb": "release",
+            "release": made.receipt,
+            "name": document["name"],
+            "charged": document["charged"],
+            "left": document["budget"]["left"],
+            "guarantee": promised,
+            "replied": made.replied,
+            "signed": made.certificate.signed,
+            "answers": document["answers"],
+            "caveats": list(made.certificate.caveats),
+            "files": list(written),
+        },
+        *([title] if title else []),
+        layout.answers(made.answers),
+        layout.fields(ending),
+    )
+    if not made.replied:
+        voice.say(layout.AGAIN)
+    if not made.certificate.signed:
+        voice.say("The certificate is unsigned. To sign: reticent init --key officer, then release … --key officer.key")

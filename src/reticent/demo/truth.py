@@ -1,0 +1,107 @@
+"""Exact answers about the public table of the demonstration, straight from its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from reticent.statistics.ask import parse
+from reticent.statistics.asked import (
+    CapShare,
+    Count,
+    Histogram,
+    Iqr,
+    Mean,
+    People,
+    Proportion,
+    Quantiles,
+    Statistic,
+    Sum,
+    Variance,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from reticent.statistics.answer import Answer, Cell
+
+PERSON: Final = "zper"
+
+
+def truths(answers: tuple[Answer, ...], file: Path) -> Mapping[str, tuple[float | None, ...]]:
+    """For each answer by name, the exact number of each of its cells; None where there is none to compute.
+
+    The numbers are those of the file: no value is moved to a bound and no row is left out.
+    """
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(file)
+    return {answer.name: _cells(answer, table) for answer in answers}
+
+
+def _cells(answer: Answer, table: pa.Table) -> tuple[float | None, ...]:
+    import pyarrow.compute as pc
+
+    statistic, by = parse(answer.name)
+    found: list[float | None] = []
+    groups: dict[object, list[Cell]] = {}
+    for cell in answer.cells:
+        groups.setdefault(dict(cell.label).get(by or ""), []).append(cell)
+    for key, cells in groups.items():
+        rows = table if by is None else table.filter(pc.equal(table[by], key))
+        numbers = _numbers(statistic, rows)
+        found += numbers if len(numbers) == len(cells) else [None] * len(cells)
+    return tuple(found)
+
+
+def _numbers(statistic: Statistic, rows: pa.Table) -> list[float]:
+    import pyarrow.compute as pc
+
+    match statistic:
+        case Count():
+            return [float(rows.num_rows)]
+        case People():
+            return [float(pc.count_distinct(rows[PERSON]).as_py())]
+        case CapShare():
+            return [0.0]
+        case Sum(column):
+            return [_number(pc.sum(rows[column]))]
+        case Mean(column, per=per):
+            return [_number(pc.mean(_each(rows, column, per)))]
+        case Variance(column, root=root, per=per):
+            spread = pc.stddev if root else pc.variance
+            return [_number(spread(_each(rows, column, per), ddof=1))]
+        case Proportion(column, value=value):
+            known = rows[column].drop_null()
+            return [_number(pc.mean(pc.cast(pc.equal(known, 1 if value is None else value), "float64")))]
+        case Quantiles(column, levels, per=per):
+            asked = [float(level) for level in levels]
+            return [float(found) for found in pc.quantile(_each(rows, column, per), asked).to_pylist()]
+        case Iqr(column, per=per):
+            low, high = pc.quantile(_each(rows, column, per), [0.25, 0.75]).to_pylist()
+            return [high - low]
+        case Histogram(column, edges=edges):
+            return _bins(rows[column].drop_null().to_pylist(), edges)
+
+
+def _each(rows: pa.Table, column: str, per: str) -> Any:
+    """The values of a column, or each person's mean of them."""
+    return rows[column] if per == "row" else rows.group_by(PERSON).aggregate([(column, "mean")])[f"{column}_mean"]
+
+
+def _number(scalar: Any) -> float:
+    return float(scalar.as_py())
+
+
+def _bins(values: list[float], edges: tuple[Fraction, ...]) -> list[float]:
+    """Counts between the edges; a value outside counts at the nearer end, the last bin holds its right edge."""
+    lowest, highest = edges[0], edges[-1]
+    held = [min(max(Fraction(value), lowest), highest) for value in values]
+    pairs = list(pairwise(edges))
+    return [
+        float(sum(low <= value < high or (value == highest and place == len(pairs) - 1) for value in held))
+        for place, (low, high) in enumerate(pairs)
+    ]
