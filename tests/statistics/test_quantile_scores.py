@@ -95,9 +95,9 @@ def test_runs_carry_the_weight_of_their_cells() -> None:
     assert not empty.scores(1, 2, 0).any()
 
 
-def law(table: Table, level: Fraction, epsilon: Fraction, kind: str) -> dict[int, float]:
+def law(table: Table, level: Fraction, epsilon: Fraction) -> dict[int, float]:
     """The exact law of the cell, from the definition."""
-    rate = float(epsilon) / (2 * sensitivity(level, kind))
+    rate = float(epsilon) / (2 * sensitivity(level, "add_remove"))
     weight = {cell: s.weight for s in SMALL.segments for cell in range(s.first, s.stop)}
     masses = {
         cell: weight[cell] * math.exp(-rate * score)
@@ -109,11 +109,11 @@ def law(table: Table, level: Fraction, epsilon: Fraction, kind: str) -> dict[int
 
 def distance(table: Table, drawn_at: Fraction, claimed: Fraction) -> float:
     """Chi-square of 20,000 draws against the law; six degrees of freedom."""
-    level, kind = Fraction(1, 4), "add_remove"
-    bound = Linf(Fraction(sensitivity(level, kind)), Adjacency(kind))
+    level = Fraction(1, 4)
+    bound = Linf(Fraction(sensitivity(level, "add_remove")), Adjacency("add_remove"))
     mechanism, stream, made = Exponential(bound, drawn_at), Replayed("quantile law"), found(table)
     counts = Counter(draw(made, level, 0, mechanism, stream) for _ in range(20_000))
-    return sum((counts[cell] - 20_000 * p) ** 2 / (20_000 * p) for cell, p in law(table, level, claimed, kind).items())
+    return sum((counts[cell] - 20_000 * p) ** 2 / (20_000 * p) for cell, p in law(table, level, claimed).items())
 
 
 def test_the_cell_drawn_has_the_stated_law() -> None:

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.statistics.ask import parse
 from reticent.statistics import asked as words
+from reticent.statistics.ask import parse
 
 SAME = [
     "count",
@@ -103,7 +103,7 @@ def test_a_step_range_includes_its_end() -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_hint(text: str, says: str) -> None:
-    with pytest.raises(QuestionError, match=".*") as caught:
+    with pytest.raises(QuestionError) as caught:
         parse(text)
     assert says in str(caught.value)
 

@@ -1,0 +1,160 @@
+"""Measured coverage of intervals, judged by binomial tests; the same tests reject intervals too narrow and too wide.
+
+The mutants are 0.8 and 1.25 of an interval where sampling is most of it. Where noise is, its law falls more slowly, a
+quarter cannot be told apart between .93 and .97, and the mutants are noise scales of 1.5 and 0.67.
+
+Replayed entropy and fixed tables: a red test means a change. A cell passes unless its count would have probability
+below ERROR at coverage .93, or (continuous answers) above .97. benchmarks/coverage.py measures every cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from reticent.data.schema import Column, Person, category, integer, real
+from reticent.entropy import Replayed
+from reticent.outcome import Estimate, Reply
+from reticent.privacy.adjacency import Kind
+from reticent.statistics.ask import parse
+from reticent.statistics.prepare import prepare
+from reticent.statistics.setting import Setting
+from tests.support.stat_fake import Fake, answered, schema_of
+from tests.support.stat_laws import LAWS, Law
+
+ERROR = 1e-2  # of one assertion, were the coverage exactly at the edge; at .95 it is below 1e-6
+
+
+@dataclass(frozen=True)
+class Case:
+    question: str
+    law: Law
+    kind: Kind
+    epsilon: str
+    size: int
+    runs: int
+    mutants: tuple[float, float] = (0.8, 1.25)
+    column: Column | None = None
+
+    def __str__(self) -> str:
+        return f"{self.question}-{self.law.name}-{self.kind}-{self.epsilon}-{self.size}"
+
+
+NORMAL, COIN, LOGNORMAL = LAWS
+NOISY = (0.67, 1.5)
+CASES = [
+    Case("mean(x)", NORMAL, "add_remove", "1", 1_000, 1_500),
+    Case("mean(x)", LOGNORMAL, "substitute", "1", 1_000, 1_500, NOISY),
+    Case("mean(x)", COIN, "add_remove", "0.1", 10_000, 1_500, NOISY),
+    Case("mean(x)", NORMAL, "add_remove", "0.1", 1_000, 1_500, NOISY),
+    Case("proportion(x)", COIN, "substitute", "1", 1_000, 1_500, (0.8, 1.25), category([0, 1])),
+    Case("variance(x)", NORMAL, "substitute", "1", 4_000, 1_500, NOISY),
+    Case("sd(x)", LOGNORMAL, "add_remove", "1", 4_000, 1_500, NOISY),
+    Case("median(x)", NORMAL, "add_remove", "1", 1_000, 1_500, NOISY),
+    Case("median(x)", LOGNORMAL, "substitute", "1", 4_000, 1_200, NOISY, real()),
+    Case("quantile(x, 0.25)", LOGNORMAL, "add_remove", "1", 4_000, 1_200, NOISY),
+    Case("iqr(x)", NORMAL, "substitute", "1", 4_000, 1_200, NOISY),
+]
+
+
+@cache
+def ratios(case: Case) -> NDArray[np.float64]:
+    """For every reply, the factor by which its interval must be stretched about its value to reach the truth."""
+    schema = schema_of(case.column or case.law.column, Person(case.kind))
+    setting = Setting(schema, case.size if case.kind == "substitute" else None)
+    step = prepare(parse(case.question)[0], setting, Fraction(case.epsilon))
+    truth = case.law.truth(case.question)
+    generator = np.random.default_rng(2026)
+    found = []
+    for run in range(case.runs):
+        table = Fake(schema, {"x": case.law.draw(generator, case.size)})
+        answer = answered(step, table, Replayed(f"{case} {run}"))
+        if isinstance(answer.outcome, Reply):
+            found.append(stretch(answer.outcome.value, truth))
+    return np.array(found)
+
+
+def stretch(estimate: Estimate, truth: float) -> float:
+    middle = (estimate.low + estimate.high) / 2
+    half = (estimate.high - estimate.low) / 2
+    return abs(truth - middle) / half if half else (0.0 if truth == middle else np.inf)
+
+
+def too_low(covered: int, runs: int) -> bool:
+    return bool(stats.binom.cdf(covered, runs, 0.93) < ERROR)
+
+
+def too_high(covered: int, runs: int) -> bool:
+    return bool(stats.binom.sf(covered - 1, runs, 0.97) < ERROR)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_intervals_cover_as_often_as_they_say(case: Case) -> None:
+    found = ratios(case)
+    assert len(found) > 0.9 * case.runs
+    covered = int((found <= 1.0).sum())
+    assert not too_low(covered, len(found)), covered / len(found)
+    assert not too_high(covered, len(found)), covered / len(found)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_intervals_too_narrow_would_be_noticed(case: Case) -> None:
+    found = ratios(case)
+    assert too_low(int((found <= case.mutants[0]).sum()), len(found))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_intervals_too_wide_would_be_noticed(case: Case) -> None:
+    found = ratios(case)
+    assert too_high(int((found <= case.mutants[1]).sum()), len(found))
+
+
+def integers(question: str, epsilon: str, drawn_at: str, runs: int = 2_000) -> tuple[int, int]:
+    """Covered runs and runs of an integer answer whose noise is drawn at another epsilon than its interval's."""
+    schema = schema_of(integer(0, 10), Person("add_remove"))
+    table = Fake(schema, {"x": np.full(100, 3.0)})
+    claimed = prepare(parse(question)[0], Setting(schema, None), Fraction(epsilon))
+    drawn = prepare(parse(question)[0], Setting(schema, None), Fraction(drawn_at))
+    width = claimed.expected(100).noise
+    assert width is not None
+    truth = 300.0 if question.startswith("sum") else 100.0
+    values = [answered(drawn, table, Replayed(f"{question} {run}")).value for run in range(runs)]
+    return sum(abs(value - truth) <= width for value in values), runs
+
+
+@pytest.mark.parametrize("question", ["count", "sum(x)"])
+def test_integer_answers_cover_at_least_as_often_as_they_say(question: str) -> None:
+    assert not too_low(*integers(question, "0.1", "0.1"))
+    assert too_low(*integers(question, "0.1", "0.07"))
+    assert too_high(*integers(question, "0.1", "0.14"))
+
+
+def groups() -> Iterator[tuple[float, float, float]]:
+    """Low, high and truth of a mean by group."""
+    from reticent.data.query import Keys
+
+    schema = schema_of(real(0, 100), Person("add_remove"), groups=category([1, 2]))
+    step = prepare(parse("mean(x)")[0], Setting(schema, None, Keys("g", (1, 2), 1)), Fraction(1))
+    generator = np.random.default_rng(7)
+    for run in range(1_000):
+        which = np.repeat([1.0, 2.0], [600, 400])
+        rows = {"x": generator.normal(40.0 + 10.0 * which, 10.0), "g": which}
+        for cell in answered(step, Fake(schema, rows), Replayed(f"groups {run}")):
+            assert isinstance(cell.outcome, Reply)
+            e = cell.outcome.value
+            yield e.low, e.high, 50.0 if cell.label == (("g", 1),) else 60.0
+
+
+def test_intervals_of_groups_cover() -> None:
+    found = list(groups())
+    covered = sum(low <= truth <= high for low, high, truth in found)
+    assert len(found) == 2_000
+    assert not too_low(covered, len(found))
+    assert not too_high(covered, len(found))
