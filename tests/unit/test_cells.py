@@ -17,6 +17,7 @@ from reticent.errors import PublicParameterError, QuestionError
 ALL = {
     "bounded": cells_of(real(-3, "7.3"), "x"),
     "stepped": cells_of(real(0, 10, resolution="0.1"), "x"),
+    "stepped without bounds": cells_of(real(resolution="0.1"), "x"),
     "prior": cells_of(real(), "x"),
     "whole": cells_of(integer(-4, 11), "x"),
     "whole prior": cells_of(integer(), "x"),
@@ -94,5 +95,14 @@ def test_what_has_no_cells_is_refused() -> None:
         cells_of(category(["a"]), "town")
     with pytest.raises(PublicParameterError, match="too fine"):
         cells_of(real(0, 10**6, resolution="1e-9"), "x")
-    with pytest.raises(PublicParameterError, match="needs low and high"):
-        cells_of(real(resolution=1), "x")
+
+
+def test_a_resolution_without_bounds_counts_the_prior_in_steps() -> None:
+    cells = cells_of(real(resolution="0.1"), "x")
+    values = np.array([-0.35, -0.05, 0.0, 0.05, 10.57626, 1e300, -np.inf])
+    assert cells.index(values).tolist()[:5] == [-3, 0, 0, 1, 106]
+    assert cells.index(values).tolist()[5:] == [cells.highest, cells.lowest]
+    assert cells.edges(106) == (Fraction("10.55"), Fraction("10.65"))
+    assert cells.value(106) == Fraction("10.6")
+    mass = [(s.stop - s.first) * s.weight for s in cells.segments]
+    assert len(set(mass)) == 1, "every binade weighs the same"

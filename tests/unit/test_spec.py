@@ -151,7 +151,6 @@ MISTAKES = [
     ("missing = 40", 'missing = "lost"', "[columns.age] missing must be a number"),
     ("missing = 40", "missing = 40.5", "[columns.age] missing of an integer column must be an integer, got 40.5"),
     ("resolution = 0.001", "resolution = 0", "[columns.y] resolution must be > 0, got 0"),
-    ('low = 0.1\nhigh = "1/3"\n', "", "[columns.y] resolution needs low and high"),
     (
         'kind = "integer"',
         'kind = "intger"',

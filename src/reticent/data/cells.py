@@ -1,6 +1,6 @@
 """Candidates for a quantile: a public, ordered list of cells with public integer weights.
 
-With bounds the cells have equal width. Without, the public prior gives equal mass to every binade of |t| in
+With bounds, or with a declared resolution, the cells are one step wide around the multiples of the step. Without, the public prior gives equal mass to every binade of |t| in
 [2^-20, 2^60] with both signs, uniform on the grid inside a binade, and one binade's mass to a cell at 0 that takes
 everything smaller; so no bounds are needed and all weights are integers. Values beyond the last cell go to it.
 
@@ -67,15 +67,14 @@ class Cells:
         # one rounding of an edge into the neighbouring cell. The map stays monotone and row by row, which is all
         # that the sensitivity needs.
         with np.errstate(over="ignore"):
-            scaled = np.clip(np.floor(values / float(self.step)), -(2.0**62), 2.0**62).astype(np.int64)
+            steps = values / float(self.step) + (0.0 if self.whole else 0.5)
+            scaled = np.clip(np.floor(steps), -(2.0**62), 2.0**62).astype(np.int64)
         return np.clip(scaled, self.lowest, self.highest)
 
     def value(self, index: int) -> Fraction:
-        """The public value released for a cell: the integer itself, or the middle of the cell."""
-        if self.whole:
-            return Fraction(index)
+        """The public value released for a cell: a multiple of the step, or the middle of the cell."""
         if self.step is not None:
-            return (index + Fraction(1, 2)) * self.step
+            return index * self.step
         if index == 0:
             return Fraction(0)
         binade, within = divmod(abs(index) - 1, 1 << FINE)
@@ -87,7 +86,7 @@ class Cells:
         if self.whole:
             return Fraction(index), Fraction(index)
         if self.step is not None:
-            return index * self.step, (index + 1) * self.step
+            return (index - Fraction(1, 2)) * self.step, (index + Fraction(1, 2)) * self.step
         if index == 0:
             return -(Fraction(2) ** LEAST), Fraction(2) ** LEAST
         middle = self.value(index)
@@ -110,14 +109,14 @@ def cells_of(column: Column, name: str) -> Cells:
             first, last = (low / step).__floor__(), (high / step).__ceil__()
             if last - first > 1 << 40 or max(abs(first), abs(last)) > 1 << 52:
                 raise PublicParameterError(f"resolution of {name} is too fine for its range: more than 2^40 steps")
-            return Cells((Segment(first, last, 1),), step, False)
+            return Cells((Segment(first, last + 1, 1),), step, False)
         case Real(resolution=None):
             span = (MOST - LEAST) << FINE
             return Cells((Segment(-span, 0, 1), Segment(0, 1, 1 << FINE), Segment(1, span + 1, 1)), None, False)
-        case Real():
-            raise PublicParameterError(
-                f"resolution of {name} needs low and high: without bounds the public prior sets it"
-            )
+        case Real(resolution=Fraction() as step):
+            return Cells(_integer_prior(), step, False)  # the same prior, counted in steps
+        case Real():  # pragma: no cover - low and high come together, so one of the cases above holds
+            raise PublicParameterError(f"low and high of {name} come together")
         case _:
             assert_never(column)
 

@@ -210,8 +210,6 @@ def _numeric(table: Tables, where: str, kind: str) -> Real | Integer:
     missing: Missing = "drop" if given == "drop" else read(given, "missing")
     if kind == "real":
         resolution = None if table.get("resolution") is None else read(table["resolution"], "resolution")
-        if resolution is not None and low is None:
-            raise SpecError(f"{where} resolution needs low and high: without bounds the public prior sets it")
         return Real(low, high, why, missing, resolution, constant)
     for key, bound in (("low", low), ("high", high)):
         if bound is not None and bound.denominator != 1:

@@ -137,7 +137,9 @@ class Study:
         else:
             asked = questions
         within = limit(epsilon, rho, delta, people=units)
-        prepared = self._prepare(asked, within, size if self.schema.person.adjacency == "substitute" else units)
+        # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
+        public = size if self.schema.person.adjacency == "substitute" else self.schema.person.people
+        prepared = self._prepare(asked, within, public)
         ledger = self._existing()
         left = ledger.left() if ledger is not None else self.spec.budget.loss
         return plan_of(prepared, size, assumed=units is None, left=left, affordable=_affordable(prepared, ledger, left))
