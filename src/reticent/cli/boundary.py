@@ -6,10 +6,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +15,10 @@ from typing import Any, Final, Protocol, TextIO, runtime_checkable
 import typer
 from typer.core import TyperGroup
 
-from reticent.cli.voice import Voice, clean, write
+from reticent.cli.voice import Voice, put, write
 from reticent.errors import (
     BudgetError,
+    CheckError,
     Fault,
     LedgerError,
     PublicParameterError,
@@ -92,13 +90,10 @@ class Verbs(TyperGroup):
             code = super().main(typed, prog_name, standalone_mode=False, obj=voice)
             if code == STOPPED:  # how the parser reports Ctrl-C
                 raise Stopped
-        except BrokenPipeError:
-            code = DONE
         except Exception as error:  # the last stop: whatever it is, its text could quote rows
             ending = ending_of(error, voice)
             _tell(ending, voice)
             code = ending.code
-        _flush()
         sys.exit(code if isinstance(code, int) else DONE)
 
 
@@ -111,16 +106,24 @@ def ending_of(error: BaseException, voice: Voice) -> Ending:
             return Ending("budget", _uncharged(str(error), voice), "nothing", BUDGET)
         case Refusal():
             return Ending(_kind(error), _uncharged(str(error), voice), _of_refusal(error), REFUSED)
-        case ReticentError():
+        case CheckError():
             return Ending("check", str(error), voice.charged, CHECK)
+        case ReticentError():
+            return Ending("engine", f"{error} {_charge(voice)}", voice.charged, FAULT)
         case Stopped() | typer.Abort():
             return Ending("stopped", f"Stopped. {_charge(voice)}", voice.charged, STOPPED)
         case Misused():
-            return Ending("usage", f"{error.format_message()} See: reticent --help", "nothing", USAGE)
+            return Ending("usage", _usage(error), "nothing", USAGE)
         case _:
             # The type of an exception is a name in a program; its text could be anything.
             what = "" if voice.spends else f" ({type(error).__name__})"
             return Ending("internal", f"Internal fault{what}. {_charge(voice)}", voice.charged, FAULT)
+
+
+def _usage(error: Misused) -> str:
+    """The parser's words, and where the help for that verb is."""
+    verb = getattr(getattr(error, "ctx", None), "command_path", "reticent")
+    return f"{error.format_message().rstrip('.')}. See: {verb} --help"
 
 
 def _kind(error: Refusal) -> str:
@@ -160,23 +163,12 @@ def _charge(voice: Voice) -> str:
 
 
 def _tell(ending: Ending, voice: Voice) -> None:
-    with contextlib.suppress(BrokenPipeError):
-        if voice.as_json:
-            print(json.dumps(ending.to_json(), ensure_ascii=False))
-        write([clean(ending.words)], sys.stderr)
+    if voice.as_json:
+        put(ending.to_json(), sys.stdout)
+    write([ending.words], sys.stderr)
 
 
 def _write_anything(stream: TextIO) -> None:
     """A terminal that cannot show a letter gets an escape for it, not an error after a charge."""
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="backslashreplace")
-
-
-def _flush() -> None:
-    """Write out what is left; a reader that has gone away is no fault of this run."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (BrokenPipeError, ValueError):
-            with contextlib.suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -72,7 +72,7 @@ def _answers(found: Demonstration) -> list[RenderableType]:
         "their rows, at most 5.\n",
         layout.answers(found.release.answers, found.truth),
         "",
-        layout.fields([("no reply", layout.ASK_WHY), *(("note", text) for text in certificate.caveats)]),
+        layout.fields([("no reply", layout.ASK_WHY), *layout.under("note", certificate.caveats)]),
     ]
 
 

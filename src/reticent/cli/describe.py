@@ -124,10 +124,10 @@ def check(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
             "releases": names,
         },
         f"{study}  ok",
-        *([] if not noted else [layout.fields(("note", text) for text in noted)]),
+        *([] if not noted else [layout.fields(layout.under("note", noted))]),
     )
     if warned:
-        voice.say(layout.fields((("warning", text) for text in warned), style="yellow"))
+        voice.say(layout.fields(layout.under("warning", warned), style="yellow"))
 
 
 def _askable(path: Path, item: ReleaseSpec) -> None:
@@ -192,15 +192,21 @@ def plan(
 
 
 def plan_parts(made: Plan, name: str) -> list[RenderableType]:
-    """A plan as a heading, a table and its footnote."""
+    """A plan as a heading, a table and its notes, each note said once."""
     from reticent.privacy.loss import words
 
     title = f"{name} · " if name else ""
-    table = layout.columns(
-        ("statistic", "loss", "± noise", "± sampling*", ""), made.rows(), right=(1, 2, 3), wrap=(0, 4)
-    )
-    heading = f"{title}{words(made.guarantee.loss)} · {made.guarantee.adjacency.words()}"
-    return [heading, table, made.footnote()]
+    marks: dict[str, str] = {}
+    rows = []
+    for *shown, note in made.rows():
+        mark = marks.setdefault(note, str(len(marks) + 1)) if note else ""
+        rows.append((*shown, mark))
+    heads = ("statistic", "loss", "± noise", "± sampling*", "")
+    return [
+        f"{title}{words(made.guarantee.loss)} · {made.guarantee.adjacency.words()}",
+        layout.columns(heads, rows, right=(1, 2, 3), wrap=[0]),
+        layout.fields([*((mark, note) for note, mark in marks.items()), ("*", made.footnote().removeprefix("* "))]),
+    ]
 
 
 def rehearse(
@@ -233,5 +239,5 @@ def rehearse(
         },
         f"Made-up rows for {people:,} people; your file was not read and nothing was charged.",
         layout.answers(found.answers),
-        layout.fields([*(("note", text) for text in found.caveats), ("guarantee", promised)]),
+        layout.fields([*layout.under("note", found.caveats), ("guarantee", promised)]),
     )

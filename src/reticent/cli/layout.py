@@ -25,18 +25,21 @@ Truth = Mapping[str, Sequence[float | None]]  # by answer, one number for each c
 
 
 def fields(pairs: Iterable[tuple[str, str]], *, style: str = "dim") -> Table:
-    """A word and its text on each line; a long text hangs beside its word, a repeated word is not repeated."""
+    """A word and its text on each line; a long text hangs beside its word."""
     from rich.table import Table
     from rich.text import Text
 
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style=style, no_wrap=True)
     grid.add_column(overflow="fold")
-    before = None
     for word, text in pairs:
-        grid.add_row(Text(clean("" if word == before else word)), Text(clean(text)))
-        before = word
+        grid.add_row(Text(clean(word)), Text(clean(text)))
     return grid
+
+
+def under(word: str, texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Texts that share one word: it stands beside the first of them."""
+    return [("" if place else word, text) for place, text in enumerate(texts)]
 
 
 def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int], wrap: Iterable[int]) -> Table:

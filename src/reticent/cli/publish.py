@@ -73,7 +73,6 @@ def release(
     if not yes:
         _ask_first(voice, opened, item, reason)
 
-    voice.say("reserve, read, draw, commit …")
     voice.charged = "unknown"
     made = opened.release(
         list(item.ask),
@@ -167,7 +166,7 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
     document = made.certificate.document
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
     left, approved = (words(from_json(document["budget"][name])) for name in ("left", "approved"))
-    ending = [("note", text) for text in made.certificate.caveats]
+    ending = layout.under("note", made.certificate.caveats)
     if not made.replied:
         ending.append(("no reply", layout.ASK_WHY))
     ending.append(("guarantee", promised))
@@ -175,7 +174,7 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
         ending.append(("wrote", ", ".join(written)))
     ending.append(("ledger", f"{left} of {approved} is left"))
     title = " · ".join(text for text in (document["name"], document["study"]["title"]) if text)
-    voice.say(f"committed: {made.receipt}")
+    voice.say(f"reserve … read … draw … commit   {made.receipt}")
     voice.result(
         {
             "verb": "release",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from reticent.cli import boundary, layout, words
 from reticent.cli.options import Json, LedgerFile, Yes, confirm, ledger_place, voice_of
+from reticent.cli.voice import put
 from reticent.errors import LedgerError, SpecError
 
 if TYPE_CHECKING:
@@ -138,7 +140,7 @@ def ledger_export(
     """The whole ledger as JSON, for an auditor or a place the operator cannot reach."""
     document = ledger_of(ledger).export()
     if out is None:
-        print(json.dumps(document, ensure_ascii=False, indent=None if as_json else 2))
+        put(document, sys.stdout, indent=None if as_json else 2)
         return
     try:
         with out.open("x", encoding="utf-8") as opened:
@@ -196,12 +198,19 @@ def explain(
         told = words.explained(word)
         voice.result(
             {"verb": "explain", "about": "word", "word": word, "lines": list(told)},
-            *("\n" * (place > 0) + text for place, text in enumerate(told)),
+            *(part for place, text in enumerate(told) for part in ([""] * (place > 0) + [_paragraph(text)])),
         )
         return
     if not Path(what).exists() and Path(what).suffix != ".json":
         raise words.unknown(what)
     _certificate(ctx, what, prior, proof=proof, checklist=checklist)
+
+
+def _paragraph(text: str) -> RenderableType:
+    """A paragraph of several lines is a list: what each line is about, and its text."""
+    if "\n" not in text:
+        return text
+    return layout.fields(((line.split()[0], " ".join(line.split()[1:])) for line in text.split("\n")), style="bold")
 
 
 def _certificate(ctx: typer.Context, path: str, prior: float, *, proof: bool, checklist: bool) -> None:

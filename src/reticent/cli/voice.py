@@ -6,6 +6,7 @@ Texts from files (titles, names, certificates) are shown without control charact
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -48,7 +49,7 @@ class Voice:
     def result(self, document: Mapping[str, object], *parts: RenderableType) -> None:
         """The result of a verb: ``document`` for programs, ``parts`` for people."""
         if self.as_json:
-            print(json.dumps(document, ensure_ascii=False, allow_nan=False), file=sys.stdout)
+            put(document, sys.stdout)
         else:
             write(parts, sys.stdout)
 
@@ -66,8 +67,21 @@ def write(parts: Iterable[RenderableType], stream: TextIO) -> None:
         for part in parts:
             console.print(Text(clean(part)) if isinstance(part, str) else part)
     lines = caught.get().splitlines()
-    stream.write("".join(f"{line.rstrip()}\n" for line in lines))
-    stream.flush()
+    _out("".join(f"{line.rstrip()}\n" for line in lines), stream)
+
+
+def put(document: Mapping[str, object], stream: TextIO, indent: int | None = None) -> None:
+    """A JSON object, on one line unless told otherwise."""
+    _out(json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent) + "\n", stream)
+
+
+def _out(text: str, stream: TextIO) -> None:
+    """Write now; a reader that has gone away is no fault of this run, which still ends with its own code."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _console(stream: TextIO) -> Console:

@@ -98,8 +98,8 @@ TEXTS: Final = {
         """,
     "certificate": """
         The certificate is the .json file of a release: the answers, the loss with its whole proof, what was charged,
-        who approved. Anyone can check it: `reticent verify CERT --ledger LEDGER --key officer.pub` derives the loss again
-        from the proof, finds the entry in the ledger, and checks the signature.
+        who approved. Anyone can check it: `reticent verify CERT --ledger LEDGER --key officer.pub` derives the loss
+        again from the proof, finds the entry in the ledger, and checks the signature.
 
         Sign with `reticent release … --key officer.key`; make a pair of keys with `reticent init --key officer`.
         """,

@@ -1,0 +1,266 @@
+"""The verbs: what they print, on which stream, with which code, and in JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from reticent.cli import words
+from reticent.cli.options import stem_of
+from reticent.ledger import Ledger
+from tests.support.cli_kit import clinic, run
+from tests.support.cli_reference import PAGE
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return clinic(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a release of the clinic's table 4, signed; shared by tests that only read it."""
+    folder = tmp_path_factory.mktemp("released")
+    study = clinic(folder)
+    assert run("init", "--key", str(folder / "officer")).code == 0
+    key = str(folder / "officer.key")
+    done = run("release", str(study), "--release", "table 4", "--key", key, "--out", str(folder / "table4"))
+    assert done.code == 0, done.err
+    return folder
+
+
+def test_init_writes_a_skeleton_and_never_overwrites(study: Path) -> None:
+    (study.parent / "x.csv").write_text("name,age\nHIV-positive,3\n", encoding="utf-8")
+    done = run("init", "x.csv")
+    assert done.code == 0
+    assert "2 columns" in done.said
+    assert "No row was read" in done.said
+    assert "[columns.age]" in (study.parent / "x.toml").read_text("utf-8")
+    again = run("init", "x.csv")
+    assert again.code == 5
+    assert "exists and is not overwritten" in again.said
+
+
+def test_a_skeleton_in_another_folder_still_finds_its_source(study: Path) -> None:
+    (study.parent / "plans").mkdir()
+    assert run("init", "clinic.csv", "--out", "plans/new.toml").code == 0
+    assert 'source = "../clinic.csv"' in (study.parent / "plans" / "new.toml").read_text("utf-8")
+
+
+def test_init_writes_keys_that_only_their_owner_reads(study: Path) -> None:
+    done = run("init", "--key", "officer", "--json")
+    assert done.document == {"verb": "init", "private": "officer.key", "public": "officer.pub"}
+    assert (study.parent / "officer.key").stat().st_mode & 0o777 == 0o600
+    assert run("init", "--key", "officer").code == 5
+
+
+def test_check_tells_the_odds_of_the_budget(study: Path) -> None:
+    done = run("check", str(study))
+    assert done.code == 0
+    assert "add_remove with a budget of (3, 1e-8): one person's presence changes any odds by at most ×20.1" in done.out
+    assert "×403" in done.out
+    assert "columns.cost has no bounds" in done.err
+    assert "Values of age that are not integers count as missing" in done.err
+
+
+def test_check_finds_a_release_that_cannot_be_asked(study: Path) -> None:
+    study.write_text(study.read_text("utf-8").replace("mean(age)", "mean(agee)"), encoding="utf-8")
+    done = run("check", str(study))
+    assert done.code == 5
+    assert "[[release]] 'table 4': There is no column 'agee'. Did you mean age?" in done.said
+
+
+def test_plan_is_free_and_says_when_too_little_is_left(study: Path) -> None:
+    done = run("plan", str(study), "--ask", "count", "--epsilon", "4")
+    assert done.code == 0
+    assert "would be refused: too little is left" in done.err
+    assert not (study.parent / "clinic.ledger").exists()
+    assert run("plan", str(study), "--ask", "count", "--epsilon", "1", "--json").document["affordable"] is True
+
+
+def test_plan_from_a_wanted_width(study: Path) -> None:
+    found = run("plan", str(study), "--want", "count=20", "--want", "histogram(age, edges=0:100:50)=40", "--json")
+    assert [line["name"] for line in found.document["statistics"]][:2] == ["count", "histogram(age, edges=0:100:50)"]
+    assert run("plan", str(study), "--want", "count").code == 2
+    assert run("plan", str(study), "--want", "count=-1").code == 5
+
+
+def test_rehearse_says_that_the_rows_are_made_up(study: Path) -> None:
+    one, two = (run("rehearse", str(study), "--release", "table 4", "--people", "50") for _ in range(2))
+    assert one == two
+    assert one.code == 0
+    assert one.out.startswith("Made-up rows for 50 people; your file was not read and nothing was charged.")
+    assert not (study.parent / "clinic.ledger").exists()
+
+
+def test_release_prints_answers_and_writes_four_files(study: Path) -> None:
+    done = run("release", str(study), "--release", "table 4")
+    assert done.code == 0, done.err
+    for piece in ("count", "mean(age)", "town a", "95 % interval", "± noise", "± sampling", "guarantee", "1 in 10"):
+        assert piece in done.out
+    assert "(2, 1e-8) of (3, 1e-8) is left" in done.said
+    assert "reserve … read … draw … commit r-0001" in " ".join(done.err.split())
+    assert "unsigned" in done.err
+    assert {path.name for path in study.parent.glob("table4.*")} == {
+        f"table4.{x}" for x in ("csv", "json", "html", "svg")
+    }
+    assert [line.state for line in Ledger.open("clinic.ledger").releases()] == ["committed"]
+
+
+def test_a_second_release_of_that_name_is_refused_before_the_charge(study: Path) -> None:
+    (study.parent / "table4.svg").write_text("mine", encoding="utf-8")
+    done = run("release", str(study), "--release", "table 4")
+    assert (done.code, "Nothing was charged" in done.said) == (5, True)
+    assert not (study.parent / "clinic.ledger").exists()
+    assert run("release", str(study), "--release", "table 4", "--force").code == 0
+    assert (study.parent / "table4.svg").read_text("utf-8") != "mine"
+
+
+def test_a_no_reply_is_shown_and_ends_with_three(study: Path) -> None:
+    done = run("release", str(study), "--release", "tail")
+    assert done.code == 3
+    assert "no reply" in done.out
+    assert "reticent explain no-reply" in done.said
+    assert "Asking again is a new release and is charged again" in done.said
+    told = run("release", str(study), "--release", "tail", "--out", "again", "--json").document
+    assert told["replied"] is False
+    assert told["answers"][0]["cells"] == [{"label": [], "outcome": "no_reply"}]
+
+
+def test_the_budget_refuses_with_four(study: Path) -> None:
+    done = run("release", str(study), "--ask", "count", "--epsilon", "3.5")
+    assert done.code == 4
+    assert "Nothing was charged" in done.said
+    told = run("release", str(study), "--ask", "count", "--epsilon", "3.5", "--json").document
+    assert (told["error"]["kind"], told["error"]["charged"], told["error"]["exit"]) == ("budget", "nothing", 4)
+
+
+def test_a_changed_file_is_noticed_before_the_charge(study: Path) -> None:
+    assert run("release", str(study), "--ask", "count", "--epsilon", "0.1").code == 0
+    with (study.parent / "clinic.csv").open("a", encoding="utf-8") as table:
+        table.write("new,30,1.5,a,none\n")
+    done = run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "b")
+    assert done.code == 5
+    assert "The source has changed since r-0001" in done.said
+    assert run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "b", "--same-people").code == 0
+
+
+def test_a_second_ledger_for_one_file_is_refused(study: Path) -> None:
+    assert run("release", str(study), "--ask", "count", "--epsilon", "0.1").code == 0
+    done = run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "b", "--ledger", "other.ledger")
+    assert done.code == 5
+    assert "Two ledgers for one file would promise twice what is true" in done.said
+
+
+def test_a_study_without_a_ledger_cannot_release(study: Path) -> None:
+    study.write_text(study.read_text("utf-8").replace('ledger = "clinic.ledger"\n', ""), encoding="utf-8")
+    done = run("release", str(study), "--ask", "count", "--epsilon", "0.1")
+    assert done.code == 5
+    assert 'ledger = "clinic.ledger"' in done.said
+
+
+def test_ledger_shows_verifies_and_closes(study: Path) -> None:
+    assert run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--who", "anna").code == 0
+    shown = run("ledger", "show", str(study))
+    assert re.search(r"r-0001 .* anna +count +ε 0\.1 +committed", shown.out)
+    assert "chain ok: 3 entries" in shown.out
+    head = run("ledger", "show", "clinic.ledger", "--json").document["head"]
+    assert run("ledger", "verify", "clinic.ledger", "--head", head).code == 0
+    assert run("ledger", "verify", "clinic.ledger", "--head", "0" * 64).code == 6
+    assert run("ledger", "export", "clinic.ledger").document["head"] == head
+    assert run("ledger", "export", "clinic.ledger", "--out", "export.json").code == 0
+    assert json.loads((study.parent / "export.json").read_text("utf-8"))["head"] == head
+    assert run("ledger", "export", "clinic.ledger", "--out", "export.json").code == 5
+    assert run("ledger", "close", "clinic.ledger", "--reason", "study over").code == 0
+    done = run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "b")
+    assert (done.code, "closed" in done.said) == (4, True)
+
+
+def test_a_certificate_is_explained(released: Path) -> None:
+    done = run("explain", str(released / "table4.json"), "--prior", "0.1")
+    assert done.code == 0
+    assert "factor of at most 2.72. From 10 % to no more than 23 %" in done.said
+    more = run("explain", str(released / "table4.json"), "--proof", "--checklist").out
+    assert "└" in more
+    assert "2 Unit of privacy" in more
+    for prior in ("0", "1", "nan", "-0.5"):
+        assert run("explain", str(released / "table4.json"), "--prior", prior).code == 5
+
+
+@pytest.mark.parametrize("word", [*words.TEXTS, "ε", "No reply", "NO_REPLY", "add-remove", "exit code"])
+def test_words_are_explained(word: str) -> None:
+    done = run("explain", word)
+    assert done.code == 0
+    assert len(done.out) > 100
+
+
+def test_other_words_name_the_nearest() -> None:
+    done = run("explain", "epsillon")
+    assert done.code == 5
+    assert "Did you mean epsilon?" in done.said
+    assert all(word in run("explain").out for word in words.TEXTS)
+
+
+def test_verify_tells_each_check(released: Path) -> None:
+    certificate, ledger, key = (str(released / name) for name in ("table4.json", "clinic.ledger", "officer.pub"))
+    done = run("verify", certificate, "--ledger", ledger, "--key", key)
+    assert done.code == 0, done.said
+    assert "signature ok (Ed25519, officer.pub)" in done.out
+    assert "losses re-derived: ε 1 equal" in done.out
+    unknown = run("verify", certificate)
+    assert (unknown.code, "FAILED" in unknown.out) == (6, True)
+    assert run("verify", certificate, "--allow-unsigned").code == 0
+
+
+def test_verify_finds_a_changed_certificate(released: Path, tmp_path: Path) -> None:
+    changed = json.loads((released / "table4.json").read_text("utf-8"))
+    changed["answers"][0]["cells"][0]["value"] += 1
+    (tmp_path / "changed.json").write_text(json.dumps(changed), encoding="utf-8")
+    done = run("verify", str(tmp_path / "changed.json"), "--key", str(released / "officer.pub"), "--json")
+    assert done.code == 6
+    assert done.document["ok"] is False
+    assert [check["ok"] for check in done.document["checks"]].count(False) == 1
+
+
+def test_json_has_the_documented_fields(released: Path, study: Path) -> None:
+    (study.parent / "one.csv").write_text("x\n1\n", encoding="utf-8")
+    certificate, ledger = str(released / "table4.json"), str(released / "clinic.ledger")
+    table4 = ("--release", "table 4")
+    commands = {
+        "`init FILE`": ("init", "one.csv"),
+        "`init --key`": ("init", "--key", "a"),
+        "`check`": ("check", str(study)),
+        "`plan`": ("plan", str(study), *table4),
+        "`rehearse`": ("rehearse", str(study), "--ask", "count", "--epsilon", "1", "--people", "9"),
+        "`release`": ("release", str(study), "--ask", "count", "--epsilon", "0.1"),
+        "`ledger show`": ("ledger", "show", ledger),
+        "`ledger verify`": ("ledger", "verify", ledger),
+        "`explain`": ("explain",),
+        "`explain WORD`": ("explain", "delta"),
+        "`explain CERTIFICATE`": ("explain", certificate),
+        "`verify`": ("verify", certificate),
+        "`ledger close`": ("ledger", "close", "clinic.ledger", "--reason", "over"),
+    }
+    documented = {
+        row[0].strip(): re.findall(r"`(\w+)`", row[1])
+        for row in re.findall(
+            r"^\| (`[^|]+`) \| (`[a-z_]+`(?:, `[a-z_]+`)*) \|$", PAGE.read_text("utf-8"), re.MULTILINE
+        )
+    }
+    assert set(documented) == {*commands, "`demo`"}
+    for name, command in commands.items():
+        assert list(run(*command, "--json").document)[1:] == documented[name], name
+
+
+def test_stems_are_made_of_names() -> None:
+    assert [stem_of(name) for name in ("table 4", "Public use file", "", "a/../b", "  ")] == [
+        "table4",
+        "public-use-file",
+        "answers",
+        "a-b",
+        "answers",
+    ]

@@ -1,0 +1,43 @@
+"""The reference of the command line says what the program says."""
+
+from __future__ import annotations
+
+import re
+
+from reticent.cli import words
+from reticent.cli.app import app
+from tests.support.cli_kit import run
+from tests.support.cli_reference import PAGE, VERBS, renewed
+
+
+def test_the_reference_is_current() -> None:
+    page = PAGE.read_text("utf-8")
+    assert renewed(page) == page, "run: python -m tests.support.cli_reference"
+
+
+def test_every_verb_is_in_the_reference() -> None:
+    registered = {command.callback.__name__ for command in app.registered_commands if command.callback is not None}
+    assert registered == {verb for verb in VERBS if " " not in verb}
+    (group,) = app.registered_groups
+    assert group.typer_instance is not None
+    assert [f"ledger {command.name}" for command in group.typer_instance.registered_commands] == [
+        verb for verb in VERBS if " " in verb
+    ]
+
+
+def test_help_is_short() -> None:
+    for verb in VERBS:
+        text = run(*verb.split(), "--help").out
+        assert len(text.splitlines()) <= 40, verb
+        assert all(len(line) <= 80 for line in text.splitlines()), verb
+
+
+def test_exit_codes_are_the_same_in_the_page_and_in_explain() -> None:
+    page = re.findall(r"^\| (\d+) \| ", PAGE.read_text("utf-8"), re.MULTILINE)
+    told = [line.split()[0] for line in words.TEXTS["exit-codes"].split("\n") if line.strip()]
+    assert page == told
+
+
+def test_every_synonym_leads_to_a_text() -> None:
+    assert set(words.SAME.values()) <= set(words.TEXTS)
+    assert set(words.SAME).isdisjoint(words.TEXTS)
