@@ -205,6 +205,7 @@ class Study:
             After the charge; the charge stays.
         """
         from reticent.data.spec import check_delta
+        from reticent.data.table import EngineFailure
         from reticent.entropy import system
         from reticent.ledger.fingerprint import note_release
         from reticent.study.asking import limit, settle, understand
@@ -218,8 +219,14 @@ class Study:
             signer = load_private(key)
         understood = understand(questions, self.schema, self._groups)
         table = self._table()
-        table.probe()
-        units = self._units(table)
+        try:
+            table.probe()
+            units = self._units(table)
+        except EngineFailure as failure:
+            raise Refusal(
+                f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
+                "of duckdb, ibis-framework and sqlglot. Nothing was charged."
+            ) from None
         if within.delta is not None and units is not None:
             check_delta(within.delta, units)
         prepared = settle(understood, within, self.schema, units, self._currency)
