@@ -382,11 +382,11 @@ def test_a_category_is_compared_as_it_was_declared(tmp_path: Path) -> None:
     assert bins(True, False) == (5, 1)
 
 
-def test_five_thousand_categories() -> None:
-    among = [f"k{i}" for i in range(5000)]
+def test_two_thousand_categories() -> None:
+    among = [f"k{i}" for i in range(2000)]
     schema = Schema({"x": category(among)}, ALL)
     (result,) = open_table({"x": [*among, "k0", "zz"]}, schema).run([Tally("x", among=tuple(among))], KEY)
-    assert result.vectors[0] == (2, *[1] * 4999)
+    assert result.vectors[0] == (2, *[1] * 1999)
 
 
 # --- the handle -------------------------------------------------------------------------------------------------------

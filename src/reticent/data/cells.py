@@ -1,8 +1,9 @@
 """Candidates for a quantile: a public, ordered list of cells with public integer weights.
 
-With bounds, or with a declared resolution, the cells are one step wide around the multiples of the step. Without, the public prior gives equal mass to every binade of |t| in
-[2^-20, 2^60] with both signs, uniform on the grid inside a binade, and one binade's mass to a cell at 0 that takes
-everything smaller; so no bounds are needed and all weights are integers. Values beyond the last cell go to it.
+With bounds, or with a declared resolution, the cells are one step wide around the multiples of the step. Without
+bounds the public prior gives equal mass to every binade of |t| in [2^-20, 2^60] with both signs, uniform on the grid
+inside a binade, and one binade's mass to a cell at 0 that takes everything smaller; so all weights are integers.
+Where a resolution is declared the binades are of |t| in steps. Values beyond the last cell go to it.
 
 A cell is identified by its index, an integer that grows with the value. Data enter as indices; a score is an
 integer function of counts of indices, so an atom of the data is a cell that can win.

@@ -179,6 +179,10 @@ class Fixed:
     lowest: int
     highest: int
 
+    def __post_init__(self) -> None:
+        if not -EXACT_DOUBLE <= self.lowest < self.highest <= EXACT_DOUBLE or self.reach >= WIDEST:
+            raise PublicParameterError("a fixed-point grid must lie within 2^53 of zero and reach less than 2^31")
+
     @property
     def middle(self) -> int:
         return (self.lowest + self.highest) // 2
