@@ -115,7 +115,7 @@ def cells(only: tuple[str, ...]) -> Iterator[tuple[str, Law, Column, str]]:
             if law.discrete and verb in ("quantile", "iqr"):
                 continue
             yield question, law, bounded, "bounds"
-            if verb in ("median", "quantile", "iqr") and not law.discrete:
+            if verb in ("median", "iqr") and not law.discrete:
                 yield question, law, real(), "prior"
         if law.discrete and (not only or "proportion" in only):
             yield "proportion(x)", law, category([0, 1]), "category"

@@ -162,6 +162,9 @@ def test_ends_beyond_the_possible_are_shown_at_the_bound_and_said() -> None:
     answer = answered(made("mean(x)", Setting(schema, None), "0.2"), fake, Replayed(2))
     assert answer.low == 0.0
     assert any("shown at the nearest possible one" in text for text in answer.caveats)
+    bins = answered(made("histogram(x, edges=0:100:10)", Setting(schema, None), "0.2"), fake, Replayed(3))
+    assert all(isinstance(c.outcome, Reply) and 0 <= c.outcome.value.low <= c.outcome.value.value for c in bins)
+    assert any("shown at the nearest possible one" in text for text in bins.caveats)
 
 
 def test_a_million_different_values_are_drawn_from_in_seconds() -> None:

@@ -23,6 +23,7 @@ from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.setting import Expected, Setting
 
 BETA: Final = 0.05
+CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
 
 Label = tuple[tuple[str, Key], ...]
 
@@ -31,7 +32,8 @@ Label = tuple[tuple[str, Key], ...]
 class CountStep:
     """One vector of integers per group, protected by one geometric mechanism; ``mechanism`` None where public.
 
-    ``unit`` is what one integer step stands for, and ``labels`` has one entry per number of the answer.
+    ``unit`` is what one integer step stands for, ``labels`` has one entry per number of the answer, and ``positive``
+    says that the true number cannot be below 0: what the noise moved there is shown as 0.
     """
 
     name: str
@@ -40,6 +42,7 @@ class CountStep:
     setting: Setting
     unit: Fraction
     labels: tuple[Label, ...]
+    positive: bool = True
     caveats: tuple[str, ...] = ()
 
     @property
@@ -58,12 +61,13 @@ class CountStep:
         cells = tuple(
             Cell(label, Reply(self._estimate(number, radius))) for label, number in zip(self.labels, flat, strict=True)
         )
-        return Answer(self.name, cells, self.caveats, discrete=self.unit == 1)
+        clipped = (CLIPPED,) if self.positive and any(number < radius for number in flat) else ()
+        return Answer(self.name, cells, (*self.caveats, *clipped), discrete=self.unit == 1)
 
     def _estimate(self, number: int, radius: int) -> Estimate:
-        ends = (number - radius, number + radius)
-        low, high = (float(end * self.unit) for end in ends)
-        return Estimate(float(number * self.unit), low, high, float(radius * self.unit), 0.0)
+        least = 0 if self.positive else number - radius
+        value, low, high = (float(max(x, least) * self.unit) for x in (number, number - radius, number + radius))
+        return Estimate(value, low, high, float(radius * self.unit), 0.0)
 
     def _radius(self) -> int:
         return 0 if self.mechanism is None else self.mechanism.radius(BETA)

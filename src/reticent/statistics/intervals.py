@@ -61,22 +61,24 @@ def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL)
     return high
 
 
-def plausible(estimate: float, scale: float, least: float, most: float, *, relative: bool = False) -> Variances:
+def plausible(estimate: float, scale: float, least: float, most: float, *, usual: float | None = None) -> Variances:
     """What a noisy variance says of the true one, known to lie in [least, most].
 
-    Weights are the likelihood of what was released, exp(-|v - estimate| / scale), on an even grid of the range, or
-    on an even grid of its logarithm where ``relative`` (then ``least`` > 0). Mixing over them keeps the coverage that
-    plugging in one noisy variance would lose.
+    Weights are the likelihood of what was released, exp(-|v - estimate| / scale), on an even grid. With ``usual``
+    (then ``least`` > 0) the grid is even in the logarithm and values within a factor e of ``usual`` are likelier
+    beforehand. Mixing over the grid keeps the coverage that plugging in one noisy variance would lose.
     """
     if most <= least or scale <= 0.0:
         return known(min(max(estimate, least), max(most, least)))
-    if relative:
-        values = np.exp(np.linspace(math.log(least), math.log(most), POINTS))
+    before = np.zeros(POINTS)
+    if usual is not None:
+        logs = np.linspace(math.log(least), math.log(most), POINTS)
+        values, before = np.exp(logs), 0.5 * (logs - math.log(usual)) ** 2
     else:
         centre = min(max(estimate, least), most)
         values = np.linspace(max(least, centre - 8.0 * scale), min(most, centre + 8.0 * scale), POINTS)
-    distance = np.abs(values - estimate) / scale
-    weights = np.exp(distance.min() - distance)
+    unlikely = np.abs(values - estimate) / scale + before
+    weights = np.exp(unlikely.min() - unlikely)
     weights = weights / weights.sum()
     return Variances(tuple(values.tolist()), tuple(weights.tolist()))
 

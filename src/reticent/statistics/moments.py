@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Final, Literal
 
 from reticent.data.query import Moments, Query
@@ -24,7 +23,7 @@ from reticent.mechanisms.geometric import laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.counts import Label, guarantee_of, noisy
+from reticent.statistics.counts import CLIPPED, Label, guarantee_of, noisy
 from reticent.statistics.intervals import (
     NONE,
     Variances,
@@ -37,7 +36,7 @@ from reticent.statistics.setting import Expected, Setting
 from reticent.statistics.soft import UNIT, Design
 
 FEWEST: Final = 10.0  # below this many values no interval is formed
-FLATTEST, STEEPEST = 0.25, 16.0  # kurtosis less 1, of laws one usually meets
+FLATTEST, USUAL = 0.25, 3.5  # kurtosis less 1: the least that is considered, and that of a law with tails a little above normal (2)
 
 Shape = Literal["mean", "variance", "sd"]
 
@@ -166,14 +165,12 @@ class MomentStep:
         estimate = sum(w * m for w, m in zip(form, moments, strict=True))
         noise = _spread(self.noise_of(form))
         widest = (1.0 + abs(mean)) ** 2
-        # Kurtosis as of usual laws, unless the released fourth moment clearly says more: its noise is correlated with
-        # that of the variance, and a free prior would widen the interval on one side.
-        usual = max(size * v * v * STEEPEST, estimate - 2.0 * noise)
-        most = min(usual, size * v * max(widest - v, 0.0))
+        # A free prior would follow the noise of the fourth moment, which is that of the variance, and widen one side.
+        most = size * v * max(widest - v, 0.0)
         least = size * v * v * FLATTEST
         if least <= 0.0 or most <= least:
             return known(min(max(estimate, 0.0), max(most, 0.0)))
-        return plausible(estimate, noise, least, most, relative=True)
+        return plausible(estimate, noise, least, most, usual=size * v * v * USUAL)
 
     def expected(self, people: int) -> Expected:
         """For values with mean at the middle of the bounds and a sixth of the range as standard deviation."""
@@ -235,10 +232,5 @@ def _clipped(outcomes: Sequence[Outcome[Estimate]], step: MomentStep) -> tuple[s
         if isinstance(outcome, Reply):
             e = outcome.value
             if any(not least <= middle + factor * x <= most for x in (e.value, e.low, e.high)):
-                return ("ends that the noise moved beyond the possible values are shown at the nearest possible one",)
+                return (CLIPPED,)
     return ()
-
-
-def half_range(grid: Fixed) -> Fraction:
-    """Half the width of the column's range."""
-    return (grid.highest - grid.lowest) * grid.unit / 2

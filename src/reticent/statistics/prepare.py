@@ -174,7 +174,9 @@ def _count(name: str, query: Rows | Persons, setting: Setting, epsilon: Fraction
     person = setting.schema.person
     if isinstance(query, Rows) and person.column is not None:
         caveats = (f"at most {person.rows} rows of each person count",)
-    return CountStep(_title(name, setting.keys), query, mechanism, setting, Fraction(1), _labels(setting.keys), caveats)
+    return CountStep(
+        _title(name, setting.keys), query, mechanism, setting, Fraction(1), _labels(setting.keys), True, caveats
+    )
 
 
 def _sum(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
@@ -194,6 +196,7 @@ def _sum(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
         setting,
         grid.unit,
         _labels(setting.keys),
+        grid.lowest >= 0,
         tuple(caveats),
     )
 
@@ -232,6 +235,7 @@ def _histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSt
         setting,
         Fraction(1),
         _labels(setting.keys, bins),
+        True,
         tuple(caveats),
     )
 

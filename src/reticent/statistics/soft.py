@@ -88,11 +88,11 @@ def design(kind: Kind, order: int, grid: Fixed) -> Design:
     powers = _affine(order, shift, stretch)
     basis, back = _soft(order) if kind == "soft" else _plain(PLAIN[order])
     forward = _product(basis, powers)
-    # A power above the first is rounded by less than 9/16 of a unit 1 / POWER_ONE in each row, here in two rows.
+    # A power above the first is rounded by at most one unit 1 / POWER_ONE in each row, and two rows may be replaced.
     slips = sum((abs(row[j]) for row in forward for j in range(2, order + 1)), Fraction(0))
     weights = PLAIN[order]
     change = ONE if kind == "soft" else plain_change(weights if kind == "plain" else (Fraction(0), *weights[1:]))
-    return Design(order, forward, back, change + Fraction(9, 8) * slips / POWER_ONE, grid.reach)
+    return Design(order, forward, back, change + 2 * slips / POWER_ONE, grid.reach)
 
 
 def plain_change(weights: Sequence[Fraction]) -> Fraction:
