@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from reticent.data.table import Table
 from reticent.ledger import Ledger
+from reticent.study import release
 from reticent.study.release import Release
 from reticent.study.study import Study
 from tests.support.cli_kit import CANARIES, Run, clinic, leaks, run, spawn
@@ -234,7 +234,7 @@ def broken(*_: object, **__: object) -> None:
 
 
 def test_a_fault_after_the_charge_says_what_stays_spent(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Table, "run", broken)
+    monkeypatch.setattr(release, "draw", broken)
     done = run("release", str(study), *ASK)
     assert done.code == 70
     assert "Internal fault after the charge. ε 0.1 stays spent" in done.said
@@ -296,7 +296,9 @@ def test_results_and_messages_have_their_own_streams(study: Path) -> None:
     assert "reserve … read … draw … commit" in done.err
     assert "guarantee" in done.out
     assert "\x1b" not in done.out + done.err
-    refused = spawn("release", "clinic.toml", "--ask", "mean(agee)", "--epsilon", "1", folder=study.parent)
+    refused = spawn(
+        "release", "clinic.toml", "--ask", "mean(agee)", "--epsilon", "1", "--out", "b", folder=study.parent
+    )
     assert (refused.code, refused.out) == (5, "")
     assert refused.err.startswith("There is no column 'agee'")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 import typer
 
 from reticent.cli.boundary import Stopped
-from reticent.cli.voice import Voice
+from reticent.cli.voice import Voice, clean
 from reticent.errors import QuestionError
 
 if TYPE_CHECKING:
@@ -103,7 +103,11 @@ def confirm(question: str, *, yes: bool) -> None:
     Stopped
         When the answer is not yes.
     """
-    if not yes and sys.stdin.isatty() and not typer.confirm(question, err=True):
+    if yes or not sys.stdin.isatty():
+        return
+    sys.stderr.write(f"{clean(question)} [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Stopped
 
 
