@@ -191,6 +191,14 @@ def test_the_least_epsilon_reaches_the_width_and_no_smaller_one_does(text: str) 
     assert less is None or less > width
 
 
+@pytest.mark.parametrize("text", ["mean(x)", "sd(x)", "median(x)", "proportion(g, value=1)"])
+def test_a_plan_for_too_few_people_says_no_reply(text: str) -> None:
+    schema = schema_of(real(0, 100), Person("add_remove"), groups=category([1, 2]))
+    expected = prepare(parse(text)[0], Setting(schema, None), Fraction(1, 10)).expected(30)
+    assert expected.noise is None
+    assert expected.note.startswith("no reply")
+
+
 def test_a_width_that_no_epsilon_reaches_is_refused_with_the_reason() -> None:
     schema = schema_of(real(0, 100), Person("add_remove"))
     for text, width, reason in [("mean(x)", 1e-9, "cannot be planned"), ("quantile(x, 0.999)", 1.0, "no reply")]:

@@ -13,13 +13,11 @@ from reticent.data.query import Capped, Persons, Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.mechanisms import Geometric
-from reticent.mechanisms.geometric import laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts import guarantee_of, noisy
-from reticent.statistics.intervals import NONE, half_width
-from reticent.statistics.moments import FEWEST
+from reticent.statistics.intervals import NONE, half_width, too_few
 from reticent.statistics.setting import Expected, Setting
 
 
@@ -55,7 +53,7 @@ class CapStep:
 
     def _share(self, above: int, people: int) -> Outcome[Estimate]:
         scale = float(self.mechanism.scale)
-        if people < FEWEST or (self.units is None and people < laplace_radius(1.5 * scale, 0.002)):
+        if too_few(people, [] if self.units is not None else [scale, scale]):
             return NO_REPLY
         share = min(max(above / people, 0.0), 1.0)
         scales = [scale] if self.units is not None else [scale * (1.0 - share), scale * share]

@@ -14,9 +14,14 @@ from typing import Final
 
 import numpy as np
 
+from reticent.mechanisms.geometric import laplace_radius
+
 LEVEL: Final = 0.95
 TERMS: Final = 512
 POINTS: Final = 33
+FEWEST: Final = 10.0  # below this many values no interval is formed
+UNSURE: Final = 0.002
+FEW: Final = "no reply: too few people for this ε"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,12 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
     weights = np.exp(unlikely.min() - unlikely)
     weights = weights / weights.sum()
     return Variances(tuple(values.tolist()), tuple(weights.tolist()))
+
+
+def too_few(size: float, scales: Sequence[float]) -> bool:
+    """Whether a number of values is too small, or too uncertain, to divide by."""
+    noise = math.sqrt(sum(scale * scale for scale in scales))
+    return size < FEWEST or (noise > 0.0 and size < laplace_radius(noise, UNSURE))
 
 
 def normal_half_width(variance: float) -> float:

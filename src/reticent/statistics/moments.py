@@ -12,31 +12,34 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from reticent.data.query import Moments, Query
 from reticent.data.schema import Fixed
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.mechanisms import Geometric
-from reticent.mechanisms.geometric import laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts import CLIPPED, Label, guarantee_of, noisy
 from reticent.statistics.intervals import (
+    FEW,
     NONE,
     Variances,
     half_width,
     known,
     normal_half_width,
     plausible,
+    too_few,
 )
 from reticent.statistics.setting import Expected, Setting
 from reticent.statistics.soft import UNIT, Design
 
-FEWEST: Final = 10.0  # below this many values no interval is formed
-FLATTEST, USUAL = 0.25, 3.5  # kurtosis less 1: the least that is considered, and that of a law with tails a little above normal (2)
+FLATTEST, USUAL = (
+    0.25,
+    3.5,
+)  # kurtosis less 1: the least that is considered, and that of a law with tails a little above normal (2)
 
 Shape = Literal["mean", "variance", "sd"]
 
@@ -104,8 +107,7 @@ class MomentStep:
     def _outcome(self, released: tuple[int, ...]) -> Outcome[Estimate]:
         moments = self.design.moments(released)
         size = moments[0]
-        noise = math.sqrt(sum(s * s for s in self.noise_of([1.0])))
-        if size < FEWEST or size < laplace_radius(max(noise, 1e-9), 0.002) or (noise == 0.0 and self.units == 0):
+        if too_few(size, self.noise_of([1.0])):
             return NO_REPLY
         mean = min(max(moments[1] / size, -1.0), 1.0)
         if self.shape == "mean":
@@ -173,9 +175,14 @@ class MomentStep:
         return plausible(estimate, noise, least, most, usual=size * v * v * USUAL)
 
     def expected(self, people: int) -> Expected:
-        """For values with mean at the middle of the bounds and a sixth of the range as standard deviation."""
+        """For values with mean at the middle of the bounds and a sixth of the range as standard deviation.
+
+        Persons who may have several rows are taken to have one: more rows give less noise.
+        """
         groups = len(self.labels)
         size = (self.units if self.units is not None else people) / groups
+        if too_few(size, self.noise_of([1.0])):
+            return Expected(None, None, FEW)
         spread = 1.0 / 3.0  # in units of y
         half = float(self.grid.highest - self.grid.lowest) * float(self.grid.unit) / 2.0
         if self.shape == "mean":
@@ -186,7 +193,10 @@ class MomentStep:
             sampling = normal_half_width(self.alike * 2.0 * spread**4 / size) * half * half
             if self.shape == "sd":
                 noise, sampling = noise / (2.0 * spread * half), sampling / (2.0 * spread * half)
-        return Expected(noise, sampling if self.interval else None, "assumes a standard deviation of 1/6 of the range")
+        note = "assumes a standard deviation of 1/6 of the range"
+        if self.alike > 1:
+            note += " and one row each"
+        return Expected(noise, sampling if self.interval else None, note)
 
 
 def _spread(scales: Sequence[float]) -> float:

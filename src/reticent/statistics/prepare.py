@@ -351,8 +351,6 @@ def _quantiles(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Q
     each = left / len(levels)
     value = each * VALUE_SHARE if asked.interval else each
     rows = kept_rows(person, asked.per, keys)
-    if keys is not None and rows not in (1, person.rows):
-        rows = person.rows  # the theorem that lifts rows to persons knows these two
     pricing = Pricing(size, value, (each - value) / 2, rows, keys is not None)
     caveats = list(_caveats(asked.column, bounds, setting, asked.per))
     if not asked.interval:

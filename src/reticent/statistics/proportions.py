@@ -14,13 +14,11 @@ from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.mechanisms import Geometric
-from reticent.mechanisms.geometric import laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts import Label, guarantee_of, noisy
-from reticent.statistics.intervals import NONE, Variances, half_width, normal_half_width, plausible
-from reticent.statistics.moments import FEWEST
+from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.setting import Expected, Setting
 
 
@@ -61,8 +59,7 @@ class ProportionStep:
 
     def _outcome(self, first: int, second: int) -> Outcome[Estimate]:
         size, chosen = (first, (first + second) / 2) if self.in_place else (first + second, float(second))
-        noise = math.hypot(*self._forms(0.5)[1])
-        if size < FEWEST or size < laplace_radius(noise, 0.002):
+        if too_few(size, self._forms(0.5)[1]):
             return NO_REPLY
         raw = chosen / size
         share = min(max(raw, 0.0), 1.0)
@@ -84,5 +81,7 @@ class ProportionStep:
     def expected(self, people: int) -> Expected:
         """For a share of one half."""
         size = people / len(self.labels)
+        if too_few(size, self._forms(0.5)[1]):
+            return Expected(None, None, FEW)
         noise = half_width(NONE, self._forms(0.5)[0]) / size
         return Expected(noise, normal_half_width(self.alike * 0.25 / size), "assumes a share of one half")

@@ -27,7 +27,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts import Label, noisy
-from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
+from reticent.statistics.intervals import FEW, NONE, half_width, known, normal_half_width
 from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity
 from reticent.statistics.setting import Expected, Setting
 
@@ -227,7 +227,7 @@ class QuantileStep:
         """In units of the column's spread: a normal shape without bounds, an even one with them."""
         size = people / self.groups if self.units is None else self.units / self.groups
         if not all(self.feasible(level, size) for level in self.levels):
-            return Expected(None, None, "no reply: too few people for this ε")
+            return Expected(None, None, FEW)
         bounded = self.cells.step is not None and len(self.cells.segments) == 1
         width = float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
         spread = width / 6.0 if bounded else 1.0
