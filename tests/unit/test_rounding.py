@@ -66,8 +66,8 @@ def test_decimals_round_in_the_direction_of_their_name(x: Fraction, digits: int)
 
 
 def test_exact_values_stay_exact() -> None:
-    assert exp_bounds(Fraction(0)) == (1, 1)
-    assert log_bounds(Fraction(1)) == (0, 0)
+    assert exp_bounds(Fraction(0)) == (Fraction(1), Fraction(1))
+    assert log_bounds(Fraction(1)) == (Fraction(0), Fraction(0))
     assert sqrt_up(Fraction(4)) == sqrt_down(Fraction(4)) == 2
 
 
