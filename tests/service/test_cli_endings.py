@@ -45,6 +45,8 @@ def states(study: Path) -> list[str]:
         ("init", "x.csv", "--key", "y"),
         ("ledger", "shows"),
         ("ledger", "close", "x"),
+        ("plan", "x.toml", "--people", "0"),
+        ("rehearse", "x.toml", "--people", "-5"),
     ],
 )
 def test_a_command_line_that_cannot_be_understood_ends_with_two(typed: tuple[str, ...]) -> None:
@@ -181,7 +183,7 @@ def test_a_source_that_is_no_table_is_refused_uncharged(study: Path, name: str) 
 
 def test_targets_that_cannot_be_written_are_refused_before_the_charge(study: Path) -> None:
     (study.parent / "busy.csv").mkdir()
-    for out in ("busy", "nowhere/table", "clinic.csv/table"):
+    for out in ("busy", "nowhere/table", "clinic.csv/table", "x" * 300):
         done = run("release", str(study), *ASK, "--out", out)
         assert (done.code, "Nothing was charged" in done.said) == (5, True), done
     assert states(study) == []
@@ -318,6 +320,26 @@ def test_a_reader_that_went_away_is_no_fault(study: Path) -> None:
     os.close(writing)
     assert done.stderr == b""
     assert done.returncode == 0
+
+
+def test_a_full_or_closed_output_loses_no_files(study: Path) -> None:
+    shell = f"{sys.executable} -m reticent release clinic.toml --ask count --epsilon 0.1 --out"
+    full = subprocess.run(f"{shell} full >/dev/full", shell=True, capture_output=True, text=True, check=False)
+    assert full.returncode == 70
+    assert full.stderr.splitlines()[1:] == [
+        "What was released could not be printed; look at its files. ε 0.1 stays spent."
+    ]
+    closed = subprocess.run(f"{shell} closed <&- >&- 2>&-", shell=True, check=False)
+    assert closed.returncode == 0
+    assert states(study) == ["committed", "committed"]
+    assert (study.parent / "full.json").exists()
+    assert (study.parent / "closed.json").exists()
+
+
+@pytest.mark.parametrize("typed", [("init", "."), ("init", "/"), ("explain", "x" * 5000), ("verify", "x" * 5000)])
+def test_names_that_are_no_files_are_refused(typed: tuple[str, ...]) -> None:
+    done = run(*typed)
+    assert (done.code, "Traceback" in done.said) == (6 if typed[0] == "verify" else 5, False)
 
 
 @pytest.mark.parametrize(("answer", "code", "found"), [("n", 130, []), ("y", 0, ["committed"])])

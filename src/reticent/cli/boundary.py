@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TextIO, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 import typer
 from typer.core import TyperGroup
@@ -82,8 +84,7 @@ class Verbs(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run a command line and leave with its code."""
-        _write_anything(sys.stdout)
-        _write_anything(sys.stderr)
+        _prepare_streams()
         typed = list(sys.argv[1:] if args is None else args)
         voice = Voice(as_json="--json" in (typed[: typed.index("--")] if "--" in typed else typed))
         try:
@@ -114,6 +115,9 @@ def ending_of(error: BaseException, voice: Voice) -> Ending:
             return Ending("stopped", f"Stopped. {_charge(voice)}", voice.charged, STOPPED)
         case Misused():
             return Ending("usage", _usage(error), "nothing", USAGE)
+        case OSError() if voice.charged not in ("nothing", "unknown"):
+            words = f"What was released could not be printed; look at its files. {_charge(voice)}"
+            return Ending("internal", words, voice.charged, FAULT)
         case _:
             # The type of an exception is a name in a program; its text could be anything.
             what = "" if voice.spends else f" ({type(error).__name__})"
@@ -163,12 +167,19 @@ def _charge(voice: Voice) -> str:
 
 
 def _tell(ending: Ending, voice: Voice) -> None:
-    if voice.as_json:
-        put(ending.to_json(), sys.stdout)
-    write([ending.words], sys.stderr)
+    with contextlib.suppress(OSError):  # what cannot be written cannot be told either; the code still says it
+        if voice.as_json:
+            put(ending.to_json(), sys.stdout)
+    with contextlib.suppress(OSError):
+        write([ending.words], sys.stderr)
 
 
-def _write_anything(stream: TextIO) -> None:
-    """A terminal that cannot show a letter gets an escape for it, not an error after a charge."""
-    if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="backslashreplace")
+def _prepare_streams() -> None:
+    """No stream may fail for its own reasons after a charge: one that is closed goes nowhere, and a terminal that
+    cannot show a letter gets an escape for it."""
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.study.plan import Plan
 
-People = Annotated[int | None, typer.Option(metavar="NUMBER", help="How many people to assume.")]
+People = Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many people to assume.")]
 
 
 def init(
@@ -74,8 +74,8 @@ def _study_file(ctx: typer.Context, file: Path, out: Path | None) -> None:
 
     if out is None and glob.has_magic(file.name):
         raise typer.BadParameter("Several files have no one name: say --out STUDY.toml.")
-    target = file.with_suffix(".toml") if out is None else out
     text = skeleton(file)
+    target = file.with_suffix(".toml") if out is None else out
     if target.resolve().parent != file.resolve().parent:  # the source is named as seen from the study file
         seen = os.path.relpath(file.resolve(), target.resolve().parent)
         text = text.replace(f"source = {_quoted(file.name)}", f"source = {_quoted(seen)}", 1)
@@ -217,7 +217,7 @@ def rehearse(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
-    people: Annotated[int, typer.Option(metavar="NUMBER", help="How many people to make up.")] = 1000,
+    people: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many people to make up.")] = 1000,
     as_json: Json = False,
 ) -> None:
     """The same release on made-up rows: free, repeatable, about nobody. Your file is not read."""

@@ -92,7 +92,7 @@ def widths(texts: list[str] | None) -> dict[str, float] | None:
 def stem_of(name: str) -> str:
     """``table 4`` gives ``table4``, ``Public use file`` gives ``public-use-file``, no name gives ``answers``."""
     plain = "-".join(re.findall(r"\w+", name.lower()))
-    return re.sub(r"-(?=\d)", "", plain)[:100] or "answers"
+    return re.sub(r"-(?=\d)", "", plain).encode()[:100].decode(errors="ignore") or "answers"
 
 
 def confirm(question: str, *, yes: bool) -> None:

@@ -106,16 +106,23 @@ def _ready(study: Study, item: ReleaseSpec, stem: Path, *, force: bool, same_peo
             f"'{item.name}' states widths (want). See what they cost with reticent plan, then write epsilon into the "
             "questions."
         )
-    for place in targets(stem):
-        if place.is_dir():
-            raise SpecError(f"{place} is a folder: choose another name with --out.")
-        if place.exists() and not force:
-            raise SpecError(f"{place} exists. Choose another name with --out, or overwrite it with --force.")
-    if not os.access(stem.parent, os.W_OK | os.X_OK):
-        raise SpecError(f"The answers could not be written to {stem.parent}: it is missing or not yours.")
+    _writable(stem, force=force)
     changed = None if same_people else source_changed(Path(study.spec.source))
     if changed is not None:
         raise LedgerError(f"{changed} Nothing was charged.")
+
+
+def _writable(stem: Path, *, force: bool) -> None:
+    try:
+        for place in targets(stem):
+            if place.is_dir():
+                raise SpecError(f"{place} is a folder: choose another name with --out.")
+            if place.exists() and not force:
+                raise SpecError(f"{place} exists. Choose another name with --out, or overwrite it with --force.")
+    except (OSError, ValueError):
+        raise SpecError(f"{str(stem)[:40]}… is no name for files: choose another with --out.") from None
+    if not os.access(stem.parent, os.W_OK | os.X_OK):
+        raise SpecError(f"The answers could not be written to {stem.parent}: it is missing or not yours.")
 
 
 def targets(stem: Path) -> tuple[Path, ...]:

@@ -194,16 +194,23 @@ def explain(
         )
         return
     word = words.word_of(what)
-    if word is not None and not Path(what).is_file():
+    if word is not None and not _exists(what):
         told = words.explained(word)
         voice.result(
             {"verb": "explain", "about": "word", "word": word, "lines": list(told)},
             *(part for place, text in enumerate(told) for part in ([""] * (place > 0) + [_paragraph(text)])),
         )
         return
-    if not Path(what).exists() and Path(what).suffix != ".json":
+    if not _exists(what) and not what.endswith(".json"):
         raise words.unknown(what)
     _certificate(ctx, what, prior, proof=proof, checklist=checklist)
+
+
+def _exists(what: str) -> bool:
+    try:
+        return Path(what).exists()
+    except (OSError, ValueError):  # longer than a name of a file can be
+        return False
 
 
 def _paragraph(text: str) -> RenderableType:

@@ -80,8 +80,10 @@ def _out(text: str, stream: TextIO) -> None:
     try:
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # or the interpreter fails on it again at its end
+        if not isinstance(error, BrokenPipeError):
+            raise
 
 
 def _console(stream: TextIO) -> Console:

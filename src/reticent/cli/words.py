@@ -196,4 +196,5 @@ def unknown(text: str) -> QuestionError:
     """The refusal for a word that is neither explained nor a file."""
     near = difflib.get_close_matches(text.lower(), [*TEXTS, *SAME], n=1)
     hint = f" Did you mean {SAME.get(near[0], near[0])}?" if near else ""
-    return QuestionError(f"'{text}' is neither a file nor a word explained here.{hint} Words: {', '.join(listed())}.")
+    shown = text if len(text) <= 60 else f"{text[:60]}…"
+    return QuestionError(f"'{shown}' is neither a file nor a word explained here.{hint} Words: {', '.join(listed())}.")
