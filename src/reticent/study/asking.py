@@ -132,6 +132,7 @@ def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, gro
         if key not in declared.among:
             listed = ", ".join(map(str, declared.among))
             raise QuestionError(f"{key!r} is not among the declared values of {column}: {listed}.")
+    chosen = tuple(declared.among[declared.among.index(key)] for key in chosen)  # True == 1: take the declared spelling
     if not chosen or len(set(chosen)) != len(chosen):
         raise QuestionError(f"name each group of {column} once, and at least one of them")
     touch = 1 if declared.constant else min(len(chosen), schema.person.rows)
