@@ -74,6 +74,17 @@ def test_check_finds_a_release_that_cannot_be_asked(study: Path) -> None:
     assert "[[release]] 'table 4': There is no column 'agee'. Did you mean age?" in done.said
 
 
+def test_check_warns_of_what_depends_on_the_number_of_people(study: Path) -> None:
+    text = study.read_text("utf-8").replace('adjacency = "add_remove"', 'adjacency = "substitute"')
+    study.write_text(text.replace("quantile(cost, 0.99)", "quantile(age, 0.999)"), encoding="utf-8")
+    done = run("check", str(study))
+    assert done.code == 0
+    assert "what one person's record says changes any odds by at most ×20.1; presence is not hidden" in done.said
+    assert "[[release]] 'tail': quantile(age, 0.999) at this ε would be a guess" in done.said
+    study.write_text(text.replace("quantile(cost, 0.99)", "quantile(aged, 0.99)"), encoding="utf-8")
+    assert run("check", str(study)).code == 5
+
+
 def test_plan_is_free_and_says_when_too_little_is_left(study: Path) -> None:
     done = run("plan", str(study), "--ask", "count", "--epsilon", "4")
     assert done.code == 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.study.plan import Plan
 
+MANY: Final = 10**8  # people of a study that is larger than any question needs
 People = Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many people to assume.")]
 
 
@@ -109,9 +111,8 @@ def check(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
     from reticent.data.spec import warnings
 
     opened = study_of(study)
-    for item in opened.spec.releases:
-        _askable(study, item)
-    warned, noted = warnings(opened.spec), _notes(opened.spec)
+    doubts = [doubt for item in opened.spec.releases for doubt in _askable(study, opened.spec, item)]
+    warned, noted = (*warnings(opened.spec), *doubts), _notes(opened.spec)
     voice = voice_of(ctx)
     names = [item.name for item in opened.spec.releases]
     voice.result(
@@ -130,14 +131,26 @@ def check(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
         voice.say(layout.fields(layout.under("warning", warned), style="yellow"))
 
 
-def _askable(path: Path, item: ReleaseSpec) -> None:
-    """Plan a release of the file, so that a question that cannot be asked is found before anyone releases."""
+def _askable(path: Path, spec: Spec, item: ReleaseSpec) -> tuple[str, ...]:
+    """Plan a release of the file, so that a question that cannot be asked is found before anyone releases.
+
+    Where the number of people is public but not declared, a plan assumes one; what only more people would allow is a
+    warning then, not a refusal.
+    """
     from reticent.errors import Refusal
 
+    person = spec.schema.person
     try:
         _planned(path, item, None, None)
     except Refusal as problem:
-        raise SpecError(f"[[release]] '{item.name}': {problem}") from None
+        said = f"[[release]] '{item.name}': {problem}"
+        if person.people is not None or not person.neighbours().size_public:
+            raise SpecError(said) from None
+        with contextlib.suppress(Refusal):
+            _planned(path, item, MANY, None)
+            return (f"{said} (People were assumed: [person] people is not declared.)",)
+        raise SpecError(said) from None
+    return ()
 
 
 def _planned(path: Path, item: ReleaseSpec, people: int | None, want: dict[str, float] | None) -> Plan:
