@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.mechanisms.geometric import laplace_radius
 
@@ -86,6 +87,33 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
     weights = np.exp(unlikely.min() - unlikely)
     weights = weights / weights.sum()
     return Variances(tuple(values.tolist()), tuple(weights.tolist()))
+
+
+def rank_shift(variance: float, end: float, value: float, *, pairs: bool = False) -> float:
+    """How many ranks an end must aim beyond its level so that end and value together miss on one side with 2.5 %.
+
+    The interval reaches to the end or to the value, whichever is further out. It misses if both fall short of the
+    sampling error S: solves E[F(S - shift) G(S)] = 0.025, with S normal of this variance and F, G the laws of the rank
+    errors, two-sided geometric of scales ``end`` and ``value``, or with ``pairs`` the difference of two such.
+    """
+    spread = math.sqrt(max(variance, 0.0))
+    nodes = spread * np.linspace(-6.0, 6.0, 241) if spread else np.zeros(1)
+    weights = np.exp(-0.5 * (nodes / spread) ** 2) if spread else np.ones(1)
+    weights = weights / weights.sum() * _short(nodes, value, pairs=pairs)
+    low, high = 0.0, 8.0 * spread + 40.0 * end
+    for _ in range(40):
+        shift = 0.5 * (low + high)
+        missed = float(weights @ _short(nodes - shift, end, pairs=pairs))
+        low, high = (shift, high) if missed > (1.0 - LEVEL) / 2.0 else (low, shift)
+    return high
+
+
+def _short(x: NDArray[np.float64], scale: float, *, pairs: bool) -> NDArray[np.float64]:
+    """P(error <= x) of a Laplace part, or of the difference of two."""
+    size = np.abs(x) / scale
+    tail = 0.5 * np.exp(-size) * (1.0 + 0.5 * size if pairs else 1.0)
+    found: NDArray[np.float64] = np.where(x < 0.0, tail, 1.0 - tail)
+    return found
 
 
 def too_few(size: float, scales: Sequence[float]) -> bool:

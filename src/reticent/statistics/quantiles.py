@@ -27,7 +27,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts import Label, noisy
-from reticent.statistics.intervals import FEW, NONE, half_width, known, normal_half_width
+from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, rank_shift
 from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity
 from reticent.statistics.setting import Expected, Setting
 
@@ -49,6 +49,17 @@ class Pricing:
     end: Fraction
     rows: int
     keyed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The ends and the value of one quantile as they were drawn, and the cell of the value; noise may disorder them."""
+
+    low: float
+    value: float
+    high: float
+    least: float
+    most: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,28 +136,27 @@ class QuantileStep:
         exact = [(int(data.counts.sum()),) for data in result.ranks]
         return [float(value) for (value,) in noisy(exact, self.pricing.size, entropy)]
 
-    def _group(self, found: Runs, size: float, entropy: Entropy) -> list[Outcome[Estimate]]:
+    def _group(self, data: Runs, size: float, entropy: Entropy) -> list[Outcome[Estimate]]:
         if not all(self.feasible(level, size) for level in self.levels):
             return [NO_REPLY] * (1 if self.spread else len(self.levels))
-        drawn = [self._quantile(level, found, size, entropy) for level in self.levels]
+        drawn = [self._quantile(level, data, size, entropy) for level in self.levels]
         if self.spread:
-            return [Reply(self._distance(drawn, size))]
-        return [Reply(self._estimate(level, *ends, size)) for level, ends in zip(self.levels, drawn, strict=True)]
+            return [Reply(self._distance(drawn[0], drawn[1], size))]
+        return [Reply(self._estimate(level, found, size)) for level, found in zip(self.levels, drawn, strict=True)]
 
-    def _quantile(self, level: Fraction, found: Runs, size: float, entropy: Entropy) -> tuple[float, float, float]:
-        """Low end, value and high end as drawn; noise may have them in another order."""
+    def _quantile(self, level: Fraction, found: Runs, size: float, entropy: Entropy) -> Drawn:
         value, *ends = self._draws(level)
         middle = draw(found, level, 0, value, entropy)
-        if not ends:
-            return self._number(self.cells.lowest), self._number(middle), self._number(self.cells.highest)
-        shift = self._shift(level, size)
-        low = draw(found, level, -shift, ends[0], entropy)
-        high = draw(found, level, shift, ends[1], entropy)
-        ends_of = self.cells.edges
-        return float(ends_of(low)[0]), self._number(middle), float(ends_of(high)[1])
-
-    def _number(self, cell: int) -> float:
-        return float(self.cells.value(cell))
+        low, high = self.cells.lowest, self.cells.highest
+        if ends:
+            shift = self._shift(level, size)
+            low = draw(found, level, -shift, ends[0], entropy)
+            high = draw(found, level, shift, ends[1], entropy)
+        edges = self.cells.edges
+        least, most = edges(middle)
+        return Drawn(
+            float(edges(low)[0]), float(self.cells.value(middle)), float(edges(high)[1]), float(least), float(most)
+        )
 
     def rate(self, mechanism: Exponential, level: Fraction) -> float:
         """How much one rank costs: the exponent of the law of the rank error."""
@@ -155,12 +165,13 @@ class QuantileStep:
     def _shift(self, level: Fraction, size: float) -> int:
         """D: ranks between the level and an end."""
         end = 1.0 / self.rate(self._mechanism(level, self.pricing.end), level)
-        if self.spread:
-            # sampling variance of the number of values between the quartiles, and two mechanisms, shared by two ends
-            low, high = (float(q) for q in self.levels)
-            variance = low * (1 - low) + high * (1 - high) - 2 * low * (1 - high)
-            return math.ceil(UNEVEN * half_width(known(self._alike * size * variance), [end, end]) / 2.0)
-        return math.ceil(half_width(known(self._sampling(level, size)), [end]))
+        value = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
+        if not self.spread:
+            return math.ceil(rank_shift(self._sampling(level, size), end, value))
+        # sampling variance of the number of values between the quartiles; two draws on either side share the shift
+        low, high = (float(q) for q in self.levels)
+        variance = low * (1 - low) + high * (1 - high) - 2 * low * (1 - high)
+        return math.ceil(UNEVEN * rank_shift(self._alike * max(size, 0.0) * variance, end, value, pairs=True) / 2.0)
 
     @property
     def _alike(self) -> int:
@@ -171,27 +182,26 @@ class QuantileStep:
         q = float(level)
         return self._alike * max(size, 0.0) * q * (1.0 - q)
 
-    def _estimate(self, level: Fraction, low: float, value: float, high: float, size: float) -> Estimate:
+    def _estimate(self, level: Fraction, drawn: Drawn, size: float) -> Estimate:
+        low, high = min(drawn.low, drawn.high, drawn.least), max(drawn.low, drawn.high, drawn.most)
         if not self.pricing.end:
-            return Estimate(value, low, high, high - low, 0.0)
-        low, high = min(low, high), max(low, high)
-        slope = (high - low) / (2.0 * self._shift(level, size))
-        value = min(max(value, low), high)
+            return Estimate(drawn.value, low, high, high - low, 0.0)
+        slope = abs(drawn.high - drawn.low) / (2.0 * self._shift(level, size))
         radius = half_width(NONE, [1.0 / self.rate(self._mechanism(level, self.pricing.value), level)])
-        return Estimate(value, low, high, radius * slope, normal_half_width(self._sampling(level, size)) * slope)
+        return Estimate(drawn.value, low, high, radius * slope, normal_half_width(self._sampling(level, size)) * slope)
 
-    def _distance(self, drawn: Sequence[tuple[float, float, float]], size: float) -> Estimate:
-        (low1, value1, high1), (low3, value3, high3) = drawn
-        ends = sorted((max(low3 - high1, 0.0), max(high3 - low1, 0.0)))
-        value = min(max(value3 - value1, ends[0]), ends[1])
+    def _distance(self, first: Drawn, third: Drawn, size: float) -> Estimate:
+        value = max(third.value - first.value, 0.0)
+        ends = [third.low - first.high, third.high - first.low, third.least - first.most, third.most - first.least]
+        low, high = max(min(ends), 0.0), max(*ends, 0.0)
         if not self.pricing.end:
-            return Estimate(value, 0.0, ends[1], ends[1], 0.0)
-        parts = [self._estimate(level, *found, size) for level, found in zip(self.levels, drawn, strict=True)]
+            return Estimate(value, 0.0, high, high, 0.0)
+        parts = [self._estimate(q, drawn, size) for q, drawn in zip(self.levels, (first, third), strict=True)]
         noise = math.hypot(*(part.noise for part in parts))
-        first, third = (part.sampling for part in parts)
+        one, two = (part.sampling for part in parts)
         # the quartiles of one sample are correlated by 1/3
-        sampling = math.sqrt(first**2 + third**2 - (2 / 3) * first * third)
-        return Estimate(value, ends[0], ends[1], noise, sampling)
+        sampling = math.sqrt(one**2 + two**2 - (2 / 3) * one * two)
+        return Estimate(value, low, high, noise, sampling)
 
     # --- the rule of refusal ------------------------------------------------------------------------------------------
 
