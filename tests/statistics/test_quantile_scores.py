@@ -95,6 +95,21 @@ def test_runs_carry_the_weight_of_their_cells() -> None:
     assert not empty.scores(1, 2, 0).any()
 
 
+def pair(table: Table) -> tuple[int, int]:
+    """Different cells, and values in a cell that is already held."""
+    return len(set(table)), len(table) - len(set(table))
+
+
+def test_a_row_changes_one_of_different_cells_and_ties() -> None:
+    for table in [t for size in range(4) for t in tables(size)]:
+        for row in range(-2, 5):
+            (cells, ties), (more_cells, more_ties) = pair(table), pair((*table, row))
+            assert (more_cells - cells, more_ties - ties) in {(1, 0), (0, 1)}
+    for rest in [t for size in range(3) for t in tables(size)]:
+        for old, new in itertools.combinations(range(-2, 5), 2):
+            assert abs(pair((*rest, old))[1] - pair((*rest, new))[1]) <= 1
+
+
 def law(table: Table, level: Fraction, epsilon: Fraction) -> dict[int, float]:
     """The exact law of the cell, from the definition."""
     rate = float(epsilon) / (2 * sensitivity(level, "add_remove"))

@@ -344,13 +344,17 @@ def _quantiles(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Q
     levels = QUARTILES if isinstance(asked, Iqr) else asked.levels
     cells, bounds = _cells(asked, setting)
     present = Present(asked.column, keys, asked.per)
-    bound = _stability(present, setting, stands_in=_stands_in(setting.schema.column(asked.column)))
     units = _public_size(present, setting)
-    size = None if units is not None else _geometric(max(bound, Fraction(1)), setting, epsilon * SIZE_SHARE)
-    left = epsilon if size is None else epsilon * (1 - SIZE_SHARE)
+    rows = kept_rows(person, asked.per, keys)
+    # (different cells, ties): one of them changes by one for a row that comes or goes; a replaced row does both, and
+    # changes the ties alone by one at most, which are all that is drawn where the number of values is public.
+    steps = 2 * rows if setting.neighbours.kind == "substitute" and units is None else rows
+    size: Geometric | None = Geometric(L1(Fraction(steps), setting.neighbours), epsilon * SIZE_SHARE)
+    left = epsilon * (1 - SIZE_SHARE)
+    if not asked.interval and units is not None:
+        size, left = None, epsilon
     each = left / len(levels)
     value = each * VALUE_SHARE if asked.interval else each
-    rows = kept_rows(person, asked.per, keys)
     pricing = Pricing(size, value, (each - value) / 2, rows, keys is not None)
     caveats = list(_caveats(asked.column, bounds, setting, asked.per))
     if not asked.interval:

@@ -1,8 +1,10 @@
 """Medians, quantiles and the distance of quartiles, with intervals bought from the same mechanism.
 
-Besides the value, two more cells are drawn, D ranks below and above the level. D is the 97.5 % point of the error a
-rank can have: sampling (binomial) and the mechanism's own (two-sided geometric, one rank costs ``rate``). A quantile
-whose data cannot outweigh the public prior is refused beforehand, or is no reply. See docs/theory/intervals.md.
+Besides the value, two more cells are drawn, D ranks below and above the level, so that they and the value fail to
+reach the population quantile with 2.5 % on each side: by sampling (binomial) and by the mechanism's own rank error
+(two-sided geometric, one rank costs ``rate``). Many equal values break that law, so how many there are is asked first,
+and D is wider for them. A quantile whose data cannot outweigh the public prior is refused beforehand, or is no reply.
+See docs/theory/intervals.md.
 """
 
 from __future__ import annotations
@@ -32,14 +34,15 @@ from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity
 from reticent.statistics.setting import Expected, Setting
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
-SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, where the number of values is private
+SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
+TIED: Final = 0.05  # from this share of ties on, intervals are made for tied values
 UNEVEN: Final = 1.05  # the slopes at the two quartiles may differ by a factor of two
 
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """How one question's epsilon is spent: on the number of values (None where public), on each value and each end.
+    """How one question's epsilon is spent: on numbers of values and ties, on each value and on each end.
 
     ``rows`` is the most values one person has; ``keyed``: each group by its own mechanism at the level of rows.
     """
@@ -49,6 +52,14 @@ class Pricing:
     end: Fraction
     rows: int
     keyed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What is released of a group first: the number of values, and whether many of them are equal."""
+
+    values: float
+    tied: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +140,23 @@ class QuantileStep:
             assert len(cells) == (place + 1) * len(found)
         return Answer(self.name, tuple(cells), self.caveats)
 
-    def _sizes(self, result: Result, entropy: Entropy) -> list[float]:
-        """Number of values in each group: public, or noisy."""
-        if self.units is not None:
-            return [float(self.units)]
-        exact = [(int(data.counts.sum()),) for data in result.ranks]
-        return [float(value) for (value,) in noisy(exact, self.pricing.size, entropy)]
+    def _sizes(self, result: Result, entropy: Entropy) -> list[Size]:
+        """Values and ties of each group, noisy where they are private.
 
-    def _group(self, data: Runs, size: float, entropy: Entropy) -> list[Outcome[Estimate]]:
+        A row added or removed changes exactly one of (different cells, further values in a cell already held) by one.
+        """
+        mechanism = self.pricing.size
+        if mechanism is None:
+            return [Size(float(self.units or 0), False) for _ in result.ranks]
+        held = [(len(data.cells), int(data.counts.sum()) - len(data.cells)) for data in result.ranks]
+        beyond = mechanism.radius(0.02)
+        if self.units is not None:
+            ties = noisy([(more,) for _, more in held], mechanism, entropy)
+            return [Size(float(self.units), more > max(beyond, TIED * self.units)) for (more,) in ties]
+        pairs = noisy(held, mechanism, entropy)
+        return [Size(float(a + b), b > max(beyond, TIED * (a + b))) for a, b in pairs]
+
+    def _group(self, data: Runs, size: Size, entropy: Entropy) -> list[Outcome[Estimate]]:
         if not all(self.feasible(level, size) for level in self.levels):
             return [NO_REPLY] * (1 if self.spread else len(self.levels))
         drawn = [self._quantile(level, data, size, entropy) for level in self.levels]
@@ -144,7 +164,7 @@ class QuantileStep:
             return [Reply(self._distance(drawn[0], drawn[1], size))]
         return [Reply(self._estimate(level, found, size)) for level, found in zip(self.levels, drawn, strict=True)]
 
-    def _quantile(self, level: Fraction, found: Runs, size: float, entropy: Entropy) -> Drawn:
+    def _quantile(self, level: Fraction, found: Runs, size: Size, entropy: Entropy) -> Drawn:
         value, *ends = self._draws(level)
         middle = draw(found, level, 0, value, entropy)
         low, high = self.cells.lowest, self.cells.highest
@@ -162,16 +182,21 @@ class QuantileStep:
         """How much one rank costs: the exponent of the law of the rank error."""
         return float(mechanism.rate * level.denominator)
 
-    def _shift(self, level: Fraction, size: float) -> int:
+    def _shift(self, level: Fraction, size: Size) -> int:
         """D: ranks between the level and an end."""
         end = 1.0 / self.rate(self._mechanism(level, self.pricing.end), level)
         value = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
+        if size.tied:
+            # A cell D ranks off weighs exp(-rate D) / share against the cell aimed at, whatever ties lie between.
+            return math.ceil(self._against_prior(100.0) * end + normal_half_width(self._sampling(level, size.values)))
         if not self.spread:
-            return math.ceil(rank_shift(self._sampling(level, size), end, value))
+            return math.ceil(rank_shift(self._sampling(level, size.values), end, value))
         # sampling variance of the number of values between the quartiles; two draws on either side share the shift
         low, high = (float(q) for q in self.levels)
         variance = low * (1 - low) + high * (1 - high) - 2 * low * (1 - high)
-        return math.ceil(UNEVEN * rank_shift(self._alike * max(size, 0.0) * variance, end, value, pairs=True) / 2.0)
+        return math.ceil(
+            UNEVEN * rank_shift(self._alike * max(size.values, 0.0) * variance, end, value, pairs=True) / 2.0
+        )
 
     @property
     def _alike(self) -> int:
@@ -182,15 +207,17 @@ class QuantileStep:
         q = float(level)
         return self._alike * max(size, 0.0) * q * (1.0 - q)
 
-    def _estimate(self, level: Fraction, drawn: Drawn, size: float) -> Estimate:
+    def _estimate(self, level: Fraction, drawn: Drawn, size: Size) -> Estimate:
         low, high = min(drawn.low, drawn.high, drawn.least), max(drawn.low, drawn.high, drawn.most)
         if not self.pricing.end:
             return Estimate(drawn.value, low, high, high - low, 0.0)
         slope = abs(drawn.high - drawn.low) / (2.0 * self._shift(level, size))
         radius = half_width(NONE, [1.0 / self.rate(self._mechanism(level, self.pricing.value), level)])
-        return Estimate(drawn.value, low, high, radius * slope, normal_half_width(self._sampling(level, size)) * slope)
+        return Estimate(
+            drawn.value, low, high, radius * slope, normal_half_width(self._sampling(level, size.values)) * slope
+        )
 
-    def _distance(self, first: Drawn, third: Drawn, size: float) -> Estimate:
+    def _distance(self, first: Drawn, third: Drawn, size: Size) -> Estimate:
         value = max(third.value - first.value, 0.0)
         ends = [third.low - first.high, third.high - first.low, third.least - first.most, third.most - first.least]
         low, high = max(min(ends), 0.0), max(*ends, 0.0)
@@ -205,18 +232,22 @@ class QuantileStep:
 
     # --- the rule of refusal ------------------------------------------------------------------------------------------
 
-    def feasible(self, level: Fraction, size: float) -> bool:
+    def feasible(self, level: Fraction, size: Size) -> bool:
         """Whether the data outweigh the public prior, but for probability BETA, at every cell that is bought.
 
         A cell beyond all the data scores b times the ranks it is away, so it is drawn with at most
         exp(-rate ranks) / share, where ``share`` is the prior weight of the cell the data ask for.
         """
-        needed = -math.log(cell_share(self.cells)) - math.log(BETA)
-        ranks = size * float(min(level, 1 - level))
+        needed = self._against_prior(1.0 / BETA)
+        ranks = size.values * float(min(level, 1 - level))
         value, *ends = self._draws(level)
         if self.rate(value, level) * ranks < needed:
             return False
         return not ends or self.rate(ends[0], level) * (ranks - self._shift(level, size)) >= needed
+
+    def _against_prior(self, odds: float) -> float:
+        """What a score must cost for the data's cell to outweigh the whole prior at these odds."""
+        return math.log(odds) - math.log(cell_share(self.cells))
 
     def refuse_if_hopeless(self, most: int) -> None:
         """Refuse before rows are read where not even ``most`` values could outweigh the prior.
@@ -226,7 +257,7 @@ class QuantileStep:
         QuestionError
         """
         for level in self.levels:
-            if not self.feasible(level, float(most)):
+            if not self.feasible(level, Size(float(most), False)):
                 raise QuestionError(
                     f"{self.name} at this ε would be a guess: with {most:,} values, too few lie on either "
                     f"side of level {show(level)}. A larger ε, bounds known without the file, or a level nearer "
@@ -235,8 +266,8 @@ class QuantileStep:
 
     def expected(self, people: int) -> Expected:
         """In units of the column's spread: a normal shape without bounds, an even one with them."""
-        size = people / self.groups if self.units is None else self.units / self.groups
-        if not all(self.feasible(level, size) for level in self.levels):
+        size = (people if self.units is None else self.units) / self.groups
+        if not all(self.feasible(level, Size(size, False)) for level in self.levels):
             return Expected(None, None, FEW)
         bounded = self.cells.step is not None and len(self.cells.segments) == 1
         width = float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
