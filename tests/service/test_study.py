@@ -305,3 +305,71 @@ def test_a_no_reply_is_a_type_and_its_value_raises() -> None:
     for read in (lambda: answer.value, lambda: answer.low, lambda: float(answer), lambda: f"{answer:.1f}"):
         with pytest.raises(rt.NoReplyError, match=r"median\(x\) gave no reply"):
             read()
+
+
+def test_stages_are_told_as_they_begin_and_the_charge_comes_first(folder: Path) -> None:
+    study = rt.open(folder / "visits.toml")
+    seen: list[tuple[str, bool]] = []
+
+    def tell(stage: str) -> None:
+        ledger = folder / "visits.ledger"
+        charged = ledger.exists() and len(Ledger.open(ledger).releases()) == 1
+        seen.append((stage, charged))
+
+    study.release([rt.count()], epsilon=1, on_stage=tell)
+    assert seen == [("reserve", False), ("read", True), ("draw", True), ("commit", True)]
+
+
+def test_a_declined_request_is_a_line_in_the_ledger_and_costs_nothing(folder: Path) -> None:
+    study = rt.open(folder / "visits.toml")
+    study.release([rt.count()], epsilon=1, name="first")
+    with pytest.raises(rt.BudgetError):
+        study.release([rt.count()], epsilon=9, name="too much")
+    with pytest.raises(rt.QuestionError):
+        study.release([rt.mean("pain")], epsilon=1, name="no bounds", who="anna")
+    lines = study.ledger.releases()
+    assert [(line.what, line.who, line.state) for line in lines] == [
+        ("first", "curator", "committed"),
+        ("too much", "curator", "refused"),
+        ("no bounds", "anna", "refused"),
+    ]
+    assert spent(folder).epsilon == 1  # type: ignore[union-attr]
+    assert study.ledger.verify() == ()
+
+
+def test_a_release_by_width_needs_a_public_number_of_people_and_pays_for_the_cap(folder: Path) -> None:
+    study = rt.open(folder / "visits.toml")
+    with pytest.raises(rt.QuestionError, match="public number of people"):
+        study.release(want={"mean(visits)": 0.5})
+    text = (folder / "visits.toml").read_text().replace("adjacency =", "people = 3000\nadjacency =")
+    (folder / "visits.toml").write_text(text)
+    study = rt.open(folder / "visits.toml")
+    plan = study.plan(want={"mean(visits)": 0.5})
+    assert plan.lines[0].expected.noise is not None
+    assert plan.lines[0].expected.noise <= 0.5
+    assert study.release(want={"mean(visits)": 0.5}).guarantee.loss == plan.guarantee.loss
+
+
+@pytest.mark.parametrize("people", [0, -5, 2.5, True])
+def test_nobody_is_no_number_of_people(people: object) -> None:
+    study = rt.study({"x": [1]}, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=1)
+    with pytest.raises(rt.PublicParameterError, match="people must be"):
+        study.plan([rt.count()], epsilon=1, people=people)  # type: ignore[arg-type]
+    with pytest.raises(rt.PublicParameterError, match="people must be"):
+        study.rehearse([rt.count()], epsilon=1, people=people)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", ["1e400", "1e9999999", "1e-9999", "9" * 5000, "1/" + "9" * 700])
+def test_a_number_that_would_stop_the_machine_is_refused_at_once(epsilon: str) -> None:
+    study = rt.study({"x": [1]}, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=1)
+    with pytest.raises(rt.Refusal):
+        study.plan([rt.count()], epsilon=epsilon)
+
+
+def test_groups_take_the_declared_spelling_of_a_key() -> None:
+    study = rt.study({"g": [1, 0, 1]}, adjacency="add_remove", columns={"g": rt.category([1, 0])}, budget=100)
+    release = study.by("g", among=[True]).release([rt.count()], epsilon=9)
+    (cell,) = release["count by g"].cells
+    assert cell.label == (("g", 1),)
+    assert isinstance(cell.outcome, rt.Reply)
+    assert abs(cell.outcome.value.value - 2) < 9

@@ -84,6 +84,7 @@ def release(
         who=who,
         key=key,
         override=reason,
+        on_stage=voice.stage,
     )
     _publish(voice, made, stem)
 
@@ -181,7 +182,7 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
         ending.append(("wrote", ", ".join(written)))
     ending.append(("ledger", f"{left} of {approved} is left"))
     title = " · ".join(text for text in (document["name"], document["study"]["title"]) if text)
-    voice.say(f"reserve … read … draw … commit   {made.receipt}")
+    voice.say(f"   {made.receipt}")
     voice.result(
         {
             "verb": "release",

@@ -57,6 +57,10 @@ class Voice:
         """A message beside the result."""
         write(parts, sys.stderr)
 
+    def stage(self, name: str) -> None:
+        """The stage that begins, all on one line: ``reserve … read … draw … commit``."""
+        _out(clean(name) if name == "commit" else f"{clean(name)} … ", sys.stderr)
+
 
 def write(parts: Iterable[RenderableType], stream: TextIO) -> None:
     """Each part on lines of its own: wrapped on a terminal, never broken elsewhere, without spaces at the end."""

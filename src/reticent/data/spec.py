@@ -106,6 +106,8 @@ def read_spec(path: str | Path) -> Spec:
         raise SpecError(f"{path.name} cannot be read as UTF-8 text.") from None
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path.name} is not TOML: {error}.") from None
+    except RecursionError:
+        raise SpecError(f"{path.name} is nested too deeply.") from None
     try:
         return parse_spec(tables, path.resolve().parent)
     except RecursionError:
@@ -143,6 +145,8 @@ def _source(study: Tables, folder: Path) -> str:
         raise SpecError('[study] source = "…" is missing: a .csv or .parquet file.')
     if source.lower().startswith(("postgres://", "postgresql://")):
         raise SpecError("Postgres sources are not in this version: export the table to Parquet. Nothing was read.")
+    if "\x00" in source:
+        raise SpecError("[study] source is not the name of a file")
     if "://" in source:
         raise SpecError("source must be a file on this machine. Nothing was read.")
     return str(folder / source)

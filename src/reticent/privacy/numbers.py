@@ -16,6 +16,8 @@ from reticent.errors import PublicParameterError
 Number: TypeAlias = int | str | Fraction | Decimal | float
 
 MOST_DIGITS = 12
+LONGEST_TEXT = 60
+WIDEST_EXPONENT = 300  # beyond it a number is a slip, and arithmetic with it a way to stop a machine
 
 
 def read(number: Number, name: str) -> Fraction:
@@ -42,17 +44,42 @@ def read(number: Number, name: str) -> Fraction:
             raise PublicParameterError(f'{symbol} {shortest} is a floating-point number. Write {name}="{meant}".')
         return Fraction(shortest)
     if isinstance(number, int | Fraction):
-        return Fraction(number)
+        return _sane(Fraction(number), name)
     if isinstance(number, Decimal):
         if not number.is_finite():
-            raise PublicParameterError(f"{name} must be finite, got {number}")
+            raise PublicParameterError(f'{name} must be a number such as "0.1" or "1/3", got {number}')
+        if abs(number.adjusted()) > WIDEST_EXPONENT:
+            raise _too_wide(name)
         return Fraction(number)
     if isinstance(number, str):
-        try:
-            return Fraction(number.strip().replace("_", ""))
-        except (ValueError, ZeroDivisionError):
-            raise PublicParameterError(f'{name} must be a number such as "0.1" or "1/3", got {number!r}') from None
+        return _from_text(number.strip().replace("_", ""), name)
     raise PublicParameterError(f"{name} must be an int, decimal text, Fraction or Decimal, got {type(number).__name__}")
+
+
+def _from_text(text: str, name: str) -> Fraction:
+    words = f'{name} must be a number such as "0.1" or "1/3", got {text[:LONGEST_TEXT]!r}'
+    if len(text) > 10 * LONGEST_TEXT:
+        raise PublicParameterError(words)
+    if "/" not in text:
+        try:
+            return read(Decimal(text), name)
+        except ArithmeticError:
+            raise PublicParameterError(words) from None
+    try:
+        return _sane(Fraction(text), name)
+    except (ValueError, ZeroDivisionError):
+        raise PublicParameterError(words) from None
+
+
+def _sane(value: Fraction, name: str) -> Fraction:
+    size = value.numerator.bit_length() - value.denominator.bit_length()
+    if abs(size) > WIDEST_EXPONENT * 10 // 3:
+        raise _too_wide(name)
+    return value
+
+
+def _too_wide(name: str) -> PublicParameterError:
+    return PublicParameterError(f"{name} must lie within 1e-{WIDEST_EXPONENT} and 1e{WIDEST_EXPONENT} in size")
 
 
 def exact(number: int | Fraction, name: str) -> Fraction:

@@ -183,8 +183,12 @@ def _free(asked: Asked, setting: Setting) -> bool:
 
 def _set_aside(asked: Asked, amount: Fraction, schema: Schema) -> Fraction:
     """The part of an answer's share that pays for saying how many people the cap on rows touched."""
-    touched = schema.person.column is not None and asked.statistic.counts_rows
-    return amount * CAVEAT_SHARE if touched else Fraction(0)
+    return amount * CAVEAT_SHARE if caveat_is_due(asked, schema) else Fraction(0)
+
+
+def caveat_is_due(asked: Asked, schema: Schema) -> bool:
+    """Whether a cap on rows per person can change what this answer estimates."""
+    return schema.person.column is not None and asked.statistic.counts_rows
 
 
 def shares(asked: Sequence[Asked], within: Limit, free: Sequence[bool]) -> tuple[Fraction, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -200,6 +200,7 @@ def run(
     about: Circumstances,
     entropy: SystemEntropy,
     signer: Ed25519PrivateKey | None,
+    on_stage: Callable[[str], None],
 ) -> Release:
     """Charge, read, draw and commit.
 
@@ -210,9 +211,11 @@ def run(
     Fault
         After the charge, whatever went wrong; its text is constant but for the reference.
     """
+    on_stage("reserve")
     receipt = charge(prepared, ledger, about)
     try:
-        answers, caveats = draw(prepared, table, entropy)
+        answers, caveats = draw(prepared, table, entropy, on_stage)
+        on_stage("commit")
         document = certified(prepared, answers, caveats, schema, about, receipt, ledger)
         certificate = Certificate.of(document)
         if signer is not None:
@@ -229,10 +232,14 @@ def run(
     return release
 
 
-def draw(prepared: Prepared, table: Table, entropy: Entropy) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
+def draw(
+    prepared: Prepared, table: Table, entropy: Entropy, on_stage: Callable[[str], None]
+) -> tuple[tuple[Answer, ...], tuple[str, ...]]:
     """Run every query once, then draw each step's noise; returns answers and the caveats of the whole release."""
+    on_stage("read")
     queries: list[Query] = list(dict.fromkeys(query for step in prepared.all_steps for query in step.queries))
     found: dict[Query, Result] = dict(zip(queries, table.run(queries, entropy.bits(256).to_bytes(32)), strict=True))
+    on_stage("draw")
     answers = tuple(step.answer([found[query] for query in step.queries], entropy) for step in prepared.steps)
     if prepared.caveat is None:
         return answers, ()

@@ -7,13 +7,13 @@ it shows schema and budget, never a row, a count or a size. Everything that read
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from reticent.data.schema import Category, Column, Key, Person, Schema
-from reticent.errors import PublicParameterError, QuestionError, Refusal, SpecError
+from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
@@ -128,14 +128,10 @@ class Study:
         from reticent.study.asking import limit
         from reticent.study.plan import ASSUMED, plan_of
 
+        _at_least_one(people)
         units = people if people is not None else self.schema.person.people
         size = units if units is not None else ASSUMED
-        if want is not None:
-            from reticent.study.want import wanted
-
-            asked: Sequence[Question | Asked] = wanted(questions, want, self.schema, self._groups, size)
-        else:
-            asked = questions
+        asked = questions if want is None else self._wanted(questions, want, size)
         within = limit(epsilon, rho, delta, people=units)
         # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
         public = size if self.schema.person.adjacency == "substitute" else self.schema.person.people
@@ -157,22 +153,26 @@ class Study:
         from reticent.study.asking import limit
         from reticent.study.rehearsal import rehearse
 
+        _at_least_one(people)
         within = limit(epsilon, rho, delta)
-        prepared = self._prepare(questions, within, people)
+        public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
+        prepared = self._prepare(questions, within, public)
         return rehearse(prepared, self.schema, people)
 
     def release(
         self,
-        questions: Sequence[Question],
+        questions: Sequence[Question] = (),
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
+        want: Mapping[str, float] | None = None,
         name: str = "",
         purpose: str = "",
         who: str = "curator",
         key: str | Path | None = None,
         override: str = "",
+        on_stage: Callable[[str], None] | None = None,
     ) -> Release:
         """Publish answers: charge the ledger, read the rows, draw the noise, certify.
 
@@ -185,12 +185,16 @@ class Study:
             The total in zCDP instead. In a study with an (epsilon, delta) budget ``delta`` names the conversion.
         delta : number, optional
             Only where something needs it; a spare delta is not charged.
+        want : mapping of name to half-width, optional
+            As for ``plan``; needs a public number of people: substitution, or ``people`` in the study.
         name, purpose, who : str
             For the ledger and the certificate.
         key : path, optional
             An Ed25519 private key: the certificate is signed.
         override : str
             The reason for an epsilon above 10; printed in the certificate.
+        on_stage : callable, optional
+            Called with "reserve", "read", "draw" and "commit" as each begins.
 
         Returns
         -------
@@ -205,31 +209,32 @@ class Study:
             After the charge; the charge stays.
         """
         from reticent.data.spec import check_delta
-        from reticent.data.table import EngineFailure
         from reticent.entropy import system
         from reticent.ledger.fingerprint import note_release
         from reticent.study.asking import limit, settle, understand
         from reticent.study.release import Circumstances, run
 
-        within = limit(epsilon, rho, delta, override, self.schema.person.people)
-        signer = None
-        if key is not None:
-            from reticent.study.keys import load_private
-
-            signer = load_private(key)
-        understood = understand(questions, self.schema, self._groups)
-        table = self._table()
         try:
-            table.probe()
-            units = self._units(table)
-        except EngineFailure as failure:
-            raise Refusal(
-                f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
-                "of duckdb, ibis-framework and sqlglot. Nothing was charged."
-            ) from None
-        if within.delta is not None and units is not None:
-            check_delta(within.delta, units)
-        prepared = settle(understood, within, self.schema, units, self._currency)
+            within = limit(epsilon, rho, delta, override, self.schema.person.people)
+            signer = None
+            if key is not None:
+                from reticent.study.keys import load_private
+
+                signer = load_private(key)
+            asked: Sequence[Question | Asked] = understand(questions, self.schema, self._groups) if questions else ()
+            table = self._table()
+            units = self._ready(table)
+            if want is not None:
+                asked = self._wanted(asked, want, units)
+            if within.delta is not None:
+                check_delta(within.delta, units)
+            understood = understand(asked, self.schema, self._groups)
+            prepared = settle(understood, within, self.schema, units, self._currency)
+            ledger = self.ledger
+            ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
+        except Refusal as refusal:
+            self._note(refusal, name or "a release", who)
+            raise
         about = Circumstances(
             title=self.title,
             name=name,
@@ -241,8 +246,7 @@ class Study:
             people=units,
             override=override,
         )
-        ledger = self.ledger
-        release = run(prepared, table, self.schema, ledger, about, system(), signer)
+        release = run(prepared, table, self.schema, ledger, about, system(), signer, on_stage or _silent)
         if self._place and ledger.durable:
             note_release(Path(self._place), ledger, release.receipt)
         return release
@@ -275,18 +279,48 @@ class Study:
         source = self._rows if self._rows is not None else self._place
         return open_table(source, self.schema, delimiter=self.spec.delimiter, log=_protected)
 
-    def _units(self, table: Table) -> int | None:
-        """The public number of persons: read under substitution, declared otherwise."""
+    def _ready(self, table: Table) -> int | None:
+        """Probe the engine, then the public number of persons: read under substitution, declared otherwise."""
+        from reticent.data.table import EngineFailure
+
         person = self.schema.person
-        if not person.neighbours().size_public:
-            return person.people
-        found = table.units()
+        try:
+            table.probe()
+            if not person.neighbours().size_public:
+                return person.people
+            found = table.units()
+        except EngineFailure as failure:
+            raise Refusal(
+                f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
+                "of duckdb, ibis-framework and sqlglot. Nothing was charged."
+            ) from None
         if person.people is not None and person.people != found:
             raise SpecError(
                 f"people = {person.people:,} is declared, but under substitution the number of people is public and it "
                 "is another. Correct [person] people, or leave it out."
             )
         return found
+
+    def _wanted(
+        self, questions: Sequence[Question | Asked], want: Mapping[str, float], people: int | None
+    ) -> Sequence[Asked]:
+        from reticent.study.want import wanted
+
+        if people is None:
+            raise QuestionError(
+                "A width needs a public number of people: declare [person] people, or plan with people=… and release "
+                "with the epsilon it names."
+            )
+        return wanted(questions, want, self.schema, self._groups, people)
+
+    def _note(self, refusal: Refusal, what: str, who: str) -> None:
+        """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
+        try:
+            ledger = self._existing()
+            if ledger is not None:
+                ledger.note_refusal(what, who=who, code="4" if isinstance(refusal, BudgetError) else "5")
+        except Refusal:
+            return
 
     def _prepare(self, questions: Sequence[Question | Asked], within: Limit, units: int | None) -> Prepared:
         from reticent.study.asking import settle, understand
@@ -435,6 +469,15 @@ def read_certificate(source: str | Path) -> Certificate:
     from reticent.study import certificate
 
     return certificate.read_certificate(source)
+
+
+def _silent(stage: str) -> None:
+    """Nobody is told."""
+
+
+def _at_least_one(people: int | None) -> None:
+    if people is not None and (isinstance(people, bool) or not isinstance(people, int) or people < 1):
+        raise PublicParameterError(f"people must be an integer >= 1, got {people}")
 
 
 def _affordable(prepared: Prepared, ledger: Ledger | None, left: Loss) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Final
 
 from reticent.data.query import Keys
 from reticent.data.schema import Schema
@@ -12,11 +13,13 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.asked import Statistic
 from reticent.statistics.planning import least_epsilon
 from reticent.statistics.setting import Setting
-from reticent.study.asking import Asked, Question, name_of, understand
+from reticent.study.asking import CAVEAT_SHARE, Asked, Question, caveat_is_due, name_of, understand
+
+STEPS: Final = 1000  # of the grid of epsilons
 
 
 def wanted(
-    questions: Sequence[Question], want: Mapping[str, float], schema: Schema, groups: Keys | None, people: int
+    questions: Sequence[Question | Asked], want: Mapping[str, float], schema: Schema, groups: Keys | None, people: int
 ) -> tuple[Asked, ...]:
     """The questions, each named one with the least epsilon on a grid of 1/1000 that reaches its half-width.
 
@@ -45,6 +48,8 @@ def wanted(
             schema, people if schema.person.adjacency == "substitute" else schema.person.people, item.keys
         )
         epsilon = least_epsilon(item.statistic, setting, float(width), people)
+        if caveat_is_due(item, schema):  # the answer keeps all but the caveat's share, so it needs that much more
+            epsilon = Fraction((epsilon * STEPS / (1 - CAVEAT_SHARE)).__ceil__(), STEPS)
         asked[known[name]] = Asked(_with(item.statistic, epsilon), item.keys)
     return tuple(asked)
 
