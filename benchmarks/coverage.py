@@ -178,7 +178,9 @@ Made by `python benchmarks/coverage.py --runs {runs} --write`. A cell is {runs:,
 with replayed entropy; *covers* is the share of replies whose 95 % interval holds the value of the clipped law, with
 its standard error, *misses* the shares that lie below and above the interval, *half-width* the median one, and
 *parts* the medians of its noise and sampling parts. *replies* is the share of runs that were answered; *refused* means
-that the question is declined before any row is read, or that no run was answered. Integer answers may cover more.
+that the question is declined before any row is read, or that no run was answered. Integer answers, and intervals of
+many equal values, may cover more. Where fewer than one run in ten was answered, a noisy number of values happened to be
+large; those few replies are not judged. Counts and sums are exact laws, and tested as such.
 
 | statistic | law | column | neighbours | ε | n | replies | covers | misses | half-width | parts |
 |---|---|---|---|---|---|---|---|---|---|---|
