@@ -373,3 +373,15 @@ def test_groups_take_the_declared_spelling_of_a_key() -> None:
     assert cell.label == (("g", 1),)
     assert isinstance(cell.outcome, rt.Reply)
     assert abs(cell.outcome.value.value - 2) < 9
+
+
+def test_a_public_number_is_free_in_rho_too() -> None:
+    study = rt.study(
+        {"x": np.arange(400) % 10},
+        adjacency="substitute",
+        columns={"x": rt.integer(0, 9, missing=0)},
+        budget=rt.ZCDP(Fraction(1, 2)),
+    )
+    release = study.release([rt.persons(), rt.sum("x")], rho="0.1")
+    assert release["persons"].value == 400
+    assert release["sum(x)"].value == int(release["sum(x)"].value)

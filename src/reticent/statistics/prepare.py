@@ -23,7 +23,7 @@ from reticent.data.query import (
     kept_rows,
     stability,
 )
-from reticent.data.schema import Category, Column, Integer, Key, Real, grid_by_size, grid_by_width
+from reticent.data.schema import Category, Column, Integer, Key, Real, grid_by_size, grid_by_width, grid_whole
 from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric
 from reticent.privacy.numbers import positive, show
@@ -181,7 +181,8 @@ def _count(name: str, query: Rows | Persons, setting: Setting, epsilon: Fraction
 
 def _sum(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
     low, high = _bounds(asked.name, setting, asked.column, asked.low, asked.high)
-    grid = grid_by_size(low, high)
+    whole = isinstance(setting.schema.column(asked.column), Integer)  # then noisy sums are integers, as sums are
+    grid = grid_whole(low, high) if whole else grid_by_size(low, high)
     query = Total(asked.column, grid, setting.keys)
     mechanism = _geometric(_stability(query, setting), setting, epsilon)
     caveats = list(_caveats(asked.column, (low, high), setting, "person"))

@@ -212,7 +212,9 @@ class QuantileStep:
         if not self.pricing.end:
             return Estimate(drawn.value, low, high, high - low, 0.0)
         slope = abs(drawn.high - drawn.low) / (2.0 * self._shift(level, size))
-        radius = half_width(NONE, [1.0 / self.rate(self._mechanism(level, self.pricing.value), level)])
+        rank = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
+        # Among ties the value may be as far off as the interval allows for; elsewhere its rank error has a known law.
+        radius = self._against_prior(100.0) * rank if size.tied else half_width(NONE, [rank])
         return Estimate(
             drawn.value, low, high, radius * slope, normal_half_width(self._sampling(level, size.values)) * slope
         )

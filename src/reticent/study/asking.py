@@ -222,6 +222,8 @@ def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> 
     # All parts of a step cost a fixed share of its epsilon, so its rho is a constant times epsilon squared.
     first = round_down(sqrt_down(2 * amount), DIGITS)
     cost = zcdp_of(compose.in_zcdp(prepare(asked.statistic, setting, first).guarantee).loss)
+    if cost == 0:
+        return prepare(asked.statistic, setting, first)
     return prepare(asked.statistic, setting, round_down(first * sqrt_down(amount / cost), DIGITS))
 
 
