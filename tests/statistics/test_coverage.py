@@ -107,12 +107,12 @@ def test_intervals_cover_as_often_as_they_say_and_their_mutants_do_not(case: Cas
 def integers(question: str, epsilon: str, drawn_at: str, runs: int = 2_000) -> tuple[int, int]:
     """Covered runs and runs of an integer answer whose noise is drawn at another epsilon than its interval's."""
     schema = schema_of(integer(0, 10), Person("add_remove"))
-    table = Fake(schema, {"x": np.full(100, 3.0)})
+    table = Fake(schema, {"x": np.full(1_000, 3.0)})  # far from 0, where ends would be clipped
     claimed = prepare(parse(question)[0], Setting(schema, None), Fraction(epsilon))
     drawn = prepare(parse(question)[0], Setting(schema, None), Fraction(drawn_at))
-    width = claimed.expected(100).noise
+    width = claimed.expected(1_000).noise
     assert width is not None
-    truth = 300.0 if question.startswith("sum") else 100.0
+    truth = 3_000.0 if question.startswith("sum") else 1_000.0
     values = [answered(drawn, table, Replayed(f"{question} {run}")).value for run in range(runs)]
     return sum(abs(value - truth) <= width for value in values), runs
 
