@@ -102,7 +102,7 @@ def test_a_release_answers_charges_once_and_certifies(folder: Path) -> None:
         (rt.mean("vists"), "There is no column 'vists'. Did you mean visits?"),
         (rt.mean("pain"), "mean(pain) needs a range known without looking at the file"),
         (rt.mean("site"), "needs numbers"),
-        ("mean(visits) by pain", "The groups of 'pain' must be declared"),
+        ("mean(visits) by pain", "The groups of 'pain' might name someone"),
         ("menu(visits)", "mean"),
     ],
 )

@@ -125,7 +125,8 @@ def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, gro
     declared = schema.column(column)
     if not isinstance(declared, Category):
         raise QuestionError(
-            f"The groups of '{column}' must be declared: [columns.{column}] kind = \"category\", among = [...]."
+            f"The groups of '{column}' might name someone. List them: [columns.{column}] kind = \"category\", "
+            "among = [...]."
         )
     chosen = declared.among if among is None else tuple(among)
     for key in chosen:
