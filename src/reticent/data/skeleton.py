@@ -51,6 +51,8 @@ def _skeleton_column(name: str, kind: str) -> str:
         return f'{title}kind = "integer"\n{bounds}'
     if kind.startswith(("float", "double", "half", "decimal")):
         return f'{title}kind = "real"\n{bounds}'
+    if kind.startswith(("timestamp", "time", "duration")):
+        return f"{title}# holds times: write them as text or as a number first, or leave the column out\n"
     if kind:
         return f'{title}kind = "category"\n# among = […]                # the public list of values\n'
     return f'{title}# kind = "real"              # or "integer", or "category" with among = […]\n{bounds}'

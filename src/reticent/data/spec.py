@@ -41,6 +41,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override"),
 }
 MOST_EPSILON: Final = 10
+LARGE_DELTA: Final = Fraction(1, 10**5)
 
 NO_PERSON: Final = (
     'Who is one person here? Add [person] column = "…", or rows = "one_each" if every row is another person. '
@@ -421,7 +422,10 @@ def _shown(found: object) -> str:
 def warnings(spec: Spec) -> tuple[str, ...]:
     """What ``check`` says about a study file: the same whatever the rows hold."""
     parquet = Path(spec.source).suffix.lower() in {".parquet", ".pq"}
-    said: list[str] = []
+    said = _about_the_study(spec)
+    listed = [name for name, column in spec.schema.columns.items() if isinstance(column, Category)]
+    if listed:
+        said.append(f"Values of {', '.join(listed)} that are not listed, letter by letter, count as missing.")
     for name, column in spec.schema.columns.items():
         if isinstance(column, Category):
             continue
@@ -443,6 +447,25 @@ def warnings(spec: Spec) -> tuple[str, ...]:
                 "not said."
             )
     return tuple(said)
+
+
+def _about_the_study(spec: Spec) -> list[str]:
+    """What is odd about budget, releases and files, as far as it shows without opening any."""
+    said: list[str] = []
+    limit, delta = _sizes(spec.budget.loss)
+    if delta > LARGE_DELTA:
+        said.append(
+            f"δ {about(delta)} is the chance of a failure that promises nothing. Below 1e-5 is usual, or 1/(10 n)."
+        )
+    for item in spec.releases:
+        asked = item.epsilon if isinstance(spec.budget.loss, PureDP | ApproxDP) else item.rho
+        if asked is not None and asked > limit:
+            said.append(f"release '{item.name}' asks {show(asked)}, and the whole budget is {show(limit)}.")
+    if spec.ledger is None:
+        said.append(f'No ledger is named. Add [study] ledger = "{Path(spec.source).stem}.ledger": a release needs one.')
+    if not any(mark in spec.source for mark in "*?[") and not Path(spec.source).exists():
+        said.append(f"There is no file {Path(spec.source).name} where the source should be.")
+    return said
 
 
 def _oddly_exact(bound: Fraction) -> bool:

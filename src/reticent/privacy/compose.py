@@ -134,6 +134,8 @@ def in_zcdp(tree: Guarantee) -> Guarantee:
 
 def public(neighbours: Adjacency, *, label: str = "") -> Guarantee:
     """A number that is the same for all neighbours, such as the number of people under substitution: no loss."""
+    if not neighbours.size_public:
+        raise PublicParameterError("under add/remove no number of the rows is the same for all neighbours")
     return Guarantee(PureDP(Fraction(0)), neighbours, PUBLIC, label=label)
 
 
@@ -200,6 +202,8 @@ def rederive(tree: Guarantee, axioms: Callable[[Guarantee], Loss]) -> Loss:
         Where a node's stored loss, adjacency or theorem does not follow from its parts.
     """
     if tree.by.name == PUBLIC.name and not tree.parts:
+        if not tree.adjacency.size_public:
+            raise CheckError(f"'{tree.label}' is called public, and nothing is under these neighbours")
         loss = public(tree.adjacency).loss
     elif not tree.parts:
         loss = axioms(tree)

@@ -6,14 +6,15 @@ shortest decimal text. Below the surface it is a ``Fraction`` and a float is an 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
+from typing import SupportsIndex, TypeAlias
 
 from reticent.errors import PublicParameterError
 
-Number: TypeAlias = int | str | Fraction | Decimal | float
+Number: TypeAlias = int | str | Fraction | Decimal | float | SupportsIndex
 
 MOST_DIGITS = 12
 LONGEST_TEXT = 60
@@ -32,7 +33,7 @@ def read(number: Number, name: str) -> Fraction:
     if isinstance(number, bool):
         raise PublicParameterError(f"{name} must be a number, got {number}")
     if isinstance(number, float):
-        shortest = repr(number)
+        shortest = repr(float(number))
         try:
             digits = Decimal(shortest).as_tuple()
         except ArithmeticError:  # pragma: no cover - repr of a float always parses
@@ -53,7 +54,16 @@ def read(number: Number, name: str) -> Fraction:
         return Fraction(number)
     if isinstance(number, str):
         return _from_text(number.strip().replace("_", ""), name)
-    raise PublicParameterError(f"{name} must be an int, decimal text, Fraction or Decimal, got {type(number).__name__}")
+    return _sane(Fraction(_whole(number, name)), name)
+
+
+def _whole(number: SupportsIndex, name: str) -> int:
+    """The integers of NumPy, which are no ``int``; anything else is refused."""
+    try:
+        return operator.index(number)
+    except TypeError:
+        found = type(number).__name__
+        raise PublicParameterError(f"{name} must be an int, decimal text, Fraction or Decimal, got {found}") from None
 
 
 def _from_text(text: str, name: str) -> Fraction:

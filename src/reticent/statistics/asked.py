@@ -9,7 +9,7 @@ The name of a question is the text ``ask.parse`` reads back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -416,6 +416,8 @@ def sd(
 
 def histogram(column: str, *, edges: Sequence[Number] = (), epsilon: Number | None = None) -> Histogram:
     """Counts between ``edges`` (each bin with its left edge, the last with both), or by the values of a category."""
+    if not isinstance(edges, Iterable) or isinstance(edges, str):
+        raise QuestionError("edges is a list of numbers known without looking at the file, such as range(0, 101, 10)")
     return Histogram(column, edges=tuple(read(edge, "edges") for edge in edges), epsilon=_read(epsilon, "epsilon"))
 
 

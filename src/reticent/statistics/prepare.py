@@ -322,9 +322,11 @@ def _chosen(asked: Proportion, declared: Category) -> Key:
     """The value asked for, or the only one of True, 1 and "yes" in the category."""
     listed = ", ".join(map(str, declared.among))
     if asked.value is not None:
-        for key in declared.among:
-            if key == asked.value or str(key).lower() == str(asked.value).lower():
-                return key
+        asked_for = str(asked.value)
+        by_spelling = [key for key in declared.among if key == asked.value or str(key) == asked_for]
+        by_letters = [key for key in declared.among if str(key).lower() == asked_for.lower()]
+        if by_spelling or len(by_letters) == 1:
+            return (by_spelling or by_letters)[0]
         raise QuestionError(
             f"'{asked.value}' is not one of the values of {asked.column}: {listed}. Nothing was charged."
         )

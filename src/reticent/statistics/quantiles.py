@@ -21,6 +21,7 @@ from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.mechanisms import Exponential, Geometric
+from reticent.mechanisms.geometric import laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
@@ -56,10 +57,14 @@ class Pricing:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What is released of a group first: the number of values, and whether many of them are equal."""
+    """What is released of a group first: the number of values, and whether many of them are equal.
+
+    ``surely`` is a number of values that there are but for a small probability: the noise may have made more of few.
+    """
 
     values: float
     tied: bool
+    surely: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +152,16 @@ class QuantileStep:
         """
         mechanism = self.pricing.size
         if mechanism is None:
-            return [Size(float(self.units or 0), False) for _ in result.ranks]
+            return [_public(float(self.units or 0)) for _ in result.ranks]
         held = [(len(data.cells), int(data.counts.sum()) - len(data.cells)) for data in result.ranks]
         beyond = mechanism.radius(0.02)
         if self.units is not None:
             ties = noisy([(more,) for _, more in held], mechanism, entropy)
-            return [Size(float(self.units), more > max(beyond, TIED * self.units)) for (more,) in ties]
+            units = float(self.units)
+            return [Size(units, more > max(beyond, TIED * units), units) for (more,) in ties]
         pairs = noisy(held, mechanism, entropy)
-        return [Size(float(a + b), b > max(beyond, TIED * (a + b))) for a, b in pairs]
+        spread = laplace_radius(math.sqrt(2.0) * float(mechanism.scale), BETA)
+        return [Size(float(a + b), b > max(beyond, TIED * (a + b)), float(a + b - spread)) for a, b in pairs]
 
     def _group(self, data: Runs, size: Size, entropy: Entropy) -> list[Outcome[Estimate]]:
         if not all(self.feasible(level, size) for level in self.levels):
@@ -241,7 +248,7 @@ class QuantileStep:
         exp(-rate ranks) / share, where ``share`` is the prior weight of the cell the data ask for.
         """
         needed = self._against_prior(1.0 / BETA)
-        ranks = size.values * float(min(level, 1 - level))
+        ranks = size.surely * float(min(level, 1 - level))
         value, *ends = self._draws(level)
         if self.rate(value, level) * ranks < needed:
             return False
@@ -259,7 +266,7 @@ class QuantileStep:
         QuestionError
         """
         for level in self.levels:
-            if not self.feasible(level, Size(float(most), False)):
+            if not self.feasible(level, _public(float(most))):
                 raise QuestionError(
                     f"{self.name} at this ε would be a guess: with {most:,} values, too few lie on either "
                     f"side of level {show(level)}. A larger ε, bounds known without the file, or a level nearer "
@@ -269,7 +276,7 @@ class QuantileStep:
     def expected(self, people: int) -> Expected:
         """In units of the column's spread: a normal shape without bounds, an even one with them."""
         size = (people if self.units is None else self.units) / self.groups
-        if not all(self.feasible(level, Size(size, False)) for level in self.levels):
+        if not all(self.feasible(level, _public(size)) for level in self.levels):
             return Expected(None, None, FEW)
         bounded = self.cells.step is not None and len(self.cells.segments) == 1
         width = float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
@@ -284,6 +291,10 @@ class QuantileStep:
             sampling *= math.sqrt(2 / 3)
         note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
         return Expected(noise, sampling, f"{note}, normal; may give no reply")
+
+
+def _public(values: float) -> Size:
+    return Size(values, False, values)
 
 
 def _density(level: float) -> float:

@@ -7,18 +7,19 @@ each answer's share. The guarantee of the release is derived from the steps; the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, get_args
 
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Key, Schema
 from reticent.data.spec import check_delta, check_epsilon
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.exact.rounding import round_down, sqrt_down
+from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.privacy import compose
-from reticent.privacy.convert import as_approx, zcdp_of
+from reticent.privacy.convert import approx_of, as_approx, zcdp_of
+from reticent.privacy.explain import VIEW_DELTA
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.numbers import Number, read, show
@@ -91,13 +92,15 @@ def limit(
 
 def understand(questions: Sequence[Question | Asked], schema: Schema, groups: Keys | None = None) -> tuple[Asked, ...]:
     """Questions as statistics with their groups; text is read by the grammar of the study file."""
-    if isinstance(questions, str):
+    if isinstance(questions, str) or not isinstance(questions, Iterable):
         raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
     found = []
     for question in questions:
         if isinstance(question, Asked):
             found.append(question)
             continue
+        if not isinstance(question, str) and not isinstance(question, get_args(Statistic)):
+            raise QuestionError(f'{question!r} is no question. Ask rt.count(), rt.mean("x"), or their text "mean(x)".')
         statistic, by = parse(question) if isinstance(question, str) else (question, None)
         if by is not None and groups is not None:
             raise QuestionError("this study is grouped already: ask without 'by'")
@@ -151,9 +154,13 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
     best conversion at the release's delta.
     """
     settings = [Setting(schema, units, item.keys) for item in asked]
-    amounts = shares(asked, within, [_free(item, setting) for item, setting in zip(asked, settings, strict=True)])
+    free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]
+    amounts = shares(asked, within, free)
     in_rho = within.rho is not None
-    set_aside = [_set_aside(item, amount, schema) for item, amount in zip(asked, amounts, strict=True)]
+    set_aside = [
+        Fraction(0) if costs_nothing else _set_aside(item, amount, schema)
+        for item, amount, costs_nothing in zip(asked, amounts, free, strict=True)
+    ]
     steps = tuple(
         _step(item, setting, amount - aside, in_rho=in_rho)
         for item, setting, amount, aside in zip(asked, settings, amounts, set_aside, strict=True)
@@ -172,6 +179,7 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
             )
         whole = as_approx(whole, within.delta)
     _within(whole.loss, within)
+    check_epsilon(approx_of(whole.loss, VIEW_DELTA).epsilon, within.override)
     return Prepared(steps, caveat, whole)
 
 
@@ -215,6 +223,17 @@ def shares(asked: Sequence[Asked], within: Limit, free: Sequence[bool]) -> tuple
             f"the questions' own epsilons come to {show(named)}, which leaves nothing of {show(total)} for the others"
         )
     return tuple((total - named) / open_ones if amount is None else amount for amount in own)
+
+
+def most(questions: Sequence[Question | Asked], within: Limit, currency: str) -> Loss:
+    """The loss the caller was ready to pay: what a release costs that fails before it could be priced."""
+    if within.rho is not None:
+        if currency == "zcdp" or within.delta is None:
+            return ZCDP(within.rho) if currency == "zcdp" else PureDP(sqrt_up(2 * within.rho))
+        return approx_of(ZCDP(within.rho), within.delta)
+    asked = [item.statistic if isinstance(item, Asked) else item for item in questions]
+    own = [item.epsilon for item in asked if not isinstance(item, str) and item.epsilon is not None]
+    return PureDP(within.epsilon if within.epsilon is not None else sum(own, Fraction(0)))
 
 
 def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> Step:

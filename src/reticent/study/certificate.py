@@ -330,6 +330,8 @@ def _signature(certificate: Certificate, key: bytes | str | Path | None, allow_u
     if public is not None and len(public) != 32:
         raise CheckError("A public key of Ed25519 has 32 bytes.")
     stated = certificate.document["signature"]
+    if stated is not None and set(stated) != {"algorithm", "public_key", "value"}:
+        return Check("signature", False, "signature wrong: it holds fields that nobody signed")
     if stated is None:
         return Check("signature", allow_unsigned, UNSIGNED)
     signer = bytes.fromhex(stated["public_key"])

@@ -173,6 +173,7 @@ def save(certificate: Certificate, stem: Path) -> tuple[Path, ...]:
         ".html": page(certificate),
         ".svg": svg(certificate),
     }
+    stem.parent.mkdir(parents=True, exist_ok=True)
     paths = []
     for suffix, text in texts.items():
         path = stem.with_name(stem.name + suffix)
@@ -201,8 +202,9 @@ def run(
     entropy: SystemEntropy,
     signer: Ed25519PrivateKey | None,
     on_stage: Callable[[str], None],
+    source: Path | None,
 ) -> Release:
-    """Charge, read, draw and commit.
+    """Charge, read, draw and commit. ``source`` is the file whose claim follows the ledger, if there is one.
 
     Raises
     ------
@@ -213,6 +215,10 @@ def run(
     """
     on_stage("reserve")
     receipt = charge(prepared, ledger, about)
+    if source is not None:
+        from reticent.ledger.fingerprint import note_head
+
+        note_head(source, ledger)  # an older copy of the ledger, put back after an interruption, is then noticed
     try:
         answers, caveats = draw(prepared, table, entropy, on_stage)
         on_stage("commit")
@@ -222,14 +228,15 @@ def run(
             certificate = certificate.sign(signer)
         release = Release(answers, caveats, certificate)
         ledger.commit(receipt, digest=certificate.digest)
+        return release
     except BaseException as cause:
         reference = f"f-{receipt.id.removeprefix('r-')}"
         _record(ledger, receipt, reference)
         if not isinstance(cause, Exception):
             raise
         _protected(cause, reference)
-        raise Fault(reference, words(prepared.guarantee.loss)) from None
-    return release
+    # Raised here and not in the handler: the cause, whose frames hold exact aggregates, is not even its __context__.
+    raise Fault(reference, words(prepared.guarantee.loss))
 
 
 def draw(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from reticent.data.schema import Category, Column, Key, Person, Schema
-from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError
+from reticent.errors import BudgetError, Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
@@ -56,11 +56,16 @@ class Study:
 
         Raises
         ------
+        SpecError
+            The study file names no ledger: without one nothing would remember what is spent.
         LedgerError
             Another ledger counts for this source, or the file cannot be used.
         """
         if self._ledger is not None:
             return self._ledger
+        if self.spec.ledger is None:
+            stem = Path(self._place).stem.strip("*") or "study"
+            raise SpecError(f'Name a ledger, which outlives this process: [study] ledger = "{stem}.ledger".')
         from reticent.ledger.fingerprint import open_for
 
         return open_for(
@@ -223,7 +228,8 @@ class Study:
                 signer = load_private(key)
             asked: Sequence[Question | Asked] = understand(questions, self.schema, self._groups) if questions else ()
             table = self._table()
-            units = self._ready(table)
+            self._probe(table)
+            units = self._units(table, asked, within, who)
             if want is not None:
                 asked = self._wanted(asked, want, units)
             if within.delta is not None:
@@ -246,9 +252,10 @@ class Study:
             people=units,
             override=override,
         )
-        release = run(prepared, table, self.schema, ledger, about, system(), signer, on_stage or _silent)
-        if self._place and ledger.durable:
-            note_release(Path(self._place), ledger, release.receipt)
+        source = Path(self._place) if self._place and ledger.durable else None
+        release = run(prepared, table, self.schema, ledger, about, system(), signer, on_stage or _silent, source)
+        if source is not None:
+            note_release(source, ledger, release.receipt)
         return release
 
     def named(self, name: str | None = None) -> ReleaseSpec:
@@ -279,21 +286,43 @@ class Study:
         source = self._rows if self._rows is not None else self._place
         return open_table(source, self.schema, delimiter=self.spec.delimiter, log=_protected)
 
-    def _ready(self, table: Table) -> int | None:
-        """Probe the engine, then the public number of persons: read under substitution, declared otherwise."""
+    def _probe(self, table: Table) -> None:
         from reticent.data.table import EngineFailure
 
-        person = self.schema.person
         try:
             table.probe()
-            if not person.neighbours().size_public:
-                return person.people
-            found = table.units()
         except EngineFailure as failure:
             raise Refusal(
                 f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
                 "of duckdb, ibis-framework and sqlglot. Nothing was charged."
             ) from None
+
+    def _units(self, table: Table, asked: Sequence[Question | Asked], within: Limit, who: str) -> int | None:
+        """The public number of persons: read under substitution, declared otherwise.
+
+        Reading can fail only where the rows cannot be read at all. That, too, could tell something of them, so it is
+        no refusal but a fault, charged with what the release was to cost.
+        """
+        from reticent.data.table import EngineFailure
+
+        person = self.schema.person
+        if not person.neighbours().size_public:
+            return person.people
+        try:
+            found = table.units()
+        except EngineFailure as failure:
+            reference = failure.reference
+        else:
+            return self._as_declared(found)
+        from reticent.study.asking import most
+
+        ledger, cost = self.ledger, most(asked, within, self._currency)
+        receipt = ledger.reserve(cost, adjacency=person.neighbours(), what="a release that could not be read", who=who)
+        ledger.fail(receipt, reference)
+        raise Fault(reference, words(cost))
+
+    def _as_declared(self, found: int) -> int:
+        person = self.schema.person
         if person.people is not None and person.people != found:
             raise SpecError(
                 f"people = {person.people:,} is declared, but under substitution the number of people is public and it "
@@ -406,6 +435,7 @@ def study(
     people: int | None = None,
     ledger: str | Path | None = None,
     title: str = "study",
+    override: str = "",
 ) -> Study:
     """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation.
 
@@ -428,9 +458,13 @@ def study(
         The public number of persons, if there is one.
     ledger : path, optional
         A durable ledger file. Without it the ledger is in memory and the certificate says so.
+    override : str
+        The reason for a budget above epsilon 10.
     """
-    from reticent.data.spec import Budget, Spec
+    from reticent.data.spec import Budget, Spec, check_delta, check_epsilon
     from reticent.ledger import Ledger
+    from reticent.privacy.convert import approx_of
+    from reticent.privacy.explain import VIEW_DELTA
 
     if person is not None and rows_each is None:
         raise SpecError(
@@ -445,6 +479,9 @@ def study(
         if total <= 0:
             raise PublicParameterError(f"budget must be > 0, got {show(total)}")
         loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
+    check_epsilon(approx_of(loss, VIEW_DELTA).epsilon, override)
+    if isinstance(loss, ApproxDP):
+        check_delta(loss.delta, people)
     spec = Spec(
         title=title,
         source="",
