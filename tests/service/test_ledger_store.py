@@ -9,6 +9,7 @@ import resource
 import signal
 import sqlite3
 import tempfile
+import threading
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -62,6 +63,47 @@ def test_a_store_that_does_not_sync_is_refused(
     monkeypatch.undo()
     assert Ledger.open(file).spent() == eps(3)
     assert [item.name for item in file.parent.iterdir()] == ["rand.ledger"]
+
+
+def test_a_ledger_with_a_second_name_is_refused_by_either(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "BIRTH", 0.0)
+    second = file.with_name("second.ledger")
+    os.link(file, second)
+    for name in (file, second):
+        with pytest.raises(LedgerError, match=r"has a second name \(a hard link\).*Nothing was charged"):
+            Ledger.open(name)
+    second.unlink()
+    assert Ledger.open(file).spent() == eps(3)
+
+
+def test_a_second_name_made_after_opening_stops_every_operation(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "BIRTH", 0.0)
+    ledger = Ledger.open(file)
+    os.link(file, file.with_name("second.ledger"))
+    uses = (ledger.spent, ledger.entries, ledger.export, lambda: charge(ledger), lambda: ledger.close("over"))
+    for use in uses:
+        with pytest.raises(LedgerError, match="second name"):
+            use()
+    assert "second name" in ledger.verify()[0]
+    file.with_name("second.ledger").unlink()
+    charge(ledger)
+    assert (ledger.spent(), ledger.verify()) == (eps(4), ())
+
+
+def test_a_second_name_by_a_symbolic_link_is_the_same_ledger(file: Path) -> None:
+    link = file.with_name("link.ledger")
+    link.symlink_to(file)
+    charge(Ledger.open(link))
+    assert Ledger.open(file).spent() == eps(4)
+
+
+def test_the_name_a_ledger_is_built_under_does_not_refuse_it(file: Path) -> None:
+    draft = file.with_name("draft")
+    os.link(file, draft)
+    timer = threading.Timer(0.05, draft.unlink)
+    timer.start()
+    assert Ledger.open(file).spent() == eps(3)
+    timer.join()
 
 
 @pytest.mark.parametrize(

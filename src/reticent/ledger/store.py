@@ -10,6 +10,8 @@ transaction, and adds the row it returns; when ``append`` has returned, that row
 * The log is copied into the file only by the last connection to close, which then holds the file alone. SQLite before
   3.51.3 can lose pages when one connection copies while another writes (its "WAL-reset bug"); here they never meet.
 * A new file is built under another name and linked into place, so a ledger is never seen half made.
+* A file with a second name (a hard link) is refused at every operation: SQLite names its log after the path, so two
+  names would be two logs, and the last of a budget could be granted through each.
 
 The file is never opened except through SQLite: closing any other descriptor of it would drop SQLite's locks.
 """
@@ -35,6 +37,7 @@ APPLICATION: Final = 0x52455449  # "RETI"
 JOURNAL: Final = "wal"
 SYNCHRONOUS: Final = 2  # FULL
 PATIENCE: Final = 20.0  # seconds to wait for another writer
+BIRTH: Final = 1.0  # seconds to wait for the process that makes the file to drop the name it was built under
 
 SCHEMA: Final = (
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, body TEXT NOT NULL, digest TEXT NOT NULL)",
@@ -160,6 +163,7 @@ def build(store: SqliteStore, first: Row) -> bool:
         with _words(store.name):
             _draft(draft, first)
         os.link(draft, store.file)
+        draft.unlink(missing_ok=True)  # before the slow step: until then the file has two names
         _sync_folder(store.file.parent)
     except FileExistsError:
         return False
@@ -201,9 +205,25 @@ def _connected(store: SqliteStore) -> Iterator[sqlite3.Connection]:
     """A checked connection for one operation."""
     if not found(store):
         raise LedgerError(f"There is no ledger at {store.name}.")
+    _one_name(store)
     with contextlib.closing(_connect(store.file, "rw")) as connection:
         _patiently(lambda: _check(connection, store.name))
         yield connection
+
+
+def _one_name(store: SqliteStore) -> None:
+    """Refuse a file with a second hard link, once its maker had the time to drop the name it was built under."""
+    until = time.monotonic() + BIRTH
+    try:
+        while store.file.stat().st_nlink > 1:
+            if time.monotonic() > until:
+                raise LedgerError(
+                    f"{store.name} has a second name (a hard link). A ledger must have one: through two names its "
+                    "budget could be spent twice. Delete the other name. Nothing was charged."
+                )
+            time.sleep(0.005)
+    except OSError:
+        raise LedgerError(f"{store.name} cannot be reached: check the permissions of its folder.") from None
 
 
 def _connect(file: Path, mode: str) -> sqlite3.Connection:
