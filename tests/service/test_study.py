@@ -458,7 +458,7 @@ def test_a_proportion_is_of_the_value_spelled_that_way() -> None:
 
 
 def test_a_median_of_nobody_is_no_reply() -> None:
-    """At most 1e-3 of releases about an empty table may reply; 3 of 400 would be seen once in 1,600 correct runs."""
+    """At most 5e-3 of releases about an empty table may reply: more than 9 of 400 has a chance below 1e-4."""
     study = rt.study(
         {"x": np.array([], dtype=float)},
         adjacency="add_remove",
@@ -472,7 +472,7 @@ def test_a_median_of_nobody_is_no_reply() -> None:
     for run in range(400):
         answers, _ = draw(prepared, table, Replayed(f"nobody {run}"), lambda stage: None)
         replies += isinstance(answers[0].outcome, rt.Reply)
-    assert replies < 3
+    assert replies <= 9
 
 
 def test_a_fault_keeps_nothing_of_its_cause(folder: Path) -> None:

@@ -122,6 +122,15 @@ def too_few(size: float, scales: Sequence[float]) -> bool:
     return size < FEWEST or (noise > 0.0 and size < laplace_radius(noise, UNSURE))
 
 
+def two_laplace_tail(beta: float) -> float:
+    """The u with P(X + Y > u) = ``beta`` for independent Laplace X, Y of scale 1: (2 + u) / 4 e^-u, beta < 1/2."""
+    low, high = 0.0, 100.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if (2.0 + middle) / 4.0 * math.exp(-middle) > beta else (low, middle)
+    return high
+
+
 def normal_half_width(variance: float) -> float:
     """95 % half-width of a normal error."""
     return 1.959963984540054 * math.sqrt(max(variance, 0.0))

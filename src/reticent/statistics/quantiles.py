@@ -21,7 +21,6 @@ from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.mechanisms import Exponential, Geometric
-from reticent.mechanisms.geometric import laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
@@ -30,13 +29,14 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts import Label, noisy
-from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, rank_shift
+from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, rank_shift, two_laplace_tail
 from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity
 from reticent.statistics.setting import Expected, Setting
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
+FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
 TIED: Final = 0.05  # from this share of ties on, intervals are made for tied values
 UNEVEN: Final = 1.05  # the slopes at the two quartiles may differ by a factor of two
 
@@ -160,7 +160,7 @@ class QuantileStep:
             units = float(self.units)
             return [Size(units, more > max(beyond, TIED * units), units) for (more,) in ties]
         pairs = noisy(held, mechanism, entropy)
-        spread = laplace_radius(math.sqrt(2.0) * float(mechanism.scale), BETA)
+        spread = two_laplace_tail(FLATTERED) * float(mechanism.scale)
         return [Size(float(a + b), b > max(beyond, TIED * (a + b)), float(a + b - spread)) for a, b in pairs]
 
     def _group(self, data: Runs, size: Size, entropy: Entropy) -> list[Outcome[Estimate]]:
