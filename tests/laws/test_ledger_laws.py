@@ -45,7 +45,7 @@ adjacencies = st.builds(Adjacency, st.sampled_from(["add_remove", "substitute"])
 maybe = st.none() | texts
 days = st.none() | st.dates()
 events: st.SearchStrategy[Event] = st.one_of(
-    st.builds(Opened, texts, texts, adjacencies, losses, maybe, maybe, days),
+    st.builds(Opened, texts, texts, adjacencies, losses, maybe, maybe, days, maybe),
     st.builds(Reserved, texts, losses, losses, texts, texts, texts, maybe, maybe),
     st.builds(Committed, texts, texts),
     st.builds(Failed, texts, texts),
@@ -135,10 +135,34 @@ def test_an_entry_reads_back_as_itself(event: Event, number: int) -> None:
     assert parse(again.body) == again
 
 
+def test_an_opening_from_before_the_person_column_was_recorded_reads_back_as_itself() -> None:
+    body = (
+        '{"adjacency":{"kind":"add_remove","rows":1,"unit":"person"},"approved":null,"budget":{"delta":"0",'
+        '"epsilon":"3"},"ends":null,"identity":"i","kind":"opened","number":1,"previous":"' + GENESIS + '",'
+        '"source":null,"title":"t","when":"2026-11-21T07:31:05Z"}'
+    )
+    entry = parse(body)
+    assert isinstance(entry.event, Opened)
+    assert entry.event.person is None
+    assert entry.body == body
+    assert problems([Row(1, body, entry.digest)])[1] == ()
+    for text in ('"person":null,', '"person":1,'):
+        with pytest.raises(LedgerError):
+            parse(body.replace('"previous"', text + '"previous"'))
+    named = parse(body.replace('"previous"', '"person":"fam","previous"'))
+    assert isinstance(named.event, Opened)
+    assert named.event.person == "fam"
+
+
 def busy() -> Ledger:
     """A ledger with every kind of entry."""
     ledger = Ledger.create(
-        None, title="busy", adjacency=PERSON, budget=ApproxDP(Fraction(3), Fraction(1, 10**8)), ends=date(2999, 1, 1)
+        None,
+        title="busy",
+        adjacency=PERSON,
+        budget=ApproxDP(Fraction(3), Fraction(1, 10**8)),
+        person="fam",
+        ends=date(2999, 1, 1),
     )
     first = ledger.reserve(eps(1), adjacency=PERSON, what="table 1")
     second = ledger.reserve(eps("1/2"), adjacency=PERSON, what="table 2", who="anna", key="k", request_digest="q")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import threading
 from dataclasses import replace
@@ -14,6 +15,7 @@ import pytest
 
 from reticent.errors import BudgetError, LedgerError
 from reticent.ledger import Ledger
+from reticent.ledger.export import verify_export
 from reticent.ledger.refusals import widening
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
@@ -343,3 +345,34 @@ def test_the_date_of_a_ledger_does_not_go_back() -> None:
     ledger._replay.last_day = date(2999, 1, 2)  # an entry of a later day: the clock was put back since
     with pytest.raises(BudgetError, match="The approval ended"):
         charge(ledger)
+
+
+def test_the_protected_unit_of_a_ledger_is_fixed(tmp_path: Path) -> None:
+    file = tmp_path / "rand.ledger"
+
+    def opened(person: str | None) -> Ledger:
+        return Ledger.open_or_create(file, title="t", adjacency=PERSON, budget=eps(3), person=person)
+
+    charge(opened("fam"))
+    for other, said in (("who", "'who'"), (None, "every row")):
+        with pytest.raises(LedgerError) as refusal:
+            opened(other)
+        assert str(refusal.value) == (
+            f"{file}: This ledger protects each 'fam'; the study now says {said}. The unit of a ledger is fixed: "
+            "losses for one do not add up with losses for the other. Nothing was charged. Put the study back."
+        )
+    again = opened("fam")
+    assert (again.person, again.spent(), again.verify()) == ("fam", eps(1), ())
+    document = json.loads(json.dumps(again.export()))
+    assert verify_export(document, head=again.head) == ()
+    assert '"person":"fam"' in document["entries"][0]["body"]
+
+
+def test_a_ledger_that_names_no_person_column_protects_rows(tmp_path: Path) -> None:
+    ledger = ledger_at(tmp_path / "rand.ledger", eps(3))
+    assert ledger.person is None
+    assert "person" not in json.loads(ledger.entries()[0].body)
+    with pytest.raises(LedgerError, match="protects each row; the study now says 'fam'"):
+        Ledger.open_or_create(tmp_path / "rand.ledger", title="t", adjacency=PERSON, budget=eps(3), person="fam")
+    again = Ledger.open_or_create(tmp_path / "rand.ledger", title="t", adjacency=PERSON, budget=eps(3))
+    assert again.verify() == ()

@@ -5,7 +5,8 @@ the charge and returns only when it is on the disk; whatever happens afterwards,
 record how the release ended and give nothing back. A crash can therefore lose an answer, never a debit:
 docs/theory/ledger.md.
 
-Adjacency, unit and currency are fixed at creation. Whoever asks, through whichever process, draws on the one budget.
+Adjacency, unit, person column and currency are fixed at creation. Whoever asks, through whichever process, draws on the
+one budget.
 """
 
 from __future__ import annotations
@@ -97,11 +98,14 @@ class Ledger:
         title: str,
         adjacency: Adjacency,
         budget: Loss,
+        person: str | None = None,
         source: str | None = None,
         approved: str | None = None,
         ends: date | None = None,
     ) -> Ledger:
         """A new ledger, on the disk when this returns; in memory when ``path`` is None.
+
+        ``person`` names the column that says who a person is, None where every row is one. It is fixed for good.
 
         Raises
         ------
@@ -110,8 +114,8 @@ class Ledger:
         """
         if adjacency.kind == "local":
             raise LedgerError("Local-model losses are each respondent's own; they never enter a ledger.")
-        _limited(title=title, source=source, approved=approved)
-        first = _first(Opened(uuid.uuid4().hex, title, adjacency, budget, source, approved, ends))
+        _limited(title=title, person=person, source=source, approved=approved)
+        first = _first(Opened(uuid.uuid4().hex, title, adjacency, budget, source, approved, ends, person))
         if path is None:
             memory = MemoryStore()
             memory.append(0, lambda _: first)
@@ -142,6 +146,7 @@ class Ledger:
         title: str,
         adjacency: Adjacency,
         budget: Loss,
+        person: str | None = None,
         source: str | None = None,
         approved: str | None = None,
         ends: date | None = None,
@@ -151,18 +156,25 @@ class Ledger:
         Raises
         ------
         LedgerError
-            When the ledger there has another adjacency, currency, budget, last day or source.
+            When the ledger there has another adjacency, person column, currency, budget, last day or source.
         """
         if path is None or not store.found(store.at(path)):
             try:
                 return cls.create(
-                    path, title=title, adjacency=adjacency, budget=budget, source=source, approved=approved, ends=ends
+                    path,
+                    title=title,
+                    adjacency=adjacency,
+                    budget=budget,
+                    person=person,
+                    source=source,
+                    approved=approved,
+                    ends=ends,
                 )
             except LedgerError:
                 if path is None or not store.found(store.at(path)):
                     raise  # else another process made it in between: open that one
         ledger = cls.open(path)
-        ledger._read(lambda replay: agree(replay, ledger.name, adjacency, budget, source, ends))
+        ledger._read(lambda replay: agree(replay, ledger.name, adjacency, person, budget, source, ends))
         if source is not None:
             ledger._write(lambda replay: None if replay.source == source else Described(source))
         return ledger
@@ -316,6 +328,11 @@ class Ledger:
     @property
     def adjacency(self) -> Adjacency:
         return self._read(lambda replay: replay.opening.adjacency)
+
+    @property
+    def person(self) -> str | None:
+        """The column that says who a person is; None where every row is one."""
+        return self._read(lambda replay: replay.opening.person)
 
     @property
     def currency(self) -> Currency:

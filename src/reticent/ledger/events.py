@@ -9,7 +9,8 @@
 
 Frozen data and functions, no files. The JSON text of an entry is canonical (sorted keys, no spaces, ASCII, no floats),
 so equal entries have equal bytes, and its SHA-256 covers every field including the digest before it: an edit, a
-deletion or a swap anywhere changes every later digest. Fields may be added under a new format number, never removed.
+deletion or a swap anywhere changes every later digest. Fields may be added, never removed or given a new meaning; one
+that was added later is left out where it is None, so entries from before it keep their text and their digest.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ Json: TypeAlias = Mapping[str, str | int] | str | int | None
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A ledger begins. ``identity`` is a random name, so that no two ledgers have the same first entry."""
+    """A ledger begins. ``identity`` is a random name, so that no two ledgers have the same first entry.
+
+    ``person`` names the column that says who a person is; None where every row is a person of its own.
+    """
 
     identity: str
     title: str
@@ -42,6 +46,7 @@ class Opened:
     source: str | None
     approved: str | None
     ends: date | None
+    person: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,7 @@ _KINDS: Final = (Opened, Reserved, Committed, Failed, Refused, Amended, Describe
 _BY_NAME: Final = {kind.__name__.lower(): kind for kind in _KINDS}
 _ENVELOPE: Final = {"number", "when", "previous", "kind"}
 _OPTIONAL: Final = {"source", "approved", "key", "request_digest"}
+_ADDED: Final = {"person"}  # absent from the text where None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +137,8 @@ class Entry:
         kind = type(self.event).__name__.lower()
         envelope = {"number": self.number, "when": self.when, "previous": self.previous, "kind": kind}
         inside = {field.name: _plain(getattr(self.event, field.name)) for field in fields(self.event)}
-        return canonical({**envelope, **inside})
+        told = {name: plain for name, plain in inside.items() if plain is not None or name not in _ADDED}
+        return canonical({**envelope, **told})
 
     @property
     def digest(self) -> str:
@@ -161,9 +168,11 @@ def parse(body: str) -> Entry:
         found = json.loads(body, parse_float=_no_float)
         kind = _BY_NAME[found["kind"]]
         names = {field.name for field in fields(kind)}
-        if set(found) != names | _ENVELOPE:
+        if not (names - _ADDED) | _ENVELOPE <= set(found) <= names | _ENVELOPE:
             raise ValueError("unknown or missing fields")
-        values: dict[str, Any] = {name: _value(name, found[name]) for name in names}  # each read as its name asks
+        values: dict[str, Any] = {
+            name: _value(name, found[name]) for name in names & set(found)
+        }  # each read as its name asks
         event = kind(**values)
         entry = Entry(_integer(found["number"]), _text(found["when"]), _text(found["previous"]), event)
     except (ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError, LedgerError):

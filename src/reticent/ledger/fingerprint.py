@@ -82,6 +82,7 @@ def open_for(
     title: str,
     adjacency: Adjacency,
     budget: Loss,
+    person: str | None = None,
     approved: str | None = None,
     ends: date | None = None,
 ) -> Ledger:
@@ -106,7 +107,14 @@ def open_for(
     if path is not None and claims:
         _same(claims, Ledger.open(path))
     ledger = Ledger.open_or_create(
-        path, title=title, adjacency=adjacency, budget=budget, source=text, approved=approved, ends=ends
+        path,
+        title=title,
+        adjacency=adjacency,
+        budget=budget,
+        person=person,
+        source=text,
+        approved=approved,
+        ends=ends,
     )
     if ledger.durable:
         claim(source, columns, ledger)

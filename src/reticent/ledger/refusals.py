@@ -69,6 +69,16 @@ def other_adjacency(mine: Adjacency, asked: Adjacency) -> str:
     )
 
 
+def other_person(mine: str | None, asked: str | None) -> str:
+    """Refusing another protected unit; both are names of the person column, None for a row."""
+    kept = "row" if mine is None else f"'{mine}'"
+    now = "every row" if asked is None else f"'{asked}'"
+    return (
+        f"This ledger protects each {kept}; the study now says {now}. The unit of a ledger is fixed: losses for one do "
+        "not add up with losses for the other. Nothing was charged. Put the study back."
+    )
+
+
 def currency_words(kind: Currency) -> str:
     return "ρ (zCDP)" if kind == "zcdp" else "(ε, δ)"
 

@@ -41,11 +41,21 @@ def price(replay: Replay, charge: Loss, adjacency: Adjacency) -> Loss:
     return cost
 
 
-def agree(replay: Replay, name: str, adjacency: Adjacency, budget: Loss, source: str | None, ends: date | None) -> None:
+def agree(
+    replay: Replay,
+    name: str,
+    adjacency: Adjacency,
+    person: str | None,
+    budget: Loss,
+    source: str | None,
+    ends: date | None,
+) -> None:
     """Refuse a study whose terms are not those of the ledger ``name``; columns of the source may differ."""
     now, mine = replay.totals[0], replay.opening.adjacency
     if mine != adjacency:
         raise LedgerError(f"{name}: {refusals.other_adjacency(mine, adjacency)}")
+    if replay.opening.person != person:
+        raise LedgerError(f"{name}: {refusals.other_person(replay.opening.person, person)}")
     if filters.currency(now) != filters.currency(budget):
         kept, asked = (refusals.currency_words(filters.currency(loss)) for loss in (now, budget))
         raise LedgerError(
