@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import csv
+import io
 import os
 import pickle
 import subprocess
@@ -16,8 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from reticent.data.columns import MOST_COLUMNS
+from reticent.data.files import _Records
 from reticent.data.query import Moments, Persons, Present, Query, Ranks, Rows, Tally, Total
 from reticent.data.schema import Person, Schema, category, grid_by_width, integer, real
 from reticent.data.source import names_of, open_source
@@ -243,13 +248,102 @@ def test_a_quote_never_closed_takes_the_rest_into_its_cell(tmp_path: Path) -> No
     assert present(open_table(file(tmp_path, 'x\n1\n"2\n3\n4\n'), WHOLE)) == (2, 1)
 
 
-def test_a_cell_beyond_every_size_is_a_fault_without_words(tmp_path: Path) -> None:
-    said: list[str] = []
-    table = open_table(file(tmp_path, "x\n1\n" + "7" * 200_000), X, log=lambda reference, text: said.append(text))
-    with pytest.raises(EngineFailure) as failed:
-        table.run([Rows()], KEY)
-    assert "777" not in str(failed.value)
-    assert said != []
+LONG = "7" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("content", "known"),
+    [
+        (f"x,junk\n1,a\n{LONG},b\n3,c\n", 2),
+        (f'x,junk\n1,a\n2,"{LONG}\n{LONG}"\n3,c\n', 3),
+        (f"x,junk\n1,a\n2,b,{LONG}\n3,c\n", 3),
+        (f'x,junk\n1,a\n2,"{"5,5" * 70_000}""{LONG}"\r\n3,c\n', 3),
+        (f"x,junk\n1,a\n2{',' * 200_000}\r3,c\n", 3),
+    ],
+)
+def test_a_cell_beyond_every_size_is_a_missing_cell(content: str, known: int, tmp_path: Path) -> None:
+    """The person in the second row chooses what is in it; the run ends as it does without them."""
+    neighbour = "x,junk\n1,a\n2,b\n3,c\n"
+    assert present(open_table(file(tmp_path, neighbour), X)) == (3, 3)
+    assert present(open_table(file(tmp_path, content), X)) == (3, known)
+
+
+def test_a_quote_never_closed_before_much_text_is_one_missing_cell(tmp_path: Path) -> None:
+    path = file(tmp_path, 'x,junk\n1,a\n2,"b\n' + "3,c\n" * 100_000)
+    assert present(open_table(path, X)) == (2, 2)
+    assert present(open_table(file(tmp_path, 'junk,x\na,1\nb,"2\n' + "c,3\n" * 100_000), X)) == (2, 1)
+
+
+def test_a_limit_that_other_code_gave_to_the_csv_module_changes_nothing(tmp_path: Path) -> None:
+    before = csv.field_size_limit(3)
+    try:
+        assert values(file(tmp_path, 'x\n12\n"00000012"\n7\n'), WHOLE) == {12: 2, 7: 1}
+    finally:
+        csv.field_size_limit(before)
+
+
+PIECES = st.sampled_from(["a", "1", ",", '"', '""', "\n", "\r", "\r\n", " ", "\x00", "bcdefgh"])
+
+
+@example(pieces=["\x001\x00", "\r", "11\x001", "\r", "1"], longest=3)  # lines cut at a carriage return
+@given(pieces=st.lists(PIECES, max_size=40), longest=st.integers(2, 12))
+def test_both_ways_to_read_a_record_agree(pieces: list[str], longest: int) -> None:
+    text = "".join(pieces)
+    wanted = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reticent.data.files.LONGEST_CELL", longest)
+        found = _Records(io.StringIO(text, newline=""), ",", 100).block()
+    assert found == [["" if len(cell) > longest else cell for cell in row] for row in wanted]
+
+
+def test_a_text_that_is_not_utf8_is_a_missing_cell(tmp_path: Path) -> None:
+    offsets = pa.py_buffer(np.array([0, 1, 2, 3], dtype=np.int32).tobytes())
+    array = pa.Array.from_buffers(pa.string(), 3, [None, offsets, pa.py_buffer(b"1\xff2")])
+    assert values(pa.table({"x": array}), WHOLE) == {1: 1, 2: 1}
+    pq.write_table(pa.table({"x": array}), tmp_path / "t.parquet")
+    assert values(tmp_path / "t.parquet", WHOLE) == {1: 1, 2: 1}
+
+
+@pytest.mark.parametrize("whole", [2**53 + 1, -(2**63), 5])
+def test_whole_numbers_beside_doubles_become_the_nearest_double(whole: int, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1, whole]}), tmp_path / "t-1.parquet")
+    pq.write_table(pa.table({"x": [2.5, 3.0]}), tmp_path / "t-2.parquet")
+    assert present(open_table(tmp_path / "t-*.parquet", X)) == (4, 4)
+
+
+def nested(depth: int) -> list[object]:
+    found: list[object] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+class Silent:
+    def __str__(self) -> str:
+        raise ValueError(CANARY)
+
+
+@pytest.mark.parametrize("odd", [10**5000, nested(100_000), Silent(), b"\xff", "\ud800", None], ids=type)
+def test_an_object_without_a_text_is_a_missing_cell(odd: object) -> None:
+    import pandas as pd
+
+    cells = np.empty(3, dtype=object)
+    cells[:] = [1, None, 2]
+    cells[1] = odd
+    sources: list[object] = [{"x": cells}, {"x": list(cells)}, pd.DataFrame({"x": pd.Series(cells, dtype=object)})]
+    for source in sources:
+        assert values(source, WHOLE) == {1: 1, 2: 1}
+
+
+def test_times_are_refused_where_text_is_wanted_and_dates_are_text() -> None:
+    day = pa.array([0, 20778], pa.date32())
+    schema = Schema({"x": category(["2026-11-21"])}, ALL)
+    (result,) = open_table(pa.table({"x": day}), schema).run([Tally("x", among=("2026-11-21",))], KEY)
+    assert result.vectors == ((1,),)
+    interval = pa.array([pa.MonthDayNano([1, 2, 3])])
+    for array in (pa.array([0], pa.timestamp("s")), pa.array([0], pa.time32("s")), interval):
+        assert "column x holds times" in refused(pa.table({"x": array}), schema)
+    assert "month_day_nano_interval" in refused(pa.table({"x": interval}), X)
 
 
 def test_numbers_as_text(tmp_path: Path) -> None:
@@ -440,10 +534,16 @@ CANARY = "zebra77123"
 def test_no_value_of_a_row_is_in_a_message_a_repr_or_an_exception(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    path = file(tmp_path, f"x\n{CANARY}\n77123\n" + CANARY * 20_000)
+    path = file(tmp_path, f"x\n{CANARY}\n77123\n")
     table = open_table(path, X)
-    with pytest.raises(EngineFailure) as failed:
-        table.run([Rows()], KEY)
+
+    def broken(*_: object) -> None:
+        raise RuntimeError(CANARY)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("reticent.data.engines.duckdb.Session.rows", broken)
+        with pytest.raises(EngineFailure) as failed:
+            table.run([Rows()], KEY)
     assert failed.value.__cause__ is None
     assert failed.value.__context__ is None
     memory = open_table({"x": np.array([77123.0])}, X)

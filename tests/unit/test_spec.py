@@ -284,6 +284,7 @@ def test_the_grammar_refuses_mistakes_of_form(old: str, new: str) -> None:
 
 def test_check_says_the_same_whatever_the_rows_hold(tmp_path: Path) -> None:
     spec = spec_of(GOOD, tmp_path)
+    (tmp_path / "t.csv").write_text("")
     said = warnings(spec)
     assert (
         "Values of age that are not integers count as missing (missing = 40). How many there are is not said." in said
@@ -309,7 +310,38 @@ def test_an_oddly_exact_bound_is_noted_unless_its_reason_is_given(bound: str, od
 
 
 def test_parquet_has_no_sentence_about_parsing(tmp_path: Path) -> None:
-    assert not any("Values of" in line for line in warnings(spec_of(changed("t.csv", "t.parquet"), tmp_path)))
+    said = warnings(spec_of(changed("t.csv", "t.parquet"), tmp_path))
+    assert not any("that are not integers" in line or "that are not numbers" in line for line in said)
+    assert "Values of town that are not listed, letter by letter, count as missing." in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "note"),
+    [
+        ("t.csv", "none.csv", "There is no file none.csv where the source should be."),
+        ('ledger = "t.ledger"\n', "", 'No ledger is named. Add [study] ledger = "t.ledger": a release needs one.'),
+        (
+            'delta    = "1e-8"\napproved = "the board"\nends     = 2027-12-31',
+            'delta = "2e-6"',
+            None,
+        ),
+        ("epsilon = 0.1\n", "epsilon = 4\n", "release 'table 4' asks 4, and the whole budget is 3."),
+    ],
+)
+def test_check_warns_of_what_shows_in_the_study_file(old: str, new: str, note: str | None, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("")
+    usual = set(warnings(spec_of(GOOD, tmp_path)))
+    assert "Values of town that are not listed, letter by letter, count as missing." in usual
+    assert set(warnings(spec_of(changed(old, new), tmp_path))) - usual == ({note} if note else set())
+
+
+def test_a_large_delta_is_noted(tmp_path: Path) -> None:
+    text = changed("people    = 20000\n", "").replace('"1e-8"', '"1e-3"')
+    assert any(
+        line.startswith("δ 0.001 is the chance of a failure that promises nothing")
+        for line in warnings(spec_of(text, tmp_path))
+    )
+    assert not any("promises nothing" in line for line in warnings(spec_of(GOOD, tmp_path)))
 
 
 def test_init_writes_names_and_types_and_no_bounds(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def unfit(name: str, found: str) -> str:
 
 
 def normal(array: pa.Array, storage: Storage) -> pa.Array:
-    """An Arrow column in its storage type."""
+    """An Arrow column in its storage type. No cell makes it fail: a text that is not UTF-8 is a missing cell."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -99,9 +99,28 @@ def normal(array: pa.Array, storage: Storage) -> pa.Array:
             array = pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(pa.string()))
         array = array.dictionary_decode()
     target = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64(), "truth": pa.bool_()}[storage]
+    if pa.types.is_large_string(array.type) or pa.types.is_string(array.type):
+        array = _utf8(array)
     if array.type == target:
         return array
-    return pc.cast(array, target)
+    return pc.cast(array, target, safe=storage != "real")  # a whole number beyond 2^53 becomes the nearest double
+
+
+def _utf8(array: pa.Array) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array([_decoded(cell) for cell in array.cast(pa.large_binary()).to_pylist()], pa.string())
+    return array
+
+
+def _decoded(cell: bytes | None) -> str | None:
+    try:
+        return None if cell is None else cell.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def empty_batches(size: int) -> Iterator[pa.RecordBatch]:

@@ -2,8 +2,8 @@
 
 A CSV file is comma-separated UTF-8 (RFC 4180; another delimiter may be declared). Every cell is text: nothing is
 guessed. A row that is too short has missing cells at its end, one that is too long loses the rest, a blank line is no
-row, an empty cell or one that is not UTF-8 is missing. A quote that is never closed runs to the end of the file, and
-then the read fails as soon as the cell passes 131,072 characters.
+row, an empty cell or one that is not UTF-8 is missing, and so is one of more than 131,072 characters. A quote that is
+never closed runs to the end of the file. No file makes the reader fail, and none makes it hold more than a block.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import csv
 import glob
 import io
 import os
+import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONGEST_HEADER: Final = 1 << 20
+LONGEST_CELL: Final = 131_072  # characters
+BLOCK: Final = 1 << 24  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,122 @@ class CsvFile:
 
         where = [self.header.index(name) for name in names]
         with open(self.path, encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
-            rows = csv.reader(stream, delimiter=self.delimiter)
-            next(rows, None)
-            while block := list(islice(rows, BATCH)):
-                block = [row for row in block if row]
+            records = _Records(stream, self.delimiter, max(where, default=0) + 1)
+            records.next()
+            while block := records.block():
                 if not names:
                     yield from empty_batches(len(block))
                     continue
                 columns = [[row[at] if len(row) > at else "" for row in block] for at in where]
                 yield pa.RecordBatch.from_arrays([_texts(column) for column in columns], names=list(names))
+
+
+class _LongRecord(Exception):
+    """The lines of one record have more than LONGEST_CELL characters."""
+
+
+class _Records:
+    """The records of a CSV file, whatever it holds, each with at least its first ``width`` cells.
+
+    ``csv.reader`` takes the records it can take; where it gives up, or where a cell might be too long for it, the same
+    record is read again by ``_total``, which holds no more than one cell at a time beside the ones it returns.
+    """
+
+    def __init__(self, stream: io.TextIOBase, delimiter: str, width: int) -> None:
+        self._stream, self._width, self._delimiter = stream, width, delimiter
+        self._end = re.compile(f"[\\r\\n{re.escape(delimiter)}]")
+        self._lines: list[str] = []  # of the record under way
+        self._read = self._start = 0  # characters: in all, and before the record under way
+        self._ahead = ""
+        self._reader = csv.reader(self._taking(), delimiter=delimiter)
+
+    def block(self) -> list[list[str]]:
+        """Up to BATCH records, fewer where they are long; none at the end of the file. A blank line is no record."""
+        found: list[list[str]] = []
+        most = self._read + BLOCK
+        while len(found) < BATCH and self._read < most:
+            row = self.next()
+            if row is None:
+                break
+            if row:
+                found.append(row)
+        return found
+
+    def next(self) -> list[str] | None:
+        """The next record, without cells for a blank line; None at the end."""
+        self._lines.clear()
+        self._start = self._read
+        try:
+            return next(self._reader, None)
+        except (csv.Error, _LongRecord):
+            found = self._total([*self._lines])
+            self._reader = csv.reader(self._taking(), delimiter=self._delimiter)  # a generator that raised has ended
+            return found
+
+    def _taking(self) -> Iterator[str]:
+        lines, readline = self._lines, self._stream.readline
+        while line := self._line() if self._ahead else readline(LONGEST_CELL + 1):
+            if len(line) > LONGEST_CELL:
+                line = self._whole_end(line)
+            lines.append(line)
+            self._read += len(line)
+            if self._read - self._start > LONGEST_CELL:
+                raise _LongRecord
+            yield line
+
+    def _line(self) -> str:
+        """A line with its end, or a part of one that is too long; empty at the end of the file."""
+        ahead, self._ahead = self._ahead, ""
+        if ahead.endswith(("\r", "\n")):
+            return ahead
+        return ahead + self._stream.readline(LONGEST_CELL + 1)
+
+    def _more(self) -> str:
+        line = self._whole_end(self._line())
+        self._read += len(line)
+        return line
+
+    def _whole_end(self, line: str) -> str:
+        """A long line may have been cut inside its end, \\r\\n."""
+        if line.endswith("\r") and len(line) > LONGEST_CELL:
+            after = self._stream.readline(1)
+            if after == "\n":
+                return line + after
+            self._ahead = after
+        return line
+
+    def _total(self, lines: list[str]) -> list[str]:
+        """One record, by the states of RFC 4180: at the start of a cell, in a plain one, in quotes, behind a quote."""
+        cells: list[str] = []
+        cell: list[str] = []
+        size, state = 0, "start"
+        lines.reverse()
+        while line := lines.pop() if lines else self._more():
+            at = 0
+            while at < len(line):
+                if state in ("start", "behind") and line[at] == '"':
+                    piece, at = ('"' if state == "behind" else ""), at + 1
+                    state = "quoted"
+                elif state == "quoted":
+                    stop = line.find('"', at)
+                    piece, at = (line[at:], len(line)) if stop < 0 else (line[at:stop], stop + 1)
+                    state = "quoted" if stop < 0 else "behind"
+                else:
+                    end = self._end.search(line, at)
+                    piece, at = (line[at:], len(line)) if end is None else (line[at : end.start()], end.end())
+                    state = "plain" if end is None else "start" if end.group() == self._delimiter else "end"
+                size += len(piece)
+                if size <= LONGEST_CELL:
+                    cell.append(piece)
+                if state in ("start", "end"):
+                    if len(cells) < self._width:
+                        cells.append("".join(cell) if size <= LONGEST_CELL else "")
+                    cell, size = [], 0
+                if state == "end":
+                    return cells
+        if len(cells) < self._width:
+            cells.append("".join(cell) if size <= LONGEST_CELL else "")
+        return cells
 
 
 def _texts(cells: list[str]) -> pa.Array:

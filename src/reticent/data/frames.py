@@ -115,7 +115,8 @@ def _from_array(column: Any, storage: Storage) -> pa.Array:
         column = [None if hidden else cell for cell, hidden in zip(data.tolist(), mask.tolist(), strict=True)]
     dtype = getattr(column, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
-        return pa.array(np.asarray(column, dtype=np.float64))
+        with np.errstate(all="ignore"):  # a warning that a long double is too large would be about a row
+            return pa.array(np.asarray(column, dtype=np.float64))
     if isinstance(dtype, np.dtype) and dtype.kind in "biu":
         return pa.array(np.asarray(column))
     cells = list(column)
@@ -126,7 +127,18 @@ def _from_array(column: Any, storage: Storage) -> pa.Array:
 
 
 def _cell_text(cell: object) -> str | None:
-    """The text of one cell; equal numbers of different types have equal text."""
+    """The text of one cell, or None; equal numbers of different types have equal text.
+
+    An object may fail to have a text: an integer of more digits than Python writes, a list nested too deeply, a class
+    whose ``__str__`` raises. Whatever the reason, it is one missing cell.
+    """
+    try:
+        return _text(cell)
+    except Exception:
+        return None
+
+
+def _text(cell: object) -> str | None:
     import numpy as np
 
     if isinstance(cell, np.generic):
@@ -139,10 +151,7 @@ def _cell_text(cell: object) -> str | None:
         if math.isnan(cell):
             return None
         return str(int(cell)) if cell.is_integer() and abs(cell) < 2**53 else repr(cell)
-    try:
-        text = cell.decode() if isinstance(cell, bytes) else str(cell)
-    except UnicodeDecodeError:
-        return None
+    text = cell.decode() if isinstance(cell, bytes) else str(cell)
     return text if is_utf8(text) else None
 
 
