@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, get_args
@@ -103,12 +104,30 @@ def test_a_query_that_does_not_fit_is_refused(query: Query, said: str) -> None:
         plan.columns_of([query], Schema({"x": real(), "town": category(["a"])}, Person("add_remove")))
 
 
+def test_a_histogram_of_many_bins_compiles_to_what_one_of_few_does() -> None:
+    schema = Schema({"x": real()}, Person("add_remove"))
+    few, many = (Tally("x", edges=tuple(Fraction(k, bins) for k in range(bins + 1))) for bins in (2, 2**13))
+    (short,), (long,) = (plan.statements([query], schema, {"x": "real"}, KEY, "duckdb")[2] for query in (few, many))
+    assert short == long
+    rows: list[Row] = [{"x": place / 4999 - 0.1} for place in range(6000)]
+    found = open_table({"x": [row["x"] for row in rows]}, schema).run([many], KEY)
+    wanted = [0] * 2**13
+    for row in rows:
+        x = row["x"]
+        assert isinstance(x, float)
+        wanted[max(0, min(2**13 - 1, math.floor(Fraction(x) * 2**13)))] += 1
+    assert found[0].vectors == (tuple(wanted),)
+
+
 WIDE = [
     (Fraction(-(2**29)), Fraction(2**29)),
     (Fraction(2**53) - 2, Fraction(2**53) - 1),
     (Fraction(-(10**290)), Fraction(10**250)),
     (Fraction(1, 10**9), Fraction(3, 10**9)),
     (Fraction(0), Fraction(10**12)),
+    (Fraction(0), Fraction(1, 10**17)),
+    (Fraction(-1, 10**250), Fraction(1, 10**240)),
+    (Fraction(0), Fraction(10**300)),
 ]
 
 

@@ -97,6 +97,14 @@ def test_what_has_no_cells_is_refused() -> None:
         cells_of(real(0, 10**6, resolution="1e-9"), "x")
 
 
+@pytest.mark.parametrize("high", ["1e-250", "1e-17", "1e300"])
+def test_cells_of_a_range_of_any_size(high: str) -> None:
+    cells = cells_of(real(0, high), "x")
+    index = cells.index(np.array([-np.inf, 0.0, float(high) / 2, float(high), np.inf]))
+    assert cells.lowest == index[0] == index[1] < index[2] < index[3] <= index[4] == cells.highest
+    assert abs(float(cells.value(int(index[2]))) / float(high) - 0.5) < 1e-5
+
+
 def test_a_resolution_without_bounds_counts_the_prior_in_steps() -> None:
     cells = cells_of(real(resolution="0.1"), "x")
     values = np.array([-0.35, -0.05, 0.0, 0.05, 10.57626, 1e300, -np.inf])

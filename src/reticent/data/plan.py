@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import Any, Final, Literal, TypeAlias, assert_never
@@ -283,10 +283,12 @@ def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
         case Moments(column=column, grid=grid, order=order, keys=keys, per=per):
             rows = asking.values(asking.kept(keys), column, grid, keys, per)
             return asking.grouped(rows, keys, n=lambda t: t.x.count(), **_powers(grid, order))
-        case Tally(column=column, edges=edges, among=among, keys=keys):
-            rows = asking.binned(asking.kept(keys), column, edges, among)
+        case Tally(column=column, edges=(), among=among, keys=keys):
+            rows = asking.listed(asking.kept(keys), column, among)
             return asking.grouped(rows, keys, by="bin", n=_count)
-        case Ranks(column=column, keys=keys, per=per):
+        case Tally(column=column, keys=keys) | Ranks(column=column, keys=keys):
+            # values with their counts: finding the bin or the cell of each is left to ``table``
+            per = query.per if isinstance(query, Ranks) else "row"
             rows = asking.values(asking.kept(keys), column, "value", keys, per)
             rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
             return asking.grouped(rows, keys, by="bin", n=_count)
@@ -412,12 +414,8 @@ class _Asking:
         by = ["who"] if keys is None else ["who", "key"]
         return rows.group_by(by).aggregate(x=mean(rows))
 
-    def binned(self, rows: Table, column: str, edges: tuple[Fraction, ...], among: tuple[Key, ...]) -> Table:
+    def listed(self, rows: Table, column: str, among: tuple[Key, ...]) -> Table:
         x = self.present(rows, column)
-        if edges:
-            rows = rows.mutate(x=x)
-            inner = [float(edge) for edge in edges[1:-1]]
-            return rows.filter(rows.x.notnull()).mutate(bin=lambda t: _bin(t.x, inner, 0))
         if not isinstance(self.schema.columns[column], Category):
             x = whole_text(whole_or_null(x))
         rows = rows.mutate(bin=x)
@@ -449,16 +447,6 @@ class _Asking:
         return rows.group_by(columns).aggregate(**exact) if columns else rows.aggregate(**exact)
 
 
-def _bin(x: Expr, inner: Sequence[float], first: int) -> Expr:
-    """The number of inner edges at or below ``x``, by halving, so that depth grows with the logarithm."""
-    if not inner:
-        return ibis.literal(first, "int64")
-    half = len(inner) // 2
-    return ibis.ifelse(
-        x < double(inner[half]), _bin(x, inner[:half], first), _bin(x, inner[half + 1 :], first + half + 1)
-    )
-
-
 # --- statements -------------------------------------------------------------------------------------------------------
 
 
@@ -472,7 +460,10 @@ def statements(
     used = columns_of(queries, schema)
     shape = _Shape(schema, repr((dict(schema.columns), schema.person)))
     first = _cells_text(shape, used, tuple(sorted(storage.items())), dialect)
-    asked = [_with(_query_text(query, repr(query), shape, used, dialect), key) for query in queries]
+    asked = []
+    for query in queries:
+        plain = replace(query, edges=(Fraction(0), Fraction(1))) if isinstance(query, Tally) and query.edges else query
+        asked.append(_with(_query_text(plain, repr(plain), shape, used, dialect), key))
     return first, _with(_base_text(shape, used, dialect), key), asked
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, assert_never
 
-from reticent.data.schema import Fixed, Key, Person
+from reticent.data.schema import LARGEST, Fixed, Key, Person
 from reticent.errors import PublicParameterError
 
 Per: TypeAlias = Literal["row", "person"]
@@ -114,6 +114,10 @@ class Tally:
     edges: tuple[Fraction, ...] = ()
     among: tuple[Key, ...] = ()
     keys: Keys | None = None
+
+    def __post_init__(self) -> None:
+        if any(abs(edge) > LARGEST for edge in self.edges):
+            raise PublicParameterError("edges must lie within 1e300 of zero")
 
     @property
     def bins(self) -> int:

@@ -21,6 +21,9 @@ Missing: TypeAlias = Literal["drop"] | Fraction
 
 WIDEST: Final = 1 << 31  # the largest |fixed-point value|: 2^32 rows of them still sum inside int64
 EXACT_DOUBLE: Final = 1 << 53
+LARGEST: Final = Fraction(10) ** 300  # so that every public number, and what is computed from it, is a normal double
+SMALLEST: Final = 1 / Fraction(10) ** 250
+FINEST: Final = 1000  # bits of a fixed-point grid: 2^1000 and the grid's unit are normal doubles
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,15 @@ class Real:
 
     def __post_init__(self) -> None:
         _check_bounds(self.low, self.high)
+        for name, found in (("low", self.low), ("high", self.high), ("missing", self.missing)):
+            if isinstance(found, Fraction) and found and not SMALLEST <= abs(found) <= LARGEST:
+                raise PublicParameterError(f"{name} must be 0 or between 1e-250 and 1e300 in size")
+        if self.low is not None and self.high is not None and float(self.low) == float(self.high):
+            raise PublicParameterError("low and high are too close together: they are the same double")
         if self.resolution is not None and self.resolution <= 0:
             raise PublicParameterError(f"resolution must be > 0, got {show(self.resolution)}")
+        if self.resolution is not None and not SMALLEST <= self.resolution <= 1 / SMALLEST:
+            raise PublicParameterError("resolution must be between 1e-250 and 1e250")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,11 @@ class Integer:
 
     def __post_init__(self) -> None:
         _check_bounds(self.low, self.high)
+        stands_in = None if isinstance(self.missing, str) else self.missing
+        given: dict[str, int | Fraction | None] = {"low": self.low, "high": self.high, "missing": stands_in}
+        for name, found in given.items():
+            if found is not None and not -EXACT_DOUBLE <= found <= EXACT_DOUBLE:
+                raise PublicParameterError(f"{name} of an integer column must lie within 2^53 of zero")
         if self.missing != "drop" and self.missing.denominator != 1:
             raise PublicParameterError(f"missing of an integer column must be an integer, got {show(self.missing)}")
 
@@ -74,6 +89,10 @@ class Category:
     def __post_init__(self) -> None:
         if not self.among:
             raise PublicParameterError("among must list at least one value")
+        if not all(isinstance(key, str | int) for key in self.among):
+            raise PublicParameterError("among must list text, integers, or truth values")
+        if any(isinstance(key, str) and not _is_text(key) for key in self.among):
+            raise PublicParameterError("among lists something that cannot be written as UTF-8 text")
         if len({type(key) for key in self.among}) > 1:
             raise PublicParameterError("among mixes text, integers and truth values")
         if len(set(self.among)) != len(self.among):
@@ -163,11 +182,21 @@ def integer(
     low: int | None = None, high: int | None = None, *, why: str = "", missing: Literal["drop"] | int = "drop"
 ) -> Integer:
     """An integer column with public bounds (both or neither)."""
-    return Integer(low, high, why, "drop" if missing == "drop" else Fraction(missing))
+    for name, bound in (("low", low), ("high", high)):
+        if bound is not None and (isinstance(bound, bool) or read(bound, name).denominator != 1):
+            raise PublicParameterError(f"{name} of an integer column must be an integer, got {bound}")
+    return Integer(
+        None if low is None else int(low),
+        None if high is None else int(high),
+        why,
+        "drop" if missing == "drop" else read(missing, "missing"),
+    )
 
 
 def category(among: Sequence[Key], *, why: str = "", constant: bool = False) -> Category:
     """A column whose values come from a public list."""
+    if isinstance(among, str):
+        raise PublicParameterError(f'among is a list of values: ["{among}"], not "{among}"')
     return Category(tuple(among), why, constant)
 
 
@@ -218,14 +247,32 @@ def grid_whole(low: Fraction, high: Fraction) -> Fixed:
 
 
 def _grid(low: Fraction, high: Fraction, extent: Fraction) -> Fixed:
-    bits, largest = 60, max(abs(low), abs(high))
-    while extent * Fraction(2) ** bits >= WIDEST // 4 or largest * Fraction(2) ** bits > EXACT_DOUBLE:
-        bits -= 1
-        if bits < -960:
-            raise PublicParameterError("bounds are too large for a fixed-point sum")
+    largest = max(abs(low), abs(high))
+    if largest > LARGEST:
+        raise PublicParameterError("bounds are too large for a fixed-point sum")
+    bits = min(_most_bits(Fraction(WIDEST // 4), extent), _most_bits(Fraction(EXACT_DOUBLE), largest))
+    if bits > FINEST:
+        raise PublicParameterError("bounds are too close to zero, or to each other, for a fixed-point sum")
     scale = Fraction(2) ** bits
     lowest, highest = (low * scale).__floor__(), (high * scale).__ceil__()
     return Fixed(bits, lowest, highest)
+
+
+def _most_bits(limit: Fraction, extent: Fraction) -> int:
+    """The most bits for which ``extent * 2**bits < limit``."""
+    share = limit / extent
+    bits = share.numerator.bit_length() - share.denominator.bit_length() + 1
+    while Fraction(2) ** bits >= share:
+        bits -= 1
+    return bits
+
+
+def _is_text(key: str) -> bool:
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in key
 
 
 def _check_bounds(low: int | Fraction | None, high: int | Fraction | None) -> None:

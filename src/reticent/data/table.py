@@ -243,14 +243,15 @@ def _read(engine: Session, query: Query, text: str, schema: Schema) -> Result:
     groups = [""] if keys is None else [key_text(key) for key in keys.among]
     if isinstance(query, Ranks):
         return Result(ranks=_read_ranks(engine.arrow(text), query, schema, groups, keys))
+    if isinstance(query, Tally) and query.edges:
+        return Result(vectors=_read_bins(engine.arrow(text), query, groups))
     vectors = {group: [0] * _width(query) for group in groups}
     bins = {key_text(key): place for place, key in enumerate(query.among)} if isinstance(query, Tally) else {}
     for row in engine.rows(text):
         cells = list(row)
         vector = vectors[cells.pop(0) if keys is not None else ""]
         if isinstance(query, Tally):
-            found = cells.pop(0)
-            vector[bins[found] if bins else found] += _integer(cells[0])
+            vector[bins[cells.pop(0)]] += _integer(cells[0])
         else:
             vector[:] = [_integer(cell) for cell in cells]
     return Result(vectors=tuple(tuple(vectors[group]) for group in groups))
@@ -270,17 +271,34 @@ def _integer(cell: int | Decimal | None) -> int:
     return 0 if cell is None else int(cell)
 
 
+def _read_bins(found: pa.Table, query: Tally, groups: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Values sorted into [e0, e1), ..., [e_{m-1}, e_m], those outside into the end bins, by comparing doubles."""
+    inner = np.array([float(edge) for edge in query.edges[1:-1]], dtype=np.float64)
+    vectors = np.zeros((len(groups), query.bins), dtype=np.int64)
+    values, counts, where = _values_of(found, groups, query.keys)
+    np.add.at(vectors, (where, np.searchsorted(inner, values, side="right")), counts)
+    return tuple(tuple(vector) for vector in vectors.tolist())
+
+
 def _read_ranks(
     found: pa.Table, query: Ranks, schema: Schema, groups: Sequence[str], keys: Keys | None
 ) -> tuple[Counts, ...]:
     cells = cells_of(schema.column(query.column), query.column)
-    index = cells.index(found.column("bin").to_numpy().astype(np.float64))
+    values, counts, where = _values_of(found, groups, keys)
+    index = cells.index(values)
+    return tuple(_counts(index[where == place], counts[where == place]) for place in range(len(groups)))
+
+
+def _values_of(
+    found: pa.Table, groups: Sequence[str], keys: Keys | None
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Values, how often each occurs, and the place of its group."""
+    values = found.column("bin").to_numpy().astype(np.float64)
     counts = found.column("n").to_numpy().astype(np.int64)
     if keys is None:
-        return (_counts(index, counts),)
+        return values, counts, np.zeros(len(values), dtype=np.int64)
     places = {group: place for place, group in enumerate(groups)}
-    where = np.array([places[group] for group in found.column("key").to_pylist()], dtype=np.int64)
-    return tuple(_counts(index[where == place], counts[where == place]) for place in range(len(groups)))
+    return values, counts, np.array([places[group] for group in found.column("key").to_pylist()], dtype=np.int64)
 
 
 def _counts(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Counts:
