@@ -18,6 +18,7 @@ from reticent.ledger.fingerprint import (
     adopt,
     claim,
     fingerprint,
+    note_head,
     note_release,
     open_for,
     source_changed,
@@ -171,6 +172,210 @@ def test_a_folder_of_files_is_a_source() -> None:
     assert source_changed(Path("parts")) is None
     Path("parts/2.parquet").write_bytes(b"yy")
     assert source_changed(Path("parts")) is not None
+
+
+@pytest.fixture
+def parts() -> Path:
+    """A folder with one file, to be found by many patterns."""
+    Path("parts").mkdir()
+    Path("parts/p1.parquet").write_bytes(b"x")
+    return Path("parts")
+
+
+SPELLINGS = ("parts/p1.parquet", "parts/*.parquet", "parts/p*.parquet", "parts/p[1].parquet", "p*ts/p1.parquet")
+
+
+@pytest.mark.parametrize("first", SPELLINGS)
+def test_every_spelling_of_a_pattern_finds_the_one_ledger(parts: Path, first: str) -> None:
+    charge(opened(Path(first), "rand.ledger"))
+    for other in (*SPELLINGS, "parts/**/*.parquet", "parts/../parts/*1.parquet", str(parts.resolve() / "p?.parquet")):
+        with pytest.raises(LedgerError, match=r"already under rand\.ledger"):
+            opened(Path(other), "second.ledger")
+        again = opened(Path(other), "rand.ledger")
+        assert (again.spent(), len(again.entries())) == (eps(1), 2)
+    assert not Path("second.ledger").exists()
+    assert sorted(item.name for item in parts.iterdir()) == ["p1.parquet", "p1.parquet.reticent"]
+
+
+def test_a_file_in_two_patterns_is_under_one_ledger(parts: Path) -> None:
+    (parts / "p2.parquet").write_bytes(b"yy")
+    (parts / "q1.parquet").write_bytes(b"z")
+    opened(Path("parts/p*.parquet"), "rand.ledger")
+    opened(Path("parts/q*.parquet"), "other.ledger")
+    for wide in ("rand.ledger", "other.ledger", "third.ledger", None):
+        with pytest.raises(LedgerError, match="already under"):
+            opened(Path("parts/*.parquet"), wide)
+    with pytest.raises(LedgerError, match="already under"):
+        opened(Path("parts/p2.parquet"), "other.ledger")
+
+
+def test_no_file_of_a_pattern_is_claimed_when_one_is_refused(parts: Path) -> None:
+    (parts / "p2.parquet").write_bytes(b"yy")
+    opened(parts / "p2.parquet", "rand.ledger")
+    with pytest.raises(LedgerError, match="already under"):
+        claim(parts / "*.parquet", COLUMNS, ledger_at(Path("other.ledger"), eps(3)))
+    assert not (parts / "p1.parquet.reticent").exists()
+
+
+def test_a_file_reached_by_a_symbolic_link_in_a_pattern_is_claimed_where_it_is(parts: Path) -> None:
+    opened(parts / "p1.parquet", "rand.ledger")
+    Path("links").mkdir()
+    Path("links/a.parquet").symlink_to((parts / "p1.parquet").resolve())
+    with pytest.raises(LedgerError, match="already under"):
+        opened(Path("links/*.parquet"), "second.ledger")
+
+
+def test_a_file_added_to_a_pattern_is_claimed_at_the_next_opening(parts: Path) -> None:
+    pattern = parts / "*.parquet"
+    charge(opened(pattern, "rand.ledger"))
+    (parts / "p2.parquet").write_bytes(b"yy")
+    assert opened(pattern, "rand.ledger").spent() == eps(1)
+    with pytest.raises(LedgerError, match="already under"):
+        opened(parts / "p2.parquet", "second.ledger")
+    (parts / "p3.parquet").write_bytes(b"z")
+    opened(parts / "p3.parquet", "second.ledger")
+    with pytest.raises(LedgerError, match=r"already under second\.ledger"):
+        opened(pattern, "rand.ledger")
+
+
+def test_a_pattern_that_fits_no_file_opens_no_ledger(parts: Path) -> None:
+    for nothing in ("parts/z*.parquet", "parts/*.reticent", "pa*"):
+        with pytest.raises(LedgerError, match="No file fits"):
+            opened(Path(nothing), "rand.ledger")
+    assert not Path("rand.ledger").exists()
+
+
+def test_a_name_with_brackets_is_a_plain_file(parts: Path) -> None:
+    (parts / "[p1].parquet").write_bytes(b"y")
+    opened(parts / "[p1].parquet", "rand.ledger")
+    assert (parts / "[p1].parquet.reticent").exists()
+    opened(parts / "p1.parquet", "second.ledger")
+
+
+def test_a_changed_or_added_file_of_a_pattern_is_noted(parts: Path) -> None:
+    pattern = parts / "*.parquet"
+    ledger = opened(pattern, "rand.ledger")
+    (parts / "p2.parquet").write_bytes(b"yy")
+    assert source_changed(pattern) is None
+    note_release(pattern, opened(pattern, "rand.ledger"), "r-0001")
+    assert source_changed(pattern) is None
+    (parts / "p3.parquet").write_bytes(b"z")
+    assert "since r-0001" in (source_changed(pattern) or "")
+    note_release(pattern, opened(pattern, "rand.ledger"), "r-0002")
+    assert source_changed(pattern) is None
+    (parts / "p1.parquet").write_bytes(b"longer")
+    assert "since r-0002" in (source_changed(pattern) or "")
+    assert source_changed(parts / "p2.parquet") is None
+    assert ledger.verify() == ()
+
+
+def test_an_older_copy_is_adopted_for_every_file_of_a_pattern(parts: Path) -> None:
+    (parts / "p2.parquet").write_bytes(b"yy")
+    pattern = parts / "*.parquet"
+    ledger = opened(pattern, "rand.ledger")
+    backup = Path("rand.ledger").read_bytes()
+    charge(ledger)
+    note_head(pattern, ledger)
+    Path("rand.ledger").write_bytes(backup)
+    for source in (pattern, parts / "p1.parquet", parts / "p2.parquet"):
+        with pytest.raises(LedgerError, match="older copy"):
+            opened(source, "rand.ledger")
+    adopt(pattern, COLUMNS, Ledger.open("rand.ledger"), reason="disk failed on Monday")
+    for source in (pattern, parts / "p1.parquet", parts / "p2.parquet"):
+        assert opened(source, "rand.ledger").left() == eps(0)
+
+
+def test_a_ledger_restored_after_a_crash_is_noticed(source: Path) -> None:
+    charge(opened(source, "rand.ledger"))
+    backup = Path("rand.ledger").read_bytes()
+
+    def child() -> None:
+        ledger = opened(source, "rand.ledger")
+        charge(ledger)
+        note_head(source, ledger)
+        os._exit(9)  # while it draws: neither commit nor note_release
+
+    assert joined([forked(child)]) == [9]
+    assert Ledger.open("rand.ledger").spent() == eps(2)
+    Path("rand.ledger").write_bytes(backup)
+    with pytest.raises(LedgerError, match=r"rand\.ledger is an older copy: entries it had are gone"):
+        opened(source, "rand.ledger")
+
+
+def test_a_noted_head_is_not_a_release(source: Path) -> None:
+    ledger = opened(source, "rand.ledger")
+    note_release(source, ledger, charge(ledger))
+    before = json.loads(Path("randhie.csv.reticent").read_text())
+    charge(ledger)
+    source.write_text("mdvis,disea\n1,2\n3,4\n")
+    note_head(source, ledger)
+    after = json.loads(Path("randhie.csv.reticent").read_text())
+    assert after == {**before, "head": ledger.head}
+    assert "since r-0001" in (source_changed(source) or "")
+
+
+def test_a_head_is_noted_in_every_claim_that_can_be_written(source: Path, home: Path) -> None:
+    ledger = opened(source, "rand.ledger")
+    beside = Path("randhie.csv.reticent")
+    own = home / "state" / "reticent" / "sources" / (fingerprint(source, COLUMNS).split()[0] + ".reticent")
+    own.parent.mkdir(parents=True)
+    own.write_bytes(beside.read_bytes())
+    charge(ledger)
+    beside.write_text("damaged")
+    note_head(source, ledger)
+    assert json.loads(own.read_text())["head"] == ledger.head
+    own.unlink()
+    note_head(source, ledger)
+    note_head(Path("z*.parquet"), ledger)
+    Path("rand.ledger").unlink()
+    note_head(source, ledger)
+
+
+def test_a_head_is_not_noted_in_the_claim_of_another_ledger(source: Path) -> None:
+    charge(opened(source, "rand.ledger"))
+    before = Path("randhie.csv.reticent").read_text()
+    note_head(source, ledger_at(Path("other.ledger"), eps(3)))
+    assert Path("randhie.csv.reticent").read_text() == before
+
+
+def test_a_newer_head_that_was_overwritten_is_put_back(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = opened(source, "rand.ledger")
+    charge(ledger)
+    replace, late = os.replace, [True]
+
+    def slow(draft: Path, place: Path) -> None:
+        if late and late.pop():  # another process charges and notes its head while this one is about to write
+            charge(Ledger.open("rand.ledger"))
+            note_head(source, Ledger.open("rand.ledger"))
+        replace(draft, place)
+
+    monkeypatch.setattr(os, "replace", slow)
+    note_head(source, ledger)
+    assert json.loads(Path("randhie.csv.reticent").read_text())["head"] == Ledger.open("rand.ledger").head
+
+
+def test_processes_that_charge_at_once_leave_the_newest_head(source: Path) -> None:
+    open_for(source, COLUMNS, "rand.ledger", title="RAND", adjacency=PERSON, budget=eps(99))
+
+    def child() -> None:
+        ledger = Ledger.open("rand.ledger")
+        for _ in range(5):
+            charge(ledger)
+            note_head(source, ledger)
+
+    assert joined([forked(child) for _ in range(6)]) == [0] * 6
+    assert json.loads(Path("randhie.csv.reticent").read_text())["head"] == Ledger.open("rand.ledger").head
+
+
+def test_another_person_column_is_refused_on_the_ledger_of_a_source(source: Path) -> None:
+    def person(column: str | None) -> Ledger:
+        return open_for(source, COLUMNS, "rand.ledger", title="t", adjacency=PERSON, budget=eps(3), person=column)
+
+    charge(person("fam"))
+    for other in ("who", None):
+        with pytest.raises(LedgerError, match="protects each 'fam'; the study now says"):
+            person(other)
+    assert person("fam").spent() == eps(1)
 
 
 def test_the_claim_holds_no_digest_of_the_content(source: Path) -> None:

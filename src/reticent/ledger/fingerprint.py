@@ -4,6 +4,9 @@ A fingerprint is ``<digest of the place> <digest of the declared columns>``. The
 and table) is the key: two studies of one file share its people, so they share its budget, and declaring other columns
 must not open a second one. The columns are recorded, and a change of them is an entry in the ledger.
 
+A pattern such as ``parts/*.parquet`` stands for the files that it fits. Each of them is claimed, so another spelling of
+the pattern, or the path of one file, finds the same ledger; a file added later is claimed at the next opening.
+
 The claim is a small JSON file, ``<source>.reticent`` beside the source, or in the user's state folder when that place
 cannot be written. It names the ledger by its random identity and its head, so a new ledger or an older copy put where
 the ledger was is noticed. It also holds size and time of the source at the last release, which any listing of the
@@ -17,10 +20,11 @@ under another name, and another user's state folder. More in docs/theory/ledger.
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
@@ -70,7 +74,7 @@ class Claim:
 
 
 def fingerprint(source: Source, columns: Sequence[str]) -> str:
-    """The text a ledger records about its source; the first word alone decides whether two sources are the same."""
+    """The text a ledger records about its source; the first word alone says where it is, a pattern as it is written."""
     return f"{_place(source)} {digest_of(canonical(sorted(columns)))}"
 
 
@@ -91,9 +95,10 @@ def open_for(
     Raises
     ------
     LedgerError
-        When another ledger counts for the source, its ledger is gone, or its terms differ. Nothing is created then.
+        When another ledger counts for the source or for one of its files, its ledger is gone, its terms differ, or no
+        file fits a pattern. Nothing is created then.
     """
-    claims = _claims(source)
+    claims = _all_claims(source)
     exists = path is not None and Path(path).expanduser().exists()
     if claims and not exists:
         claimed = claims[0]
@@ -105,7 +110,10 @@ def open_for(
         raise _taken(claimed)
     text = fingerprint(source, columns)
     if path is not None and claims:
-        _same(claims, Ledger.open(path))
+        kept = Ledger.open(path)
+        _same(claims, kept)
+        if kept.source is not None and any(_claimed_here(file) for file in _files(source)):
+            text = " ".join([kept.source.split(" ")[0], text.split(" ")[1]])  # known to it under another spelling
     ledger = Ledger.open_or_create(
         path,
         title=title,
@@ -122,14 +130,19 @@ def open_for(
 
 
 def claim(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
-    """Record that ``ledger`` counts for ``source``, or refuse because another one does.
+    """Record that ``ledger`` counts for ``source``, for every file of a pattern, or refuse because another one does.
 
     Raises
     ------
     LedgerError
-        When the source is under another ledger, or the claim can be written nowhere.
+        When the source or a file of it is under another ledger, or a claim can be written nowhere.
     """
-    mine = _mine(source, columns, ledger)
+    _same(_all_claims(source), ledger)
+    for file in _files(source):
+        _claim(file, _mine(file, columns, ledger), ledger)
+
+
+def _claim(source: Source, mine: Claim, ledger: Ledger) -> None:
     for place in _places(source):
         found = _read(place)
         if found is None:
@@ -164,11 +177,20 @@ def adopt(source: Source, columns: Sequence[str], ledger: Ledger, *, reason: str
     rest = ledger.left()
     if any(parts(rest)) and not ledger.closed:
         ledger.reserve(rest, adjacency=ledger.adjacency, what=f"entries lost with the ledger file: {reason}")
-    mine = _mine(source, columns, ledger)
-    for place in _places(source):
-        if _read(place) is not None:
-            _write(place, mine)
+    for file in _files(source):
+        for place in _places(file):
+            if _read(place) is not None:
+                _write(place, _mine(file, columns, ledger))
     claim(source, columns, ledger)
+
+
+def note_head(source: Source, ledger: Ledger) -> None:
+    """Remember the ledger's head in every claim of ``source``: between ``reserve`` and the first draw.
+
+    From then on an older copy of the ledger is refused, even when the release never ends. The charge is made by then,
+    so this never raises: a claim that cannot be written stays as it was.
+    """
+    _note(source, ledger, lambda _, found: found)
 
 
 def note_release(source: Source, ledger: Ledger, release: str) -> None:
@@ -177,13 +199,7 @@ def note_release(source: Source, ledger: Ledger, release: str) -> None:
     The release is out by then, so this never raises: where the claim cannot be written, it stays as it was, and what
     compares with it later compares with an earlier release.
     """
-    seen = _outside(source, release)
-    with contextlib.suppress(LedgerError):
-        for place in _places(source):
-            found = _read(place)
-            if found is not None:
-                _write(place, replace(found, head=ledger.head, seen=seen))
-                return
+    _note(source, ledger, lambda file, found: replace(found, seen=_outside(file, release)))
 
 
 def source_changed(source: Source) -> str | None:
@@ -191,15 +207,31 @@ def source_changed(source: Source) -> str | None:
 
     It depends on the data, so it must reach nobody but the curator.
     """
-    for found in _claims(source):
-        before = found.seen
-        now = _outside(source, before.release) if before is not None else None
-        if before is not None and now != before:
-            return (
-                f"The source has changed since {before.release}. Releases on old and new rows of the same people still "
-                "add up. Continue with --same-people, or start a new study with new people."
-            )
-    return None
+    looks = {file: [found.seen for found in _claims(file) if found.seen is not None] for file in _files(source)}
+    noted = [seen for each in looks.values() for seen in each]
+    changed = [seen for file, each in looks.items() for seen in each if _outside(file, seen.release) != seen]
+    added = noted if not all(looks.values()) else []  # a file that was in no release, beside one that was
+    if not (changed or added):
+        return None
+    release = (*changed, *added)[0].release
+    return (
+        f"The source has changed since {release}. Releases on old and new rows of the same people still add up. "
+        "Continue with --same-people, or start a new study with new people."
+    )
+
+
+def _note(source: Source, ledger: Ledger, change: Callable[[Source, Claim], Claim]) -> None:
+    """Put the head, and ``change``, into every claim of ``ledger`` on the source that can be written."""
+    with contextlib.suppress(Exception):  # of a disk, a folder or the ledger: the charge stands whatever happens here
+        head = None
+        while head != ledger.head:  # charged meanwhile by another process, whose newer head we may have replaced
+            head = ledger.head
+            for file in _files(source):
+                for place in _places(file):
+                    with contextlib.suppress(LedgerError):
+                        found = _read(place)
+                        if found is not None and found.identity == ledger.identity:
+                            _write(place, replace(change(file, found), head=head))
 
 
 def _mine(source: Source, columns: Sequence[str], ledger: Ledger) -> Claim:
@@ -208,7 +240,7 @@ def _mine(source: Source, columns: Sequence[str], ledger: Ledger) -> Claim:
 
 def _same(claims: Sequence[Claim], ledger: Ledger) -> None:
     """Refuse unless ``ledger`` is the one of every claim, with every entry it had."""
-    for found in claims:
+    for found in {(found.identity, found.head): found for found in claims}.values():
         if found.identity != ledger.identity:
             if found.ledger == ledger.name:
                 raise LedgerError(
@@ -228,6 +260,20 @@ def _taken(claimed: Claim) -> LedgerError:
         f"This source is already under {claimed.ledger} (fingerprint of its path and schema). Two ledgers for one file "
         f"would promise twice what is true. Use --ledger {claimed.ledger}."
     )
+
+
+def _files(source: Source) -> list[Source]:
+    """The source itself or, for a pattern, the files it fits, as ``data`` finds them; only names are looked at."""
+    if isinstance(source, Table) or not glob.has_magic(str(source)) or os.path.exists(source.expanduser()):
+        return [source]
+    pattern = source.expanduser()
+    # a folder may itself be called "[a]"; only a pattern is read as one
+    folder = glob.escape(str(pattern.parent)) if pattern.parent.is_dir() else str(pattern.parent)
+    names = glob.glob(f"{folder}/{pattern.name}", recursive=True)
+    found = {Path(name).resolve() for name in names if os.path.isfile(name) and not name.endswith(SUFFIX)}
+    if not found:
+        raise LedgerError(f"No file fits {source.name}, so there is nothing to count for. Nothing was charged.")
+    return [*sorted(found)]
 
 
 def _place(source: Source) -> str:
@@ -262,6 +308,15 @@ def _places(source: Source) -> list[Path]:
 
 def _claims(source: Source) -> list[Claim]:
     return [found for found in map(_read, _places(source)) if found is not None]
+
+
+def _all_claims(source: Source) -> list[Claim]:
+    return [found for file in _files(source) for found in _claims(file)]
+
+
+def _claimed_here(source: Source) -> bool:
+    """Whether a claim was made for this very place, and not moved or copied to it."""
+    return any(found.fingerprint.split(" ")[0] == _place(source) for found in _claims(source))
 
 
 def _read(place: Path) -> Claim | None:
