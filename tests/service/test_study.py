@@ -503,3 +503,31 @@ def test_numbers_of_numpy_are_numbers() -> None:
         rt.category("north")
     with pytest.raises(rt.Refusal, match="edges"):
         rt.histogram("x", edges=10)  # type: ignore[arg-type]
+
+
+def test_the_person_of_a_ledger_cannot_be_exchanged(folder: Path) -> None:
+    rt.open(folder / "visits.toml").release([rt.count()], epsilon="0.5")
+    text = (folder / "visits.toml").read_text().replace('column    = "id"', 'column    = "visits"')
+    (folder / "visits.toml").write_text(text.replace("[columns.visits]", "[columns.other]"))
+    with pytest.raises(rt.Refusal):
+        rt.open(folder / "visits.toml").release([rt.count()], epsilon="0.5")
+
+
+def test_an_interrupted_release_cannot_be_undone_by_an_older_copy_of_the_ledger(folder: Path) -> None:
+    import shutil
+
+    study = rt.open(folder / "visits.toml")
+    study.release([rt.count()], epsilon="0.5")
+    shutil.copy(folder / "visits.ledger", folder / "older")
+
+    def interrupt(stage: str) -> None:
+        if stage == "draw":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study.release([rt.count()], epsilon="0.5", on_stage=interrupt)
+    for path in folder.glob("visits.ledger*"):
+        path.unlink()
+    shutil.copy(folder / "older", folder / "visits.ledger")
+    with pytest.raises(rt.LedgerError, match="older copy"):
+        rt.open(folder / "visits.toml").release([rt.count()], epsilon="0.5")

@@ -22,6 +22,7 @@ from reticent.data.table import EngineFailure, Result, Table
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, QuestionError
 from reticent.ledger import Ledger, Receipt
+from reticent.ledger.fingerprint import note_head
 from reticent.outcome import NoReply, Reply
 from reticent.privacy import loss as losses
 from reticent.privacy import record
@@ -216,8 +217,6 @@ def run(
     on_stage("reserve")
     receipt = charge(prepared, ledger, about)
     if source is not None:
-        from reticent.ledger.fingerprint import note_head
-
         note_head(source, ledger)  # an older copy of the ledger, put back after an interruption, is then noticed
     try:
         answers, caveats = draw(prepared, table, entropy, on_stage)

@@ -74,6 +74,7 @@ class Study:
             self.spec.ledger,
             title=self.spec.title,
             adjacency=self.schema.person.neighbours(),
+            person=self.schema.person.column,
             budget=self.spec.budget.loss,
             approved=self.spec.budget.approved or None,
             ends=self.spec.budget.ends,
@@ -491,7 +492,9 @@ def study(
         releases=(),
         folder=Path(),
     )
-    account = Ledger.open_or_create(ledger, title=title, adjacency=schema.person.neighbours(), budget=loss)
+    account = Ledger.open_or_create(
+        ledger, title=title, adjacency=schema.person.neighbours(), person=person, budget=loss
+    )
     return Study(spec, rows, account)
 
 
