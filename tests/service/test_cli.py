@@ -191,6 +191,32 @@ def test_ledger_shows_verifies_and_closes(study: Path) -> None:
     assert (done.code, "closed" in done.said) == (4, True)
 
 
+def test_a_ledger_takes_over_the_budget_of_the_study_file(study: Path) -> None:
+    assert run("release", str(study), "--ask", "count", "--epsilon", "0.1").code == 0
+    text = study.read_text("utf-8")
+    changed = re.sub(r'epsilon( *)= "3"', r'epsilon\1= "4"', text, count=1)
+    assert changed != text
+    study.write_text(changed, encoding="utf-8")
+    refused = run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "b")
+    assert (refused.code, "amend" in refused.said) == (5, True)
+    assert run("ledger", "amend", str(study), "--reason", "minute 9").code == 0
+    assert run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "b").code == 0
+
+
+def test_an_older_copy_is_adopted_with_nothing_left(study: Path) -> None:
+    folder = study.parent
+    assert run("release", str(study), "--ask", "count", "--epsilon", "0.1").code == 0
+    older = (folder / "clinic.ledger").read_bytes()
+    assert run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "b").code == 0
+    for file in folder.glob("clinic.ledger*"):
+        file.unlink()
+    (folder / "clinic.ledger").write_bytes(older)
+    refused = run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "c")
+    assert (refused.code, "older copy" in refused.said) == (5, True)
+    assert run("ledger", "adopt", str(study), "--reason", "the disk died").code == 0
+    assert run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "c").code == 4
+
+
 def test_a_certificate_is_explained(released: Path) -> None:
     done = run("explain", str(released / "table4.json"), "--prior", "0.1")
     assert done.code == 0
@@ -254,6 +280,8 @@ def test_json_has_the_documented_fields(released: Path, study: Path) -> None:
         "`explain WORD`": ("explain", "delta"),
         "`explain CERTIFICATE`": ("explain", certificate),
         "`verify`": ("verify", certificate),
+        "`ledger amend`": ("ledger", "amend", str(study), "--reason", "as before"),
+        "`ledger adopt`": ("ledger", "adopt", str(study), "--reason", "lost"),
         "`ledger close`": ("ledger", "close", "clinic.ledger", "--reason", "over"),
     }
     documented = {

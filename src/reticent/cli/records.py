@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reticent.cli import boundary, layout, words
-from reticent.cli.options import Json, LedgerFile, Yes, confirm, ledger_place, voice_of
+from reticent.cli.options import Json, LedgerFile, StudyFile, Yes, confirm, ledger_place, voice_of
 from reticent.cli.voice import put
 from reticent.errors import LedgerError, SpecError
+from reticent.privacy.loss import to_json as loss_json
+from reticent.privacy.loss import words as loss_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -170,6 +172,53 @@ def ledger_close(
     voice_of(ctx).result(
         {"verb": "ledger close", "closed": True, "head": found.head},
         f"{found.name} is closed: {reason}",
+    )
+
+
+def ledger_amend(
+    ctx: typer.Context,
+    study: StudyFile,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it becomes an entry.")],
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Take over the budget and last day that the study file now states; what is spent stays spent."""
+    from reticent.data.spec import read_spec
+
+    spec = read_spec(study)
+    found = ledger_of(study)
+    confirm(f"Change the budget of {found.name} to {loss_words(spec.budget.loss)}?", yes=yes)
+    found.amend(spec.budget.loss, reason=reason, approved=spec.budget.approved or None, ends=spec.budget.ends)
+    voice_of(ctx).result(
+        {
+            "verb": "ledger amend",
+            "budget": loss_json(found.budget),
+            "left": loss_json(found.left()),
+            "head": found.head,
+        },
+        f"{found.name} now allows {loss_words(found.budget)}; {loss_words(found.left())} is left: {reason}",
+    )
+
+
+def ledger_adopt(
+    ctx: typer.Context,
+    study: StudyFile,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it becomes an entry.")],
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Go on with an older copy of a ledger when the newest is lost: all that is left counts as spent."""
+    from reticent.data.spec import read_spec
+    from reticent.ledger.fingerprint import adopt
+
+    spec = read_spec(study)
+    found = ledger_of(study)
+    confirm(f"Adopt {found.name}? All that it has left is charged.", yes=yes)
+    person = spec.schema.person.column
+    adopt(Path(spec.source), [*spec.schema.columns, *([] if person is None else [person])], found, reason=reason)
+    voice_of(ctx).result(
+        {"verb": "ledger adopt", "left": loss_json(found.left()), "head": found.head},
+        f"{found.name} counts for the source again; {loss_words(found.left())} is left: {reason}",
     )
 
 
