@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import geometric, noise
 from reticent.mechanisms.noise import GaussianLaw, GeometricLaw, LaplaceLaw, Law, beta_of, printed_bound, useful
+from tests.conventions.test_docs_examples import blocks
+from tests.conventions.tree import ROOT
 
 HALF, ONE = Fraction(1, 2), Fraction(1)
 LAWS: list[Law] = [
@@ -197,6 +199,18 @@ def test_the_factor_004_drops_from_its_proof_is_reached() -> None:
     nearer, further = 0.5, float(LaplaceLaw(ONE).tail(ONE)) / 2
     assert nearer == pytest.approx(math.e * further, rel=1e-11)
     assert nearer > 2.7 * further
+
+
+# ---- the pages
+
+
+@pytest.mark.parametrize("name", ["composition", "usefulness"])
+def test_the_python_of_the_theory_pages_runs(name: str) -> None:
+    page = ROOT / "docs" / "theory" / f"{name}.md"
+    found = list(blocks(page, "python"))
+    assert found
+    for block in found:
+        exec(compile(block, str(page), "exec"), {})
 
 
 # ---- refusals
