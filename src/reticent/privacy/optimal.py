@@ -25,9 +25,10 @@ of each kind is as certain and cheaper, so the coarser of the two lattices is us
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from math import prod
 from typing import Final, assert_never
 
@@ -300,39 +301,41 @@ def _bucketed(kinds: Kinds, step: Fraction, places: int, spare: Fraction) -> Los
     allowed = int(spare * (1 << places)) >> 20
     law, lowest, certain = 1 << places, 0, 0
     for epsilon in sorted(kinds):
-        count = kinds[epsilon]
-        shifts = [-(-(count - 2 * minus) * epsilon // step) for minus in range(count + 1)]
+        count, own = kinds[epsilon], _binomial(epsilon, kinds[epsilon], places)
+        first, last, cut = _ends(own.__getitem__, count + 1, allowed // (4 * len(kinds)))
+        shifts = [-(-(count - 2 * minus) * epsilon // step) for minus in range(first, last)]
         made = 0
-        for shift, mass in zip(shifts, _binomial(epsilon, count, places), strict=True):
+        for shift, mass in zip(shifts, own[first:last], strict=True):
             made += (law * mass) << (8 * slot * (shift - shifts[-1]))
         slots = -(-made.bit_length() // (8 * slot))
         keep = ((1 << (8 * slot - places)) - 1).to_bytes(slot, "little") * slots
         ones = (1).to_bytes(slot, "little") * slots
         made = ((made >> places) & int.from_bytes(keep, "little")) + int.from_bytes(ones, "little")
-        law, cut, dropped = _trimmed(made, slot, slots, allowed // (2 * len(kinds)))
-        lowest, certain = lowest + shifts[-1] + cut, certain + dropped
-    masses = _slots(law.to_bytes(-(-law.bit_length() // (8 * slot)) * slot, "little"), slot)
+        text = made.to_bytes(slots * slot, "little")
+        low, high, ends = _ends(partial(_slot, text, slot), slots, allowed // (4 * len(kinds)))
+        law = int.from_bytes(text[low * slot : high * slot], "little")
+        lowest, certain = lowest + shifts[-1] + low, certain + cut + ends
+    text = law.to_bytes(-(-law.bit_length() // (8 * slot)) * slot, "little")
+    masses = [_slot(text, slot, n) for n in range(len(text) // slot)]
     values = [(lowest + n) * step for n in range(len(masses))]
     return Losses(tuple(reversed(values)), tuple(reversed(masses)), certain, places)
 
 
-def _trimmed(law: int, slot: int, slots: int, allowed: int) -> tuple[int, int, int]:
-    """Both ends cut while they weigh no more than ``allowed`` each; what is cut counts as an infinite loss."""
-    text = law.to_bytes(slots * slot, "little")
-    first, last, below, above = 0, slots, 0, 0
-    while first < last - 1 and below + _slot(text, first, slot) <= allowed:
-        below, first = below + _slot(text, first, slot), first + 1
-    while last > first + 1 and above + _slot(text, last - 1, slot) <= allowed:
-        above, last = above + _slot(text, last - 1, slot), last - 1
-    return int.from_bytes(text[first * slot : last * slot], "little"), first, below + above
+def _ends(weight: Callable[[int], int], size: int, allowed: int) -> tuple[int, int, int]:
+    """The range left when both ends are cut while each weighs no more than ``allowed``, and what was cut.
+
+    What is cut counts as an infinite loss.
+    """
+    first, last, below, above = 0, size, 0, 0
+    while first < last - 1 and below + weight(first) <= allowed:
+        below, first = below + weight(first), first + 1
+    while last > first + 1 and above + weight(last - 1) <= allowed:
+        above, last = above + weight(last - 1), last - 1
+    return first, last, below + above
 
 
-def _slot(text: bytes, n: int, slot: int) -> int:
+def _slot(text: bytes, slot: int, n: int) -> int:
     return int.from_bytes(text[n * slot : (n + 1) * slot], "little")
-
-
-def _slots(text: bytes, slot: int) -> list[int]:
-    return [_slot(text, n, slot) for n in range(len(text) // slot)]
 
 
 def _excess(law: Losses, x: Fraction) -> Fraction:
