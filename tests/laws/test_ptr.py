@@ -505,6 +505,22 @@ def test_a_cascade_of_tight_levels_is_no_theorem_of_the_source() -> None:
         rederived(dataclasses.replace(chained, by=ptr.CASCADE))
 
 
+def test_a_forged_cascade_is_found() -> None:
+    level = [any_declared(table="partition")] * 2
+    tree = ptr.parallel([ptr.cascade([level, level])] * 2)
+    assert rederived(tree) == tree.loss
+    for forged in (
+        dataclasses.replace(tree, by=ptr.PARALLEL),
+        dataclasses.replace(tree, by=ptr.STAGES, parts=(dataclasses.replace(tree.parts[0], by=ptr.CASCADE),) * 2),
+        dataclasses.replace(tree, adjacency=Adjacency("substitute", 2)),
+        dataclasses.replace(tree, parameters=(("bonus", "1"),)),
+        dataclasses.replace(tree, parts=tree.parts[:1]),
+        dataclasses.replace(tree, parts=()),
+    ):
+        with pytest.raises(CheckError):
+            rederived(forged)
+
+
 def test_declarations_are_named() -> None:
     tree = record.from_json(stored_level())
     assert ptr.declarations(tree) == ("",)

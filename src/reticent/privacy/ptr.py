@@ -406,7 +406,7 @@ def _steps(tree: Guarantee) -> list[PtrStep]:
         else:
             test_loss, release_loss, delta = (read(found.get(key, ""), key) for key in ("test", "release", "delta"))
             steps.append(PtrStep(test_loss, release_loss, delta, tree.adjacency, label, table, law))
-    if parts or texts:
+    if parts:  # parameters left over are found by ``again``, which compares them
         raise PublicParameterError("a level holds its steps and nothing else")
     return steps
 
