@@ -216,3 +216,16 @@ def test_forged_trees_are_refused() -> None:
 def test_garbage_is_a_failed_check_not_a_traceback(garbage: dict[str, object]) -> None:
     with pytest.raises(CheckError):
         record.from_json(garbage)
+
+
+def test_trees_of_the_other_theorems_are_derived_again_through_the_same_door() -> None:
+    from reticent.privacy import optimal, ptr
+
+    composed = optimal.optimal([pure(Fraction(1, 10))] * 20, Fraction(1, 10**6))
+    steps = [ptr.declared(Fraction(1, 2), Fraction(1, 10**6), neighbours=Adjacency("substitute"))] * 2
+    for tree in (composed, ptr.cascade([steps])):
+        again = record.from_json(json.loads(json.dumps(record.to_json(tree))))
+        assert compose.rederive(again, axiom_loss) == tree.loss
+        lowered = dataclasses.replace(again, loss=PureDP(Fraction(1, 100)))
+        with pytest.raises(CheckError):
+            compose.rederive(lowered, axiom_loss)

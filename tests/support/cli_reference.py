@@ -22,6 +22,8 @@ VERBS: Final = (
     "ledger verify",
     "ledger export",
     "ledger close",
+    "ledger amend",
+    "ledger adopt",
     "explain",
     "verify",
     "demo",

@@ -117,7 +117,8 @@ def round_down(x: Fraction, digits: int = 12) -> Fraction:
 
 def _round_down(x: Fraction, digits: int) -> Fraction:
     size = abs(x)
-    power = len(str(size.numerator)) - len(str(size.denominator))
+    # log10 within one of the truth: 0.30103 a bit; the loops below settle it
+    power = (size.numerator.bit_length() - size.denominator.bit_length()) * 30103 // 100000
     while Fraction(10) ** power > size:
         power -= 1
     while Fraction(10) ** (power + 1) <= size:

@@ -414,7 +414,7 @@ def sd(
     )
 
 
-def histogram(column: str, *, edges: Sequence[Number] = (), epsilon: Number | None = None) -> Histogram:
+def histogram(column: str, *, edges: Iterable[Number] = (), epsilon: Number | None = None) -> Histogram:
     """Counts between ``edges`` (each bin with its left edge, the last with both), or by the values of a category."""
     if not isinstance(edges, Iterable) or isinstance(edges, str):
         raise QuestionError("edges is a list of numbers known without looking at the file, such as range(0, 101, 10)")
