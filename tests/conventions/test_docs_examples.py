@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import reticent
 from tests.conventions.tree import ROOT, SRC
 
 PAGES = sorted([*(ROOT / "docs" / "tutorials").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")])
@@ -23,7 +22,6 @@ def blocks(page: Path, language: str) -> Iterator[str]:
         yield "\n" * text[: match.start(1)].count("\n") + match[1]
 
 
-@pytest.mark.skipif(not hasattr(reticent, "open"), reason="needs the study layer")
 @pytest.mark.parametrize("page", [page for page in PAGES if list(blocks(page, "python"))], ids=lambda page: page.stem)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("rand.toml", "randhie.parquet"):

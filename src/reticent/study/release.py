@@ -32,7 +32,7 @@ from reticent.privacy.loss import words
 from reticent.privacy.numbers import show
 from reticent.statistics.answer import Answer, Cell
 from reticent.study.asking import Prepared
-from reticent.study.certificate import Certificate
+from reticent.study.certificate import Certificate, answer_to_json, cell_to_json
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -285,7 +285,7 @@ def certified(
             "left": losses.to_json(ledger.left()),
         },
         "columns": {name: _column(column) for name, column in schema.columns.items() if name in used},
-        "answers": [_answer(answer) for answer in answers],
+        "answers": [answer_to_json(answer) for answer in answers],
         "caveats": list(caveats),
         "ledger": {"durable": ledger.durable, "entry": receipt.entry},
         "audit": None,
@@ -331,35 +331,8 @@ def _column(column: Column) -> dict[str, object]:
     }
 
 
-def _answer(answer: Answer) -> dict[str, object]:
-    return {
-        "name": answer.name,
-        "discrete": answer.discrete,
-        "caveats": list(answer.caveats),
-        "cells": [_cell(cell) for cell in answer],
-    }
-
-
-def _cell(cell: Cell) -> dict[str, object]:
-    label = [[name, key] for name, key in cell.label]
-    match cell.outcome:
-        case NoReply():
-            return {"label": label, "outcome": "no_reply"}
-        case Reply(estimate):
-            return {
-                "label": label,
-                "outcome": "reply",
-                "value": estimate.value,
-                "low": estimate.low,
-                "high": estimate.high,
-                "noise": estimate.noise,
-                "sampling": estimate.sampling,
-                "level": estimate.level,
-            }
-
-
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:
-    shown = _cell(cell)
+    shown = cell_to_json(cell)
     del shown["label"]
     return {"answer": answer.name, **dict(cell.label), **shown}
 
