@@ -32,7 +32,7 @@ from reticent.ledger.events import (
 from reticent.ledger.replay import Row, problems
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
 from tests.support.ledger_kit import PERSON, eps, ledger_at, store_of
 
 amounts = st.fractions(min_value=0, max_value=2, max_denominator=64)
@@ -40,7 +40,7 @@ charges = st.builds(PureDP, amounts) | st.builds(
     ApproxDP, amounts, st.sampled_from([Fraction(1, 10**9), Fraction(1, 10**8)])
 )
 texts = st.text(max_size=20)
-losses = charges | st.builds(ZCDP, amounts)
+losses = charges | st.builds(ZCDP, amounts) | st.builds(ApproxZCDP, amounts, st.just(Fraction(1, 10**9)))
 adjacencies = st.builds(Adjacency, st.sampled_from(["add_remove", "substitute"]), st.integers(1, 5))
 maybe = st.none() | texts
 days = st.none() | st.dates()
@@ -152,6 +152,29 @@ def test_an_opening_from_before_the_person_column_was_recorded_reads_back_as_its
     named = parse(body.replace('"previous"', '"person":"fam","previous"'))
     assert isinstance(named.event, Opened)
     assert named.event.person == "fam"
+
+
+def test_a_zcdp_ledger_from_before_it_could_have_a_delta_reads_back_and_goes_on() -> None:
+    opening = (
+        '{"adjacency":{"kind":"add_remove","rows":1,"unit":"person"},"approved":null,"budget":{"rho":"1"},'
+        '"ends":null,"identity":"i","kind":"opened","number":1,"previous":"' + GENESIS + '",'
+        '"source":null,"title":"t","when":"2026-11-21T07:31:05Z"}'
+    )
+    reserved = (
+        '{"charge":{"rho":"0.125"},"id":"r-0001","key":null,"kind":"reserved","number":2,"previous":"'
+        + digest_of(opening)
+        + '","purpose":"","request_digest":null,"spent":{"rho":"0.125"},"what":"x","when":"2026-11-21T07:31:05Z",'
+        '"who":"curator"}'
+    )
+    replay, found = problems([Row(1, opening, digest_of(opening)), Row(2, reserved, digest_of(reserved))])
+    assert found == ()
+    assert replay.totals == (ZCDP(Fraction(1)), ZCDP(Fraction(1, 8)))
+    for forged in ('{"delta":"0","rho":"0.125"}', '{"delta":"1e-9","rho":"0.125"}', '{"mu_squared":"0.25"}'):
+        body = reserved.replace('"charge":{"rho":"0.125"}', f'"charge":{forged}')
+        assert problems([Row(1, opening, digest_of(opening)), Row(2, body, digest_of(body))])[1]
+    for budget in ('{"mu_squared":"1"}', '{"pairs":"coin"}', '{"renyi":"ab"}', '{"delta":"0","rho":"1"}'):
+        body = opening.replace('{"rho":"1"}', budget)
+        assert problems([Row(1, body, digest_of(body))])[1]
 
 
 def busy() -> Ledger:

@@ -18,7 +18,7 @@ from reticent.ledger import Ledger
 from reticent.ledger.export import verify_export
 from reticent.ledger.refusals import widening
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from tests.support.ledger_kit import ONE, PERSON, charge, eps, forked, joined, ledger_at
 
 DELTA = Fraction(1, 10**9)
@@ -106,7 +106,7 @@ def test_a_receipt_is_committed_by_the_ledger_that_issued_it(ledger: Ledger) -> 
             eps(3),
             eps(1),
             ApproxDP(Fraction(1), DELTA),
-            "This needs δ 1e-9; 0 of 0 is left. Nothing was charged.",
+            "This budget has no δ; (1, 1e-9) needs 1e-9 of it. Nothing was charged.",
         ),
         (
             ApproxDP(Fraction(3), DELTA),
@@ -127,6 +127,38 @@ def test_a_receipt_is_committed_by_the_ledger_that_issued_it(ledger: Ledger) -> 
             eps(2),
             "This needs ρ 2, which is ε 2 squared and halved; 0.5 of 1 is left. Nothing was charged. "
             "With --epsilon 1 the noise would be twice as wide.",
+        ),
+        (
+            ZCDP(Fraction(1)),
+            ZCDP(Fraction(1, 2)),
+            ApproxDP(Fraction(1), DELTA),
+            "This budget has no δ; (1, 1e-9) needs 1e-9 of it. Nothing was charged.",
+        ),
+        (
+            ApproxZCDP(Fraction(1), DELTA),
+            ApproxZCDP(Fraction(1, 2), DELTA / 2),
+            ApproxDP(Fraction(2), DELTA / 2),
+            "This needs (ρ 2, δ 5e-10), which is ε 2 squared and halved; 0.5 of 1 is left. Nothing was charged. "
+            "With --epsilon 1 the noise would be twice as wide.",
+        ),
+        (
+            ApproxZCDP(Fraction(1), DELTA),
+            ApproxZCDP(Fraction(1, 2), DELTA / 2),
+            ApproxZCDP(Fraction(1, 2), DELTA),
+            "This needs δ 1e-9; 5e-10 of 1e-9 is left. Nothing was charged. With --delta 5e-10 it would fit.",
+        ),
+        (
+            ApproxZCDP(Fraction(1), DELTA),
+            ZCDP(Fraction(1, 2)),
+            ApproxZCDP(Fraction(3, 4), 2 * DELTA),
+            "This needs (ρ 0.75, δ 2e-9); ρ 0.5 of 1 and δ 1e-9 of 1e-9 are left. Nothing was charged.",
+        ),
+        (
+            ZCDP(Fraction(1)),
+            ZCDP(Fraction(1, 2)),
+            GaussianDP(Fraction(4)),
+            "This needs ρ 2, which is μ 2 squared and halved; 0.5 of 1 is left. Nothing was charged. "
+            "A μ of 1 would fit.",
         ),
     ],
     ids=str,
@@ -197,8 +229,41 @@ def test_local_losses_never_enter() -> None:
 def test_a_ledger_counts_in_one_currency() -> None:
     with pytest.raises(LedgerError, match="converted at a δ named"):
         charge(ledger_at(None, eps(3)), ZCDP(Fraction(1, 100)))
-    with pytest.raises(LedgerError, match=r"has no ρ.*Nothing was charged"):
-        charge(ledger_at(None, ZCDP(Fraction(3))), ApproxDP(Fraction(1), DELTA))
+    curve = Renyi(((Fraction(2), Fraction(1, 10)),))
+    with pytest.raises(LedgerError, match=r"must first be converted.*Nothing was charged"):
+        charge(ledger_at(None, ZCDP(Fraction(3))), curve)
+    for budget in (curve, GaussianDP(Fraction(1)), pld_of([])):
+        with pytest.raises(LedgerError, match=r"A budget is \(ε, δ\) or ρ \(zCDP\); .* is neither"):
+            ledger_at(None, budget)
+
+
+def test_a_zcdp_ledger_may_have_a_delta() -> None:
+    ledger = ledger_at(None, ApproxZCDP(Fraction(3), DELTA))
+    charge(ledger, ApproxDP(Fraction(1), DELTA / 4))
+    charge(ledger, ApproxZCDP(Fraction(1, 4), DELTA / 4))
+    charge(ledger, GaussianDP(Fraction(1, 4)))
+    assert ledger.spent() == ApproxZCDP(Fraction(7, 8), DELTA / 2)
+    assert ledger.left() == ApproxZCDP(Fraction(17, 8), DELTA / 2)
+    assert (ledger.currency, ledger.verify()) == ("zcdp", ())
+    exported = json.loads(json.dumps(ledger.export()))
+    assert verify_export(exported) == ()
+    assert exported["spent"] == {"rho": "0.875", "delta": "5e-10"}
+
+
+def test_a_zcdp_ledger_gains_a_delta_by_amendment() -> None:
+    ledger = ledger_at(None, ApproxZCDP(Fraction(1), Fraction(0)))
+    assert ledger.budget == ZCDP(Fraction(1))
+    with pytest.raises(BudgetError, match="has no δ"):
+        charge(ledger, ApproxDP(Fraction(1), DELTA))
+    ledger.amend(ApproxZCDP(Fraction(1), DELTA), reason="thresholds")
+    charge(ledger, ApproxDP(Fraction(1), DELTA))
+    with pytest.raises(LedgerError, match="is spent already"):
+        ledger.amend(ZCDP(Fraction(1)), reason="no thresholds")
+    with pytest.raises(LedgerError, match="is neither"):
+        ledger.amend(GaussianDP(Fraction(9)), reason="modern")
+    with pytest.raises(LedgerError, match="currency of a ledger is fixed"):
+        ledger.amend(ApproxDP(Fraction(9), DELTA), reason="modern")
+    assert ledger.verify() == ()
 
 
 def test_a_key_replayed_a_hundred_times_charges_once(ledger: Ledger) -> None:

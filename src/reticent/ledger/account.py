@@ -40,7 +40,7 @@ from reticent.ledger.events import (
 from reticent.ledger.export import chain_problems, exported
 from reticent.ledger.replay import Line, Replay, Row
 from reticent.ledger.store import MemoryStore, SqliteStore, Store, SyncError
-from reticent.ledger.terms import agree, price
+from reticent.ledger.terms import agree, in_currency, price
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
@@ -110,10 +110,11 @@ class Ledger:
         Raises
         ------
         LedgerError
-            When the file exists, or cannot be made there.
+            When the file exists, or cannot be made there, or the budget is no (epsilon, delta) and no rho.
         """
         if adjacency.kind == "local":
             raise LedgerError("Local-model losses are each respondent's own; they never enter a ledger.")
+        budget = in_currency(budget)
         _limited(title=title, person=person, source=source, approved=approved)
         first = _first(Opened(uuid.uuid4().hex, title, adjacency, budget, source, approved, ends, person))
         if path is None:
@@ -197,7 +198,7 @@ class Ledger:
         Parameters
         ----------
         charge : Loss
-            The whole loss of the release; pure epsilon enters a zCDP ledger as epsilon^2/2.
+            The whole loss of the release, which enters a zCDP ledger as ``filters`` says.
         adjacency : Adjacency
             What the loss was proved for; must be the ledger's.
         what, who, purpose : str
@@ -276,9 +277,10 @@ class Ledger:
         Raises
         ------
         LedgerError
-            When the currency differs, or the new budget is below what is spent.
+            When the currency differs, or the new budget is below what is spent. A zCDP budget may gain a delta.
         """
         _limited(reason=reason, approved=approved)
+        budget = in_currency(budget)
 
         def decide(replay: Replay) -> Event:
             now, spent = replay.totals

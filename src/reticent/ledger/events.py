@@ -24,12 +24,12 @@ from typing import Any, Final, TypeAlias
 
 from reticent.errors import LedgerError
 from reticent.privacy.adjacency import Adjacency, Kind, Unit
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, from_json, to_json
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, from_json, to_json
 
 GENESIS: Final = "0" * 64
 LONGEST: Final = 20_000
 
-Json: TypeAlias = Mapping[str, str | int] | str | int | None
+Json: TypeAlias = Mapping[str, object] | str | int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,9 +190,9 @@ def _plain(value: object) -> Json:
             return value.isoformat()
         case Adjacency():
             return {"kind": value.kind, "rows": value.rows, "unit": value.unit}
-        case PureDP() | ApproxDP() | ZCDP():
+        case PureDP() | ApproxDP() | ZCDP() | ApproxZCDP():
             return to_json(value)
-        case _:  # pragma: no cover - no event has such a field
+        case _:  # pragma: no cover - no event of a ledger has such a field
             raise TypeError(type(value).__name__)
 
 
@@ -201,7 +201,7 @@ def _value(name: str, plain: object) -> str | date | Adjacency | Loss | None:
         case "adjacency", {"kind": kind, "rows": rows, "unit": unit}:
             return Adjacency(_kind(kind), _integer(rows), _unit(unit))
         case (("budget" | "charge" | "spent"), dict()):
-            return from_json({_text(key): _text(number) for key, number in plain.items()})
+            return _counted(from_json({_text(key): _text(number) for key, number in plain.items()}))
         case "ends", str():
             return date.fromisoformat(plain)
         case "ends", None:
@@ -210,6 +210,15 @@ def _value(name: str, plain: object) -> str | date | Adjacency | Loss | None:
             return None
         case _:
             return _text(plain)
+
+
+def _counted(loss: Loss) -> Loss:
+    """A loss that a ledger counts in; no other is ever written."""
+    match loss:
+        case PureDP() | ApproxDP() | ZCDP() | ApproxZCDP():
+            return loss
+        case _:
+            raise ValueError("a loss in no currency")
 
 
 def _kind(value: object) -> Kind:

@@ -11,8 +11,8 @@ from typing import Final
 
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency, currency, enter, left, parts
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
-from reticent.privacy.numbers import show
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, words
+from reticent.privacy.numbers import about_up, show
 
 _WIDER: Final = (
     (Fraction(11, 10), "a tenth wider"),
@@ -34,7 +34,9 @@ def too_little(charge: Loss, budget: Loss, spent: Loss) -> str:
     kind = currency(budget)
     symbol = "ρ" if kind == "zcdp" else "ε"
     said = [f"This needs {_needs(charge, price)}; {_some(free)} of {_some(top)} is left."]
-    if asked <= free:
+    if asked_delta > top_delta == 0:
+        said = [f"This budget has no δ; {words(charge)} needs {_some(asked_delta)} of it."]
+    elif asked <= free:
         said = [f"This needs δ {_some(asked_delta)}; {_some(free_delta)} of {_some(top_delta)} is left."]
     elif asked_delta > free_delta:
         said = [
@@ -85,7 +87,9 @@ def currency_words(kind: Currency) -> str:
 
 def _needs(charge: Loss, price: Loss) -> str:
     match charge:
-        case PureDP() if price != charge:
+        case PureDP() | ApproxDP() if price != charge and isinstance(price, ZCDP | ApproxZCDP):
+            return f"{words(price)}, which is ε {about_up(charge.epsilon)} squared and halved"
+        case GaussianDP():
             return f"{words(price)}, which is {words(charge)} squared and halved"
         case ApproxDP(epsilon, _):
             return f"ε {show(epsilon)}"
@@ -97,11 +101,13 @@ def _smaller(charge: Loss, price: Loss, free: Fraction) -> str:
     """The option to name, and what it does to the noise: as 1/epsilon, or as one over the root of rho."""
     asked, _ = parts(price)
     match charge, price:
-        case ZCDP(), _:
+        case ((ZCDP() | ApproxZCDP()), _):
             option, ratio = f"--rho {_at_most(free)}", _root(asked / free)
-        case PureDP(epsilon), ZCDP():
+        case ((PureDP(epsilon) | ApproxDP(epsilon)), (ZCDP() | ApproxZCDP())):
             fits = _root(2 * free)
             option, ratio = f"--epsilon {_at_most(fits)}", epsilon / fits if fits else Fraction(0)
+        case GaussianDP(), _:
+            return f"A μ of {_at_most(_root(2 * free))} would fit."
         case _:
             option, ratio = f"--epsilon {_at_most(free)}", asked / free
     return f"With {option} the noise would be {widening(ratio)}." if ratio else ""

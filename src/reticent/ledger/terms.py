@@ -12,6 +12,20 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss, words
 
 
+def in_currency(budget: Loss) -> Loss:
+    """``budget`` in the one form a ledger stores: a delta of zero is left out.
+
+    Raises
+    ------
+    LedgerError
+        When it is no (epsilon, delta) and no rho.
+    """
+    try:
+        return filters.enter(budget, budget)
+    except PublicParameterError as problem:
+        raise LedgerError(f"{problem} Nothing was changed.") from None
+
+
 def price(replay: Replay, charge: Loss, adjacency: Adjacency) -> Loss:
     """``charge`` in the ledger's currency, once every reason to refuse it is ruled out.
 

@@ -37,18 +37,26 @@ from fractions import Fraction
 from typing import Literal, TypeAlias, assert_never
 
 from reticent.errors import PublicParameterError
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
+from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
 
 Currency: TypeAlias = Literal["approximate", "zcdp"]
 
 
 def currency(budget: Loss) -> Currency:
-    """The currency a budget fixes: ``approximate`` (epsilon, delta) or ``zcdp`` (rho)."""
+    """The currency a budget fixes: ``approximate`` (epsilon, delta) or ``zcdp`` (rho, delta).
+
+    Raises
+    ------
+    PublicParameterError
+        For a loss that is no budget: a Rényi curve, Gaussian DP, a privacy-loss distribution.
+    """
     match budget:
         case PureDP() | ApproxDP():
             return "approximate"
-        case ZCDP():
+        case ZCDP() | ApproxZCDP():
             return "zcdp"
+        case Renyi() | GaussianDP() | PLD():
+            raise PublicParameterError(f"A budget is (ε, δ) or ρ (zCDP); {words(budget)} is neither.")
         case _:
             assert_never(budget)
 
@@ -59,31 +67,34 @@ def nothing(budget: Loss) -> Loss:
 
 
 def enter(charge: Loss, budget: Loss) -> Loss:
-    """``charge`` in the currency of ``budget``: itself, or epsilon^2/2 for a pure charge against rho.
+    """``charge`` in the currency of ``budget``, by the table above; a delta of zero is left out.
 
     Raises
     ------
     PublicParameterError
-        When there is no conversion without a further choice: a zCDP charge against (epsilon, delta) needs a named
-        delta first; a charge with delta > 0 cannot enter a zCDP ledger.
+        When there is no conversion without a further choice: a delta that the release must name first.
     """
+    counts = currency(budget)
     match charge:
         case PureDP(epsilon):
-            return charge if currency(budget) == "approximate" else ZCDP(epsilon * epsilon / 2)
+            return charge if counts == "approximate" else ZCDP(epsilon * epsilon / 2)
         case ApproxDP(epsilon, delta):
-            if delta == 0:
-                return enter(PureDP(epsilon), budget)
-            if currency(budget) == "approximate":
-                return charge
-            raise PublicParameterError(
-                f"This budget counts ρ (zCDP); {words(charge)} has δ > 0 and has no ρ. "
-                "Use a release stated in ρ or with δ = 0."
-            )
-        case ZCDP():
-            if currency(budget) == "zcdp":
-                return charge
+            return _loss(epsilon if counts == "approximate" else epsilon * epsilon / 2, delta, budget)
+        case ZCDP() | ApproxZCDP() | GaussianDP() if counts == "approximate":
             raise PublicParameterError(
                 f"This budget counts (ε, δ); {words(charge)} must first be converted at a δ named in the release."
+            )
+        case ZCDP():
+            return charge
+        case ApproxZCDP(rho, delta):
+            return _loss(rho, delta, budget)
+        case GaussianDP(mu_squared):
+            return ZCDP(mu_squared / 2)
+        case Renyi() | PLD():
+            kind = "(ε, δ)" if counts == "approximate" else "ρ (zCDP)"
+            raise PublicParameterError(
+                f"This budget counts {kind}; {words(charge)} must first be converted to (ε, δ) at a δ named in the "
+                "release."
             )
         case _:
             assert_never(charge)
@@ -108,7 +119,13 @@ def left(budget: Loss, spent: Loss) -> Loss:
 
 
 def parts(loss: Loss) -> tuple[Fraction, Fraction]:
-    """(epsilon, delta), or (rho, 0): the numbers that add up."""
+    """(epsilon, delta), or (rho, delta): the numbers that add up.
+
+    Raises
+    ------
+    PublicParameterError
+        For a loss that is in neither currency.
+    """
     match loss:
         case PureDP(epsilon):
             return Fraction(epsilon), Fraction(0)
@@ -116,11 +133,15 @@ def parts(loss: Loss) -> tuple[Fraction, Fraction]:
             return Fraction(epsilon), Fraction(delta)
         case ZCDP(rho):
             return Fraction(rho), Fraction(0)
+        case ApproxZCDP(rho, delta):
+            return Fraction(rho), Fraction(delta)
+        case Renyi() | GaussianDP() | PLD():
+            raise PublicParameterError(f"{words(loss)} is not in (ε, δ) or ρ: no ledger counts in it.")
         case _:
             assert_never(loss)
 
 
 def _loss(first: Fraction, delta: Fraction, budget: Loss) -> Loss:
     if currency(budget) == "zcdp":
-        return ZCDP(first)
+        return ApproxZCDP(first, delta) if delta > 0 else ZCDP(first)
     return ApproxDP(first, delta) if delta > 0 else PureDP(first)
