@@ -9,7 +9,7 @@ import pytest
 from reticent.data.query import Keys
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import axiom_loss
+from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP
@@ -80,7 +80,7 @@ def test_a_step_costs_what_it_was_given_and_its_proof_can_be_repeated(
     public = kind == "substitute" and not keyed and (text == "persons" or (text == "count" and rows == 1))
     assert loss(step) == (0 if public else epsilon)
     assert step.guarantee.adjacency == here.neighbours
-    assert compose.rederive(step.guarantee, axiom_loss) == step.guarantee.loss
+    assert compose.rederive(step.guarantee, axiom_again) == step.guarantee.loss
     assert step.name == (f"{asked.name} by g" if keyed else asked.name)
 
 

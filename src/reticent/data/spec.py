@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias, assert_never
 
 from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema
 from reticent.errors import PublicParameterError, SpecError
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, read, show
 
 Tables: TypeAlias = Mapping[str, Any]  # what tomllib returns
@@ -57,7 +57,7 @@ NO_ROWS: Final = (
 class Budget:
     """What was approved: the limit, by whom, until when, and why more than ε 10 if so."""
 
-    loss: Loss
+    loss: Counted
     approved: str = ""
     ends: datetime.date | None = None
     override: str = ""
@@ -249,15 +249,15 @@ def _budget(table: Tables, people: int | None) -> Budget:
     return Budget(loss, _text(table, "approved", "[budget]") or "", ends, override)
 
 
-def _loss(table: Tables, where: str) -> Loss | None:
+def _loss(table: Tables, where: str) -> Counted | None:
     epsilon, delta, rho = (
         None if table.get(key) is None else _read(table, key, where) for key in ("epsilon", "delta", "rho")
     )
-    if rho is not None and (epsilon is not None or delta is not None):
-        raise SpecError(f"{where} is either epsilon (and delta) or rho, not both")
+    if rho is not None and epsilon is not None:
+        raise SpecError(f"{where} is either epsilon (and delta) or rho (and delta), not both")
     try:
         if rho is not None:
-            return ZCDP(rho)
+            return ApproxZCDP(rho, delta) if delta else ZCDP(rho)
         if epsilon is None:
             return None
         return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
@@ -265,7 +265,7 @@ def _loss(table: Tables, where: str) -> Loss | None:
         raise SpecError(f"{where} {error}") from None
 
 
-def _sizes(loss: Loss) -> tuple[Fraction, Fraction]:
+def _sizes(loss: Counted) -> tuple[Fraction, Fraction]:
     match loss:
         case PureDP(epsilon):
             return epsilon, Fraction(0)
@@ -273,6 +273,8 @@ def _sizes(loss: Loss) -> tuple[Fraction, Fraction]:
             return epsilon, delta
         case ZCDP(rho):
             return rho, Fraction(0)
+        case ApproxZCDP(rho, delta):
+            return rho, delta
         case _:
             assert_never(loss)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from reticent.errors import CheckError
@@ -12,36 +13,36 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
+from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import Loss
 
 ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, randomized_response)
 
 
-def axiom_loss(leaf: Guarantee) -> Loss:
-    """The loss of a stored leaf, computed again from its parameters by the mechanism that stated it."""
+def axiom_again(leaf: Guarantee) -> Guarantee:
+    """A stored leaf, stated again from its parameters by the mechanism that stated it."""
     try:
-        return _again(leaf.by.name, dict(leaf.parameters))
-    except (KeyError, ValueError):
+        return _again(leaf.by.name)(dict(leaf.parameters), leaf.adjacency)
+    except (KeyError, ValueError, ArithmeticError):
         raise CheckError(f"the numbers of '{leaf.label or leaf.by.name}' cannot be what the mechanism stated") from None
 
 
-def _again(name: str, parameters: dict[str, str]) -> Loss:
+def _again(name: str) -> Callable[[dict[str, str], Adjacency], Guarantee]:
     match name:
         case geometric.THEOREM.name:
-            return geometric.again(parameters)
+            return geometric.again
         case laplace.THEOREM.name:
-            return laplace.again(parameters)
+            return laplace.again
         case gaussian.THEOREM.name:
-            return gaussian.again(parameters)
+            return gaussian.again
         case gaussian.SCALAR.name:
-            return gaussian.again_scalar(parameters)
+            return gaussian.again_scalar
         case exponential.THEOREM.name:
-            return exponential.again(parameters)
+            return exponential.again
         case permute_and_flip.THEOREM.name:
-            return permute_and_flip.again(parameters)
+            return permute_and_flip.again
         case randomized_response.THEOREM.name:
-            return randomized_response.again(parameters)
+            return randomized_response.again
         case other:
             raise CheckError(f"'{other}' is no mechanism of this version")
 
@@ -56,6 +57,6 @@ __all__ = [
     "PermuteAndFlip",
     "RandomizedResponse",
     "ScalarGaussian",
-    "axiom_loss",
+    "axiom_again",
     "two_coins",
 ]

@@ -32,6 +32,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
 from reticent.privacy.numbers import positive, show, stored
+from reticent.privacy.pairs import Range
 from reticent.privacy.sensitivity import Linf
 
 THEOREM: Final = Theorem(
@@ -79,6 +80,7 @@ class Exponential:
             PureDP(self.epsilon),
             self.sensitivity.adjacency,
             THEOREM,
+            pair=Range(self.epsilon),
             rate=show(self.rate),
             sensitivity=show(self.sensitivity.bound),
         )
@@ -88,9 +90,10 @@ class Exponential:
         return sampling.categorical_scores(exact.scores, exact.weights, self.rate, entropy)
 
 
-def again(parameters: dict[str, str]) -> PureDP:
-    """The loss a stored leaf stands for."""
-    return PureDP(2 * stored(parameters, "rate") * stored(parameters, "sensitivity"))
+def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
+    """A stored leaf, stated again."""
+    bound = stored(parameters, "sensitivity")
+    return Exponential(Linf(bound, neighbours), 2 * stored(parameters, "rate") * bound).guarantee
 
 
 def _candidates(scores: Sequence[int]) -> Candidates:

@@ -10,7 +10,8 @@ Proof. (a) For integers m, sum_k exp(-(k - m)^2 / 2v) <= sum_k exp(-k^2 / 2v) by
 E[exp((alpha - 1) loss)] <= exp(alpha (alpha - 1) m^2 / 2v) in every coordinate; coordinates multiply.
 (b) For a shift m, delta = sum_k max(0, P(k) - e^eps P(k - m)), and the summand is positive exactly where
 ln P(k) / P(k - m) = (m^2 - 2 k m) / 2v > eps, a half line; by symmetry this is the statement with D = m. The largest
-over m = 1..D is taken, so no claim about which shift is worst is needed.
+over m = 1..D is taken, so no claim about which shift is worst is needed. (c) The pair: a shift of one integer by D is
+the worst (docs/proofs/pairs.md); an integer vector of squared sensitivity 1 moves in one coordinate, by 1.
 
 Deviations. The exact calibration of Balle and Wang is for the continuous Gaussian and is not used here. The sum in
 (b) is evaluated with certified rational bounds and rounded up.
@@ -34,6 +35,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ZCDP, ApproxDP
 from reticent.privacy.numbers import positive, show, stored
+from reticent.privacy.pairs import DiscreteGaussianShift
 from reticent.privacy.sensitivity import L1, L2
 
 THEOREM: Final = Theorem(
@@ -71,6 +73,7 @@ class Gaussian:
             ZCDP(self.rho),
             self.sensitivity.adjacency,
             THEOREM,
+            pair=DiscreteGaussianShift(self.variance, 1) if self.sensitivity.squared == 1 else None,
             squared_sensitivity=show(self.sensitivity.squared),
             variance=show(self.variance),
         )
@@ -104,6 +107,7 @@ class ScalarGaussian:
             scalar_loss(self.sensitivity.bound, self.variance, self.epsilon),
             self.sensitivity.adjacency,
             SCALAR,
+            pair=DiscreteGaussianShift(self.variance, int(self.sensitivity.bound)),
             epsilon=show(self.epsilon),
             sensitivity=show(self.sensitivity.bound),
             variance=show(self.variance),
@@ -182,16 +186,16 @@ def _floor(x: Fraction) -> int:
     return (x.numerator << WORK) // x.denominator
 
 
-def again(parameters: dict[str, str]) -> ZCDP:
-    """The loss a stored zCDP leaf stands for."""
-    return ZCDP(stored(parameters, "squared_sensitivity") / (2 * stored(parameters, "variance")))
+def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
+    """A stored zCDP leaf, stated again."""
+    squared = stored(parameters, "squared_sensitivity")
+    return Gaussian(L2(squared, neighbours), squared / (2 * stored(parameters, "variance"))).guarantee
 
 
-def again_scalar(parameters: dict[str, str]) -> ApproxDP:
-    """The loss a stored scalar leaf stands for."""
-    sensitivity = L1(stored(parameters, "sensitivity"), Adjacency("add_remove"))  # any neighbours: only sizes matter
-    made = ScalarGaussian(sensitivity, stored(parameters, "variance"), stored(parameters, "epsilon"))
-    return scalar_loss(made.sensitivity.bound, made.variance, made.epsilon)
+def again_scalar(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
+    """A stored scalar leaf, stated again."""
+    moved = L1(stored(parameters, "sensitivity"), neighbours)
+    return ScalarGaussian(moved, stored(parameters, "variance"), stored(parameters, "epsilon")).guarantee
 
 
 def mass(variance: float, centre: int, output: int) -> float:

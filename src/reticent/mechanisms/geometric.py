@@ -7,7 +7,8 @@ Source. Ghosh, Roughgarden and Sundararajan 2009; 004 Definition 2.6 and Theorem
 
 Proof. For integer vectors y and neighbours with answers f, f':
 P(f + Z = y) / P(f' + Z = y) = prod_i exp((|y_i - f'_i| - |y_i - f_i|) eps / D) <= exp(||f - f'||_1 eps / D) <= e^eps.
-The sampler is exact (docs/proofs/sampling.md), so this is the law of the program.
+The sampler is exact (docs/proofs/sampling.md), so this is the law of the program. One integer moved by D is the worst
+case of all vectors (docs/proofs/pairs.md), which is the dominating pair.
 
 Deviations. 004 Theorem 2.8 states (lambda, delta)-usefulness by a formula that is false where its bound is no
 integer; ``radius`` gives the exact least integer instead, P(|Z| > z) = 2 a^{z+1} / (1 + a) with a = e^{-eps/D}.
@@ -30,6 +31,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
 from reticent.privacy.numbers import positive, show, stored
+from reticent.privacy.pairs import GeometricShift
 from reticent.privacy.sensitivity import L1
 
 THEOREM: Final = Theorem(
@@ -62,6 +64,7 @@ class Geometric:
             PureDP(self.epsilon),
             self.sensitivity.adjacency,
             THEOREM,
+            pair=GeometricShift(self.scale, int(self.sensitivity.bound)),
             scale=show(self.scale),
             sensitivity=show(self.sensitivity.bound),
         )
@@ -86,9 +89,10 @@ def laplace_radius(scale: float, beta: float) -> int:
     return math.ceil(scale * (math.log(2 / (1 + ratio)) - math.log(beta)) - 1 - 1e-12)
 
 
-def again(parameters: dict[str, str]) -> PureDP:
-    """The loss a stored leaf stands for."""
-    return PureDP(stored(parameters, "sensitivity") / stored(parameters, "scale"))
+def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
+    """A stored leaf, stated again."""
+    bound = stored(parameters, "sensitivity")
+    return Geometric(L1(bound, neighbours), bound / stored(parameters, "scale")).guarantee
 
 
 def mass(scale: float, centre: int, output: int) -> float:

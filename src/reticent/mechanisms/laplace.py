@@ -31,6 +31,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
 from reticent.privacy.numbers import positive, show, stored
+from reticent.privacy.pairs import GeometricShift
 from reticent.privacy.sensitivity import L1
 
 THEOREM: Final = Theorem(
@@ -70,6 +71,7 @@ class Laplace:
             PureDP(self.epsilon),
             self.sensitivity.adjacency,
             THEOREM,
+            pair=GeometricShift(self.steps / self.epsilon, self.steps),
             exponent=str(self.grid.exponent),
             scale=show(self.scale),
             sensitivity=show(self.sensitivity.bound),
@@ -89,11 +91,12 @@ class Laplace:
         return self.grid.at(laplace_radius(float(self.steps / self.epsilon), beta))
 
 
-def again(parameters: dict[str, str]) -> PureDP:
-    """The loss a stored leaf stands for."""
-    grid = Grid(int(parameters["exponent"]))
-    steps = grid.sensitivity_l1(stored(parameters, "sensitivity"), int(parameters["size"]))
-    return PureDP(grid.step * steps / stored(parameters, "scale"))
+def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
+    """A stored leaf, stated again."""
+    grid, size = Grid(int(parameters["exponent"])), int(parameters["size"])
+    moved = L1(stored(parameters, "sensitivity"), neighbours)
+    steps = grid.sensitivity_l1(moved.bound, size)
+    return Laplace(moved, grid.step * steps / stored(parameters, "scale"), grid, size).guarantee
 
 
 def _specimen() -> Specimen[Sequence[Fraction], tuple[Fraction, ...]]:

@@ -71,9 +71,10 @@ class PermuteAndFlip:
         return sampling.permute_and_flip(exact, self.rate, entropy)
 
 
-def again(parameters: dict[str, str]) -> PureDP:
-    """The loss a stored leaf stands for."""
-    return PureDP(2 * stored(parameters, "rate") * stored(parameters, "sensitivity"))
+def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
+    """A stored leaf, stated again."""
+    bound = stored(parameters, "sensitivity")
+    return PermuteAndFlip(Linf(bound, neighbours), 2 * stored(parameters, "rate") * bound).guarantee
 
 
 def law(scores: Sequence[int], rate: float) -> list[float]:

@@ -87,9 +87,9 @@ def _loss(ratio: Fraction) -> PureDP:
     return PureDP(round_up(log_up(ratio)))
 
 
-def again(parameters: dict[str, str]) -> PureDP:
-    """The loss a stored leaf stands for."""
-    return _loss(RandomizedResponse(read(parameters["truth"], "truth"), read(parameters["yes"], "yes")).ratio)
+def again(parameters: dict[str, str], _: Adjacency) -> Guarantee:
+    """A stored leaf, stated again; its neighbours can only be those of the local model."""
+    return RandomizedResponse(read(parameters["truth"], "truth"), read(parameters["yes"], "yes")).guarantee
 
 
 def _specimen() -> Specimen[str, str]:

@@ -1,6 +1,7 @@
 """Combinators: the only way, besides an axiom beside its mechanism, to come by a guarantee.
 
     in_sequence   the parts all look at the same rows, each may depend on the answers before it: losses add
+    concurrent    the parts are conversations, asked in any order, each question after any answers: losses add
     across        each row (or person) is in at most one part of a partition fixed without the data
     grouped       from one row to the k rows of a person, or from one person to k persons
     processed     anything computed from an answer alone
@@ -18,33 +19,37 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import assert_never
+from typing import Final, assert_never
 
 from reticent.errors import CheckError, PublicParameterError
-from reticent.exact.rounding import exp_down, exp_up, round_up
+from reticent.privacy import convert, groups
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.convert import PURE_TO_ZCDP, ZCDP_TO_APPROX, as_approx, as_zcdp, zcdp_of
+from reticent.privacy.convert import as_pld, as_renyi, as_zcdp, pld_view, renyi_of, zcdp_of
 from reticent.privacy.guarantee import Guarantee, Theorem
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from reticent.privacy.numbers import read
+from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 
-SEQUENCE = Theorem(
+SEQUENCE: Final = Theorem(
     "in_sequence",
     "in sequence, chosen adaptively: losses add",
-    "001; Dwork and Lei 2009, Theorem 27; in rho, Bun and Steinke 2016",
+    "001; Dwork and Lei 2009, Theorem 27; Bun and Steinke 2016; Mironov 2017; Dong, Roth and Su 2022; Zhu et al. 2022",
 )
-ACROSS = Theorem(
+CONCURRENT: Final = Theorem(
+    "concurrent",
+    "conversations asked in any order: losses add as in sequence",
+    "Vadhan and Wang 2021 (pure); Lyu 2022 (approximate, Renyi); Vadhan and Zhang 2023 (trade-offs)",
+)
+ACROSS: Final = Theorem(
     "across",
     "parts of a data-independent partition, each proved under add/remove: the dearest part",
     "McSherry 2009, Theorem 4",
 )
-GROUP = Theorem(
+GROUP: Final = Theorem(
     "grouped",
-    "k steps apart: k epsilon, delta (e^{k epsilon} - 1) / (e^epsilon - 1); k^2 rho",
-    "001 (delta = 0); Bun and Steinke 2016, Prop. 1.9",
+    "k steps apart: k epsilon, delta (e^{k epsilon} - 1) / (e^epsilon - 1); k^2 rho; k mu; Renyi by the triangle",
+    "001 (delta = 0); Bun and Steinke 2016, Prop. 1.9; Dong, Roth and Su 2022, Theorem 3; Mironov 2017, Prop. 11",
 )
-PROCESSED = Theorem("processed", "any randomised map of an answer costs nothing", "001; 004 Theorem 1.4")
-PUBLIC = Theorem("public", "the same for all neighbours: no loss", "definition of the adjacency")
+PROCESSED: Final = Theorem("processed", "any randomised map of an answer costs nothing", "001; 004 Theorem 1.4")
+PUBLIC: Final = Theorem("public", "the same for all neighbours: no loss", "definition of the adjacency")
 
 
 def in_sequence(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
@@ -60,6 +65,26 @@ def in_sequence(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
     if len(parts) == 1:
         return replace(parts[0], label=label or parts[0].label)
     return Guarantee(_sum([part.loss for part in parts]), adjacency, SEQUENCE, tuple(parts), label=label)
+
+
+def concurrent(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
+    """Conversations that may be interleaved: each question may depend on what all of them have answered so far.
+
+    Each part covers its whole conversation, whatever is asked in it, and its loss was fixed before the first question.
+
+    Raises
+    ------
+    PublicParameterError
+        For approximate zCDP, for which no such theorem is known to us: convert it to (epsilon, delta) first.
+    """
+    if any(isinstance(part.loss, ApproxZCDP) for part in parts):
+        raise PublicParameterError(
+            "no theorem covers interleaved conversations in approximate zCDP; convert each part to (ε, δ) at a named δ"
+        )
+    whole = in_sequence(parts, label=label)
+    if isinstance(whole.loss, ApproxZCDP):
+        raise PublicParameterError("interleaved conversations with δ > 0 and in ρ have no common theorem; name a δ")
+    return whole if len(parts) == 1 else replace(whole, by=CONCURRENT)
 
 
 def across(parts: Sequence[Guarantee], *, neighbours: Adjacency, label: str = "") -> Guarantee:
@@ -102,7 +127,7 @@ def grouped(part: Guarantee, size: int, *, neighbours: Adjacency, label: str = "
     if size < 1:
         raise PublicParameterError(f"a group has at least one member, got {size}")
     return Guarantee(
-        group_loss(part.loss, size), neighbours, GROUP, (part,), (("size", str(size)),), label or part.label
+        groups.group_loss(part.loss, size), neighbours, GROUP, (part,), (("size", str(size)),), label or part.label
     )
 
 
@@ -123,13 +148,39 @@ def processed(part: Guarantee, *, label: str) -> Guarantee:
 
 def in_zcdp(tree: Guarantee) -> Guarantee:
     """The zCDP view of a tree, converted part by part: rhos of parts add up to less than the rho of their sum."""
-    match tree.by.name:
-        case SEQUENCE.name:
-            return in_sequence([in_zcdp(part) for part in tree.parts], label=tree.label)
-        case PROCESSED.name:
-            return processed(in_zcdp(tree.parts[0]), label=tree.label)
-        case _:
-            return as_zcdp(tree)
+    return _viewed(tree, as_zcdp)
+
+
+def in_renyi(tree: Guarantee, orders: Sequence[Fraction] = convert.ORDERS) -> Guarantee:
+    """The Renyi view of a tree at ``orders``, converted part by part."""
+    return _viewed(tree, lambda part: as_renyi(part, orders))
+
+
+def in_pld(tree: Guarantee) -> Guarantee:
+    """The tree as a product of dominating pairs, each part by the pair of its own mechanism where there is one."""
+    return _viewed(tree, as_pld)
+
+
+def _viewed(tree: Guarantee, view: Callable[[Guarantee], Guarantee]) -> Guarantee:
+    """``tree`` with ``view`` taken as far down as its theorems hold there; where one does not, of the node itself."""
+    try:
+        match tree.by.name:
+            case SEQUENCE.name:
+                return in_sequence([_viewed(part, view) for part in tree.parts], label=tree.label)
+            case CONCURRENT.name:
+                return concurrent([_viewed(part, view) for part in tree.parts], label=tree.label)
+            case ACROSS.name:
+                return across([_viewed(part, view) for part in tree.parts], neighbours=tree.adjacency, label=tree.label)
+            case GROUP.name:
+                return grouped(_viewed(tree.parts[0], view), _size(tree), neighbours=tree.adjacency, label=tree.label)
+            case PROCESSED.name:
+                return processed(_viewed(tree.parts[0], view), label=tree.label)
+            case name if name in convert.NAMES:
+                return _viewed(tree.parts[0], view)
+            case _:
+                return view(tree)
+    except PublicParameterError:
+        return view(tree)
 
 
 def public(neighbours: Adjacency, *, label: str = "") -> Guarantee:
@@ -139,121 +190,155 @@ def public(neighbours: Adjacency, *, label: str = "") -> Guarantee:
     return Guarantee(PureDP(Fraction(0)), neighbours, PUBLIC, label=label)
 
 
-def group_loss(loss: Loss, size: int) -> Loss:
-    """The loss against ``size`` steps at once, rounded up to 12 digits where it is not rational."""
-    match loss:
-        case PureDP(epsilon):
-            return PureDP(size * epsilon)
-        case ZCDP(rho):
-            return ZCDP(size * size * rho)
-        case ApproxDP(epsilon, delta):
-            total = delta if size == 1 else round_up(delta * _series(epsilon, size))
-            if total >= 1:
-                raise PublicParameterError(f"against a group of {size}, delta would reach 1: nothing is promised")
-            return ApproxDP(size * epsilon, total)
-        case _:
-            assert_never(loss)
-
-
-def _series(epsilon: Fraction, size: int) -> Fraction:
-    """At or above 1 + e^eps + ... + e^{(size - 1) eps}."""
-    if epsilon == 0:
-        return Fraction(size)
-    by_ratio = (exp_up(size * epsilon) - 1) / (exp_down(epsilon) - 1)
-    return min(by_ratio, size * exp_up((size - 1) * epsilon))
-
-
 def _sum(losses: Sequence[Loss]) -> Loss:
-    if any(isinstance(loss, ZCDP) for loss in losses):
-        return ZCDP(sum((zcdp_of(loss) for loss in losses), Fraction(0)))
-    pairs = [_pair(loss) for loss in losses]
-    return _loss(sum((e for e, _ in pairs), Fraction(0)), sum((d for _, d in pairs), Fraction(0)))
+    match _alike(losses):
+        case [PLD(), *_] as plds:
+            return pld_of([item for loss in plds if isinstance(loss, PLD) for item in loss.pairs])
+        case [Renyi(), *_] as curves:
+            return _by_order(curves, sum)
+        case [GaussianDP(), *_] as shifts:
+            return GaussianDP(sum((loss.mu_squared for loss in shifts if isinstance(loss, GaussianDP)), Fraction(0)))
+        case [ZCDP() | ApproxZCDP(), *_] as losses:
+            sums = [sum(numbers, Fraction(0)) for numbers in zip(*map(_numbers, losses), strict=True)]
+            return ZCDP(sums[0]) if sums[1] == 0 else ApproxZCDP(sums[0], sums[1])
+        case losses:
+            sums = [sum(numbers, Fraction(0)) for numbers in zip(*map(_numbers, losses), strict=True)]
+            return PureDP(sums[0]) if sums[1] == 0 else ApproxDP(sums[0], sums[1])
 
 
 def _largest(losses: Sequence[Loss]) -> Loss:
-    if any(isinstance(loss, ZCDP) for loss in losses):
-        return ZCDP(max(zcdp_of(loss) for loss in losses))
-    pairs = [_pair(loss) for loss in losses]
-    return _loss(max(e for e, _ in pairs), max(d for _, d in pairs))
+    match _alike(losses):
+        case [PLD(), *_] as plds:
+            return groups.dearest([loss for loss in plds if isinstance(loss, PLD)])
+        case [Renyi(), *_] as curves:
+            return _by_order(curves, max)
+        case [GaussianDP(), *_] as shifts:
+            return GaussianDP(max(loss.mu_squared for loss in shifts if isinstance(loss, GaussianDP)))
+        case [ZCDP() | ApproxZCDP(), *_] as losses:
+            tops = [max(numbers) for numbers in zip(*map(_numbers, losses), strict=True)]
+            return ZCDP(tops[0]) if tops[1] == 0 else ApproxZCDP(tops[0], tops[1])
+        case losses:
+            tops = [max(numbers) for numbers in zip(*map(_numbers, losses), strict=True)]
+            return PureDP(tops[0]) if tops[1] == 0 else ApproxDP(tops[0], tops[1])
 
 
-def _pair(loss: Loss) -> tuple[Fraction, Fraction]:
+def _alike(losses: Sequence[Loss]) -> list[Loss]:
+    """The losses as one kind: pairs before Renyi before zCDP before Gaussian before (epsilon, delta)."""
+    kinds = {type(loss) for loss in losses if not _free(loss)}
+    if PLD in kinds or (GaussianDP in kinds and kinds & {PureDP, ApproxDP} and not kinds & {Renyi, ZCDP, ApproxZCDP}):
+        return [pld_view(loss) for loss in losses]
+    if Renyi in kinds:
+        listed = [set(loss.orders) for loss in losses if isinstance(loss, Renyi)]
+        orders = sorted(set.intersection(*listed))
+        if not orders:
+            raise PublicParameterError("these Rényi curves have no order in common")
+        return [renyi_of(loss, orders) for loss in losses]
+    if kinds & {ZCDP, ApproxZCDP}:
+        return [zcdp_of(loss) for loss in losses]
+    if GaussianDP in kinds:
+        return [loss if isinstance(loss, GaussianDP) else GaussianDP(Fraction(0)) for loss in losses]
+    return [PureDP(Fraction(0)) if _free(loss) else loss for loss in losses]
+
+
+def _free(loss: Loss) -> bool:
+    """Whether the loss says that nothing at all is lost."""
     match loss:
-        case PureDP(epsilon):
-            return epsilon, Fraction(0)
-        case ApproxDP(epsilon, delta):
-            return epsilon, delta
-        case ZCDP():
-            raise PublicParameterError("convert zCDP to (ε, δ) at a named δ first")
+        case PureDP(number) | ZCDP(number) | GaussianDP(number):
+            return number == 0
+        case ApproxDP(number, delta) | ApproxZCDP(number, delta):
+            return number == 0 and delta == 0
+        case PLD(pairs):
+            return not pairs
+        case Renyi():
+            return False
         case _:
             assert_never(loss)
 
 
-def _loss(epsilon: Fraction, delta: Fraction) -> Loss:
-    return PureDP(epsilon) if delta == 0 else ApproxDP(epsilon, delta)
+def _numbers(loss: Loss) -> tuple[Fraction, Fraction]:
+    match loss:
+        case PureDP(number) | ZCDP(number):
+            return number, Fraction(0)
+        case ApproxDP(number, delta) | ApproxZCDP(number, delta):
+            return number, delta
+        case GaussianDP() | Renyi() | PLD():
+            raise AssertionError("kinds are made alike first")
+        case _:
+            assert_never(loss)
 
 
-def rederive(tree: Guarantee, axioms: Callable[[Guarantee], Loss]) -> Loss:
-    """The loss of ``tree`` computed again from its leaves; ``axioms`` gives a leaf's loss from its parameters.
+def _by_order(curves: Sequence[Loss], joined: Callable[[list[Fraction]], Fraction | int]) -> Renyi:
+    at = [dict(loss.curve) for loss in curves if isinstance(loss, Renyi)]
+    return Renyi(tuple((order, Fraction(joined([curve[order] for curve in at]))) for order in at[0]))
+
+
+def rederive(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Loss:
+    """The loss of ``tree`` computed again from its leaves; ``axioms`` states a leaf again from its parameters.
 
     Raises
     ------
     CheckError
         Where a node's stored loss, adjacency or theorem does not follow from its parts.
     """
-    if tree.by.name == PUBLIC.name and not tree.parts:
-        if not tree.adjacency.size_public:
+    return _rederived(tree, axioms).loss
+
+
+def _rederived(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Guarantee:
+    stored = replace(tree, parts=tuple(_rederived(part, axioms) for part in tree.parts))
+    made = _again(stored, axioms)
+    if made.loss != tree.loss:
+        raise CheckError(f"the loss stated at '{_named(tree)}' does not follow from its parts")
+    if made.adjacency != tree.adjacency or made.by.name != tree.by.name:
+        raise CheckError(f"the neighbours stated at '{_named(tree)}' do not follow from its parts")
+    return replace(made, label=tree.label)
+
+
+def _again(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Guarantee:
+    from reticent.privacy import amplify, optimal, ptr  # they build on this module, so they are looked up when needed
+
+    parts, whole, name = tree.parts, tree.adjacency, tree.by.name
+    if not parts and name == PUBLIC.name:
+        if not whole.size_public:
             raise CheckError(f"'{tree.label}' is called public, and nothing is under these neighbours")
-        loss = public(tree.adjacency).loss
-    else:
-        for part in tree.parts:
-            rederive(part, axioms)
-        made = _elsewhere(tree)
-        if made is not None:
-            loss = made.loss
-        else:
-            loss = _again(tree).loss if tree.parts else axioms(tree)
-    if loss != tree.loss:
-        raise CheckError(f"the loss stated at '{tree.label or tree.by.name}' does not follow from its parts")
-    return loss
-
-
-def _elsewhere(tree: Guarantee) -> Guarantee | None:
-    """A node of the theorems that build on this module, made again; None for any other."""
-    from reticent.privacy import optimal, ptr  # they import this module, so they are looked up when needed
-
-    if tree.by.name in (optimal.ADVANCED.name, optimal.ADVANCED_UNEQUAL.name, optimal.OPTIMAL.name):
+        return public(whole)
+    if name in optimal.NODES:
         return optimal.again(tree)
-    return ptr.again(tree) if tree.by.name in ptr.NAMES else None
-
-
-def _again(tree: Guarantee) -> Guarantee:
-    parts, whole = tree.parts, tree.adjacency
-    if len(parts) > 1 and tree.by.name not in (SEQUENCE.name, ACROSS.name):
-        raise CheckError(f"'{tree.label or tree.by.name}' is about one part and names several")
-    match tree.by.name:
+    if name in ptr.NAMES:
+        return ptr.again(tree)
+    if name in amplify.NAMES:
+        return amplify.again(tree)
+    if not parts:
+        return axioms(tree)
+    if len(parts) > 1 and name not in (SEQUENCE.name, CONCURRENT.name, ACROSS.name):
+        raise CheckError(f"'{_named(tree)}' is about one part and names several")
+    if name in convert.NAMES:
+        return convert.again(tree)
+    match name:
         case SEQUENCE.name:
-            made = in_sequence(parts)
+            return in_sequence(parts)
+        case CONCURRENT.name:
+            return concurrent(parts)
         case ACROSS.name:
-            made = across(parts, neighbours=whole)
+            return across(parts, neighbours=whole)
         case GROUP.name:
-            made = _group_again(tree)
+            return _group_again(tree)
         case PROCESSED.name:
-            made = processed(parts[0], label="")
-        case PURE_TO_ZCDP.name:
-            made = as_zcdp(parts[0])
-        case ZCDP_TO_APPROX.name:
-            made = as_approx(parts[0], read(tree.parameter("delta"), "delta"))
+            return processed(parts[0], label="")
         case other:
             raise CheckError(f"'{other}' is no theorem of this version")
-    if made.adjacency != whole or made.by.name != tree.by.name:
-        raise CheckError(f"the neighbours stated at '{tree.label or tree.by.name}' do not follow from its parts")
-    return made
+
+
+def _named(tree: Guarantee) -> str:
+    return tree.label or tree.by.name
+
+
+def _size(tree: Guarantee) -> int:
+    return int(tree.parameter("size"))
 
 
 def _group_again(tree: Guarantee) -> Guarantee:
     """A stored lift is only believed where the number of steps follows from the two adjacencies."""
-    part, size, whole = tree.parts[0], int(tree.parameter("size")), tree.adjacency
+    part, size, whole = tree.parts[0], _size(tree), tree.adjacency
     steps = 2 if whole.kind == "substitute" and part.adjacency.kind == "add_remove" else 1
     from_row = part.adjacency == Adjacency("add_remove", unit="row") and whole.unit == "person"
     same_unit = (part.adjacency.unit, part.adjacency.rows) == (whole.unit, whole.rows)

@@ -1,55 +1,149 @@
 """From one loss to another: each conversion is a theorem, rounded towards more loss.
 
-    pure_to_zcdp     eps-DP implies (eps^2 / 2)-zCDP                       Bun and Steinke 2016, Proposition 1.4
-    zcdp_to_approx   rho-zCDP implies (eps, delta)-DP for every alpha > 1  Canonne, Kamath, Steinke 2020, Prop. 12
-                     with eps = alpha rho + ln((alpha - 1) / alpha) - (ln delta + ln alpha) / (alpha - 1)
+    as_zcdp    pure        eps^2 / 2                             Bun and Steinke 2016, Proposition 1.4
+               approximate delta-approximate eps^2 / 2           docs/proofs/conversions.md
+               Gaussian    mu^2 / 2                              Bun and Steinke 2016, Proposition 1.6
+               own pair    eps^2 / 8 for a bounded range         Cesar and Rogers 2021, Lemma 3.4
+    as_renyi   Renyi divergences at named orders                 Mironov 2017; closed forms in ``curves``
+    as_pld     a coin for pure and approximate losses            Kairouz, Oh and Viswanath 2017, Theorem 3.3
+               the dominating pair of the mechanism where its proof names one
+    as_approx  (epsilon, delta) at a named delta; zCDP and Renyi by Canonne, Kamath and Steinke 2020, Proposition 12
 
-Any alpha > 1 gives a true bound, so alpha is searched in floats and the bound evaluated in certified rationals.
+The numbers are in ``curves``; here they are put into guarantees.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import assert_never
+from typing import Final, assert_never
 
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import log_down, log_up, round_up
 from reticent.privacy.guarantee import Guarantee, Theorem
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from reticent.privacy.numbers import exact, show
+from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of, words
+from reticent.privacy.numbers import exact, read, show
+from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, Range
 
-PURE_TO_ZCDP = Theorem(
+PURE_TO_ZCDP: Final = Theorem(
     "pure_to_zcdp", "epsilon-DP implies (epsilon^2 / 2)-zCDP", "Bun and Steinke 2016, Proposition 1.4"
 )
-ZCDP_TO_APPROX = Theorem(
+APPROX_TO_ZCDP: Final = Theorem(
+    "approx_to_zcdp",
+    "(epsilon, delta)-DP implies delta-approximate (epsilon^2 / 2)-zCDP",
+    "docs/proofs/conversions.md; Bun and Steinke 2016, Definition 8.1",
+)
+GAUSSIAN_TO_ZCDP: Final = Theorem(
+    "gaussian_to_zcdp", "mu-Gaussian DP implies (mu^2 / 2)-zCDP", "Bun and Steinke 2016, Proposition 1.6"
+)
+PAIR_TO_ZCDP: Final = Theorem(
+    "pair_to_zcdp",
+    "the rho of the mechanism's own dominating pair",
+    "Cesar and Rogers 2021, Lemma 3.4 (bounded range); Canonne, Kamath and Steinke 2020, Theorem 4 (Gaussian)",
+)
+TO_RENYI: Final = Theorem(
+    "to_renyi", "the Renyi divergences it implies, at named orders", "Mironov 2017; docs/proofs/conversions.md"
+)
+OWN_PAIR: Final = Theorem(
+    "own_pair", "the mechanism's own dominating pair", "Zhu, Dong and Wang 2022, Definition 7; docs/proofs/pairs.md"
+)
+COIN: Final = Theorem(
+    "coin", "no worse than a coin with the same epsilon and delta", "Kairouz, Oh and Viswanath 2017, Theorem 3.3"
+)
+GAUSSIAN_PAIR: Final = Theorem("gaussian_pair", "N(0, 1) against N(mu, 1)", "Dong, Roth and Su 2022, Definition 4")
+ZCDP_TO_APPROX: Final = Theorem(
     "zcdp_to_approx",
     "rho-zCDP implies (epsilon, delta)-DP, the best Renyi order alpha",
     "Canonne, Kamath and Steinke 2020, Proposition 12",
 )
+TO_APPROX: Final = Theorem(
+    "to_approx",
+    "the least epsilon it implies at this delta",
+    "docs/theory/losses.md has the theorem of each kind of loss",
+)
+NAMES: Final = tuple(
+    theorem.name
+    for theorem in (
+        PURE_TO_ZCDP,
+        APPROX_TO_ZCDP,
+        GAUSSIAN_TO_ZCDP,
+        PAIR_TO_ZCDP,
+        TO_RENYI,
+        OWN_PAIR,
+        COIN,
+        GAUSSIAN_PAIR,
+        ZCDP_TO_APPROX,
+        TO_APPROX,
+    )
+)
+ORDERS: Final = tuple(
+    Fraction(order)
+    for order in ("1.125", "1.25", "1.5", "1.75", *range(2, 33), 40, 48, 64, 96, 128, 192, 256, 512, 1024)
+)  # Renyi orders where none are named
 
 
-def zcdp_of(loss: Loss) -> Fraction:
-    """The rho a loss costs in a zCDP currency.
+def zcdp_of(loss: Loss) -> ZCDP | ApproxZCDP:
+    """What a loss costs in zCDP.
 
     Raises
     ------
     PublicParameterError
-        For a loss with delta > 0: approximate zCDP is not a currency of this version.
+        For a Renyi curve, which says nothing about the orders it does not list, and for sampled pairs.
     """
     match loss:
         case PureDP(epsilon):
-            return epsilon**2 / 2
-        case ZCDP(rho):
-            return rho
-        case ApproxDP(epsilon, delta) if delta == 0:
-            return epsilon**2 / 2
-        case ApproxDP():
+            return ZCDP(epsilon**2 / 2)
+        case ApproxDP(epsilon, delta):
+            return ZCDP(epsilon**2 / 2) if delta == 0 else ApproxZCDP(epsilon**2 / 2, delta)
+        case ZCDP() | ApproxZCDP():
+            return loss
+        case GaussianDP(mu_squared):
+            return ZCDP(mu_squared / 2)
+        case PLD() | Renyi():
+            from reticent.privacy import curves
+
+            return ZCDP(curves.rho(loss))
+        case _:
+            assert_never(loss)
+
+
+def pld_view(loss: Loss) -> PLD:
+    """A product of dominating pairs that a loss implies.
+
+    Raises
+    ------
+    PublicParameterError
+        For zCDP and Renyi curves, which no one pair sums up: convert to (epsilon, delta) at a named delta.
+    """
+    match loss:
+        case PureDP(epsilon):
+            return pld_of([(Coin(epsilon), 1)])
+        case ApproxDP(epsilon, delta):
+            return pld_of([(Coin(epsilon, delta), 1)])
+        case GaussianDP(mu_squared):
+            return pld_of([(GaussianShift(mu_squared), 1)] if mu_squared else [])
+        case PLD():
+            return loss
+        case ZCDP() | ApproxZCDP() | Renyi():
             raise PublicParameterError(
-                "A loss with δ > 0 cannot be charged in ρ. Use noise proved in zCDP, or a ledger in (ε, δ)."
+                f"{words(loss)} has no privacy-loss distribution of its own; convert it to (ε, δ) at a named δ first"
             )
         case _:
             assert_never(loss)
+
+
+def renyi_of(loss: Loss, orders: Sequence[Fraction] = ORDERS) -> Renyi:
+    """The Renyi curve a loss implies, at ``orders`` (> 1, rising).
+
+    Raises
+    ------
+    PublicParameterError
+        For delta > 0: a Renyi curve leaves no room for a failure.
+    """
+    from reticent.privacy import curves
+
+    return Renyi(tuple((order, curves.renyi(loss, order)) for order in orders))
 
 
 def approx_of(loss: Loss, delta: Fraction) -> ApproxDP | PureDP:
@@ -59,6 +153,11 @@ def approx_of(loss: Loss, delta: Fraction) -> ApproxDP | PureDP:
             return loss
         case ZCDP(rho):
             return ApproxDP(epsilon_of_zcdp(rho, delta), delta)
+        case ApproxZCDP() | Renyi() | GaussianDP() | PLD():
+            from reticent.privacy import curves
+
+            epsilon = curves.epsilon(loss, delta)
+            return PureDP(epsilon) if delta == 0 else ApproxDP(epsilon, delta)
         case _:
             assert_never(loss)
 
@@ -90,15 +189,70 @@ def _best_alpha(rho: float, delta: float) -> Fraction:
 
 
 def as_zcdp(part: Guarantee) -> Guarantee:
-    """The zCDP view of a guarantee."""
-    if isinstance(part.loss, ZCDP):
+    """The zCDP view of a guarantee, the smallest its proof gives."""
+    loss = zcdp_of(part.loss) if part.pair is None else _least_rho(part)
+    if loss == part.loss:
         return part
-    return Guarantee(ZCDP(zcdp_of(part.loss)), part.adjacency, PURE_TO_ZCDP, (part,), label=part.label)
+    match part.loss:
+        case PureDP(epsilon) if loss == ZCDP(epsilon**2 / 2):
+            by = PURE_TO_ZCDP
+        case ApproxDP() if isinstance(loss, ApproxZCDP):
+            by = APPROX_TO_ZCDP
+        case GaussianDP():
+            by = GAUSSIAN_TO_ZCDP
+        case _:
+            by = PAIR_TO_ZCDP
+    return Guarantee(loss, part.adjacency, by, (part,), label=part.label)
+
+
+def _least_rho(part: Guarantee) -> ZCDP | ApproxZCDP:
+    """Where the axiom names a pair whose rho is known, the less of that and of what the loss implies."""
+    match part.pair:
+        case Range(epsilon):
+            return ZCDP(epsilon**2 / 8)
+        case DiscreteGaussianShift(variance, shift):
+            return ZCDP(Fraction(shift * shift) / (2 * variance))
+        case _:
+            return zcdp_of(part.loss)
+
+
+def as_renyi(part: Guarantee, orders: Sequence[Fraction] = ORDERS) -> Guarantee:
+    """The Renyi view of a guarantee at ``orders``, by its own pair where its proof names one."""
+    if isinstance(part.loss, Renyi):
+        return part
+    loss = renyi_of(part.loss if part.pair is None else PLD(((part.pair, 1),)), orders)
+    listed = " ".join(show(order) for order in orders)
+    return Guarantee(loss, part.adjacency, TO_RENYI, (part,), (("orders", listed),), part.label)
+
+
+def as_pld(part: Guarantee) -> Guarantee:
+    """The guarantee as a product of dominating pairs: the mechanism's own where its proof names one."""
+    if part.pair is not None:
+        return Guarantee(pld_of([(part.pair, 1)]), part.adjacency, OWN_PAIR, (part,), label=part.label)
+    if isinstance(part.loss, PLD):
+        return part
+    by = GAUSSIAN_PAIR if isinstance(part.loss, GaussianDP) else COIN
+    return Guarantee(pld_view(part.loss), part.adjacency, by, (part,), label=part.label)
 
 
 def as_approx(part: Guarantee, delta: Fraction) -> Guarantee:
     """The (epsilon, delta) view of a guarantee at a named delta; pure and approximate ones are unchanged."""
-    if not isinstance(part.loss, ZCDP):
+    if isinstance(part.loss, PureDP | ApproxDP):
         return part
+    by = ZCDP_TO_APPROX if isinstance(part.loss, ZCDP) else TO_APPROX
     loss = approx_of(part.loss, delta)
-    return Guarantee(loss, part.adjacency, ZCDP_TO_APPROX, (part,), (("delta", show(delta)),), part.label)
+    return Guarantee(loss, part.adjacency, by, (part,), (("delta", show(delta)),), part.label)
+
+
+def again(tree: Guarantee) -> Guarantee:
+    """A stored conversion, made again from its part."""
+    (part,) = tree.parts
+    match tree.by.name:
+        case PURE_TO_ZCDP.name | APPROX_TO_ZCDP.name | GAUSSIAN_TO_ZCDP.name | PAIR_TO_ZCDP.name:
+            return as_zcdp(part)
+        case OWN_PAIR.name | COIN.name | GAUSSIAN_PAIR.name:
+            return as_pld(part)
+        case TO_RENYI.name:
+            return as_renyi(part, [read(order, "order") for order in tree.parameter("orders").split()])
+        case _:
+            return as_approx(part, read(tree.parameter("delta"), "delta"))

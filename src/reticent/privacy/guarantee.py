@@ -7,11 +7,12 @@ typed in. ``explain.outline`` prints the tree as the outline of a proof.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from reticent.errors import PublicParameterError
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss
+from reticent.privacy.pairs import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Guarantee:
 
     Attributes
     ----------
-    loss : PureDP | ApproxDP | ZCDP
+    loss : Loss
     adjacency : Adjacency
     by : Theorem
         The theorem that gives ``loss`` from ``parts``, or the axiom of a mechanism.
@@ -39,6 +40,9 @@ class Guarantee:
         The public numbers the theorem used, enough to derive ``loss`` again.
     label : str
         What this part answers, for people; no part of the proof.
+    pair : Pair or None
+        Of an axiom: the dominating pair the same proof gives, which may say more than ``loss``. It follows from theorem
+        and parameters, so it is not stored.
     """
 
     loss: Loss
@@ -47,6 +51,7 @@ class Guarantee:
     parts: tuple[Guarantee, ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
     label: str = ""
+    pair: Pair | None = field(default=None, compare=False)
 
     def parameter(self, name: str) -> str:
         for key, text in self.parameters:
@@ -55,6 +60,6 @@ class Guarantee:
         raise PublicParameterError(f"{self.by.name} has no parameter {name}")
 
 
-def axiom(loss: Loss, adjacency: Adjacency, by: Theorem, **parameters: str) -> Guarantee:
+def axiom(loss: Loss, adjacency: Adjacency, by: Theorem, *, pair: Pair | None = None, **parameters: str) -> Guarantee:
     """A leaf of the tree. Only a module of ``mechanisms`` may call this, with the proof in the same file."""
-    return Guarantee(loss, adjacency, by, (), tuple(sorted(parameters.items())))
+    return Guarantee(loss, adjacency, by, (), tuple(sorted(parameters.items())), pair=pair)

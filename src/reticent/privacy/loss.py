@@ -1,22 +1,30 @@
 """Losses: how much one unit can change the law of what comes out.
 
-    PureDP(eps)            P(S | D) <= e^eps P(S | D')                 001; 004 Definition 1.1
-    ApproxDP(eps, delta)   P(S | D) <= e^eps P(S | D') + delta         001; 003 Definition 2
-    ZCDP(rho)              D_alpha(D || D') <= rho alpha, alpha > 1    Bun and Steinke 2016, Definition 1.1
+    PureDP(eps)              P(S | D) <= e^eps P(S | D')                   001; 004 Definition 1.1
+    ApproxDP(eps, delta)     P(S | D) <= e^eps P(S | D') + delta           001; 003 Definition 2
+    ZCDP(rho)                D_alpha(D || D') <= rho alpha, alpha > 1      Bun and Steinke 2016, Definition 1.1
+    ApproxZCDP(rho, delta)   the same but for events of probability delta  Bun and Steinke 2016, Definition 8.1
+    Renyi(curve)             D_alpha(D || D') <= eps at each (alpha, eps)  Mironov 2017, Definition 4
+    GaussianDP(mu^2)         no easier to tell than N(0, 1) from N(mu, 1)  Dong, Roth and Su 2022, Definition 4
+    PLD(pairs)               dominated by the product of these pairs       Zhu, Dong and Wang 2022, Definition 7
 
 A closed union without a base class: ``match`` over ``Loss`` and let mypy find a forgotten case.
-All numbers are Fractions. Comparisons go through ``convert``.
+All numbers are Fractions. What a loss says in numbers (delta at an epsilon, a trade-off) is in ``curves``; how one
+loss follows from another, with its theorem, in ``convert``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from reticent.errors import PublicParameterError
-from reticent.exact.rounding import round_up
-from reticent.privacy.numbers import exact, read, show
+from reticent.exact.rounding import round_up, sqrt_up
+from reticent.privacy import pairs
+from reticent.privacy.numbers import about_up, exact, read, show
+from reticent.privacy.pairs import Pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +46,7 @@ class ApproxDP:
 
     def __post_init__(self) -> None:
         _not_negative(self.epsilon, "epsilon")
-        _not_negative(self.delta, "delta")
-        if self.delta >= 1:
-            raise PublicParameterError(f"delta must be < 1, got {show(self.delta)}")
+        _below_one(self.delta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,88 @@ class ZCDP:
         _not_negative(self.rho, "rho")
 
 
-Loss: TypeAlias = PureDP | ApproxDP | ZCDP
+@dataclass(frozen=True, slots=True)
+class ApproxZCDP:
+    """delta-approximate rho-zCDP; ``rho`` >= 0, 0 <= ``delta`` < 1."""
+
+    rho: Fraction
+    delta: Fraction
+
+    def __post_init__(self) -> None:
+        _not_negative(self.rho, "rho")
+        _below_one(self.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class Renyi:
+    """Renyi divergences of finitely many orders: pairs (alpha, epsilon), alpha > 1 rising, ``epsilon`` >= 0."""
+
+    curve: tuple[tuple[Fraction, Fraction], ...]
+
+    def __post_init__(self) -> None:
+        if not self.curve:
+            raise PublicParameterError("a Rényi curve has at least one order")
+        before = Fraction(1)
+        for alpha, epsilon in self.curve:
+            if exact(alpha, "alpha") <= before:
+                raise PublicParameterError(f"orders must be > 1 and rise, got {show(alpha)} after {show(before)}")
+            _not_negative(epsilon, "epsilon")
+            before = alpha
+
+    @property
+    def orders(self) -> tuple[Fraction, ...]:
+        return tuple(alpha for alpha, _ in self.curve)
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianDP:
+    """mu-Gaussian differential privacy, mu^2 = ``mu_squared`` >= 0: squares of mu add up exactly."""
+
+    mu_squared: Fraction
+
+    def __post_init__(self) -> None:
+        _not_negative(self.mu_squared, "mu squared")
+
+    @property
+    def mu(self) -> Fraction:
+        """mu to 12 digits, rounded up."""
+        return round_up(sqrt_up(self.mu_squared))
+
+
+@dataclass(frozen=True, slots=True)
+class PLD:
+    """The product of dominating pairs, each so many times; make one with ``pld_of``, which puts them in order."""
+
+    pairs: tuple[tuple[Pair, int], ...]
+
+    def __post_init__(self) -> None:
+        for pair, times in self.pairs:
+            if isinstance(times, bool) or not isinstance(times, int) or times < 1:
+                raise PublicParameterError(f"{pairs.words(pair)} must occur at least once, got {times}")
+        keys = [pairs.key(pair) for pair, _ in self.pairs]
+        if keys != sorted(set(keys)):
+            raise PublicParameterError("the pairs of a privacy-loss distribution are named once each, in order")
+
+
+Loss: TypeAlias = PureDP | ApproxDP | ZCDP | ApproxZCDP | Renyi | GaussianDP | PLD
+Counted: TypeAlias = PureDP | ApproxDP | ZCDP | ApproxZCDP  # what a budget may be stated in
+
+
+def pld_of(parts: Iterable[tuple[Pair, int]]) -> PLD:
+    """Pairs in their one order: equal ones counted together, Gaussian shifts as one (their squares add)."""
+    counts: dict[Pair, int] = {}
+    gauss = Fraction(0)
+    for pair, times in parts:
+        match pair:
+            case pairs.GaussianShift(mu_squared):
+                gauss += mu_squared * times
+            case pairs.Coin(epsilon, delta) if epsilon == 0 and delta == 0:
+                pass
+            case _:
+                counts[pair] = counts.get(pair, 0) + times
+    if gauss:
+        counts[pairs.GaussianShift(gauss)] = 1
+    return PLD(tuple(sorted(counts.items(), key=lambda item: pairs.key(item[0]))))
 
 
 def _not_negative(number: Fraction, name: str) -> None:
@@ -61,25 +148,43 @@ def _not_negative(number: Fraction, name: str) -> None:
         raise PublicParameterError(f"{name} must be >= 0, got {show(number)}")
 
 
+def _below_one(delta: Fraction) -> None:
+    _not_negative(delta, "delta")
+    if delta >= 1:
+        raise PublicParameterError(f"delta must be < 1, got {show(delta)}")
+
+
 def words(loss: Loss) -> str:
     """``ε 1``, ``(1, 1e-9)`` or ``ρ 0.5``: the loss as people read it, long fractions rounded up to 6 digits."""
     match loss:
         case PureDP(epsilon):
-            return f"ε {_short(epsilon)}"
+            return f"ε {about_up(epsilon)}"
         case ApproxDP(epsilon, delta):
-            return f"({_short(epsilon)}, {_short(delta)})"
+            return f"({about_up(epsilon)}, {about_up(delta)})"
         case ZCDP(rho):
-            return f"ρ {_short(rho)}"
+            return f"ρ {about_up(rho)}"
+        case ApproxZCDP(rho, delta):
+            return f"(ρ {about_up(rho)}, δ {about_up(delta)})"
+        case Renyi(curve):
+            alpha, epsilon = curve[0]
+            more = f" and {len(curve) - 1} more orders" if len(curve) > 1 else ""
+            return f"Rényi (order {about_up(alpha)}: {about_up(epsilon)}{more})"
+        case GaussianDP():
+            return f"μ {about_up(loss.mu)}"
+        case PLD(parts):
+            if not parts:
+                return "ε 0"
+            return " · ".join(pairs.words(pair) + (f" x {times}" if times > 1 else "") for pair, times in parts[:3]) + (
+                f" · {len(parts) - 3} more kinds" if len(parts) > 3 else ""
+            )
         case _:
             assert_never(loss)
 
 
-def _short(number: Fraction) -> str:
-    exactly = show(number)
-    return exactly if len(exactly) <= 14 else show(round_up(number, 6))
+# ---- as JSON
 
 
-def to_json(loss: Loss) -> dict[str, str]:
+def to_json(loss: Loss) -> dict[str, object]:
     """Losses travel as decimal or fraction text, since JSON floats would turn 0.1 into something else."""
     match loss:
         case PureDP(epsilon):
@@ -88,14 +193,35 @@ def to_json(loss: Loss) -> dict[str, str]:
             return {"epsilon": show(epsilon), "delta": show(delta)}
         case ZCDP(rho):
             return {"rho": show(rho)}
+        case ApproxZCDP(rho, delta):
+            return {"rho": show(rho), "delta": show(delta)}
+        case Renyi(curve):
+            return {"renyi": [[show(alpha), show(epsilon)] for alpha, epsilon in curve]}
+        case GaussianDP(mu_squared):
+            return {"mu_squared": show(mu_squared)}
+        case PLD(parts):
+            return {"pairs": [{**pairs.to_json(pair), "times": str(times)} for pair, times in parts]}
         case _:
             assert_never(loss)
 
 
-def from_json(fields: dict[str, str]) -> Loss:
-    """The loss ``to_json`` wrote."""
-    if "rho" in fields:
-        return ZCDP(read(fields["rho"], "rho"))
+def from_json(fields: Mapping[str, Any]) -> Loss:
+    """The loss ``to_json`` wrote.
+
+    Raises
+    ------
+    PublicParameterError, KeyError, TypeError, ValueError
+        For anything else.
+    """
+    if "pairs" in fields:
+        return PLD(tuple((pairs.from_json(pair), int(pair["times"])) for pair in fields["pairs"]))
+    if "renyi" in fields:
+        return Renyi(tuple((read(alpha, "alpha"), read(epsilon, "epsilon")) for alpha, epsilon in fields["renyi"]))
+    if "mu_squared" in fields:
+        return GaussianDP(read(fields["mu_squared"], "mu squared"))
     delta = read(fields.get("delta", "0"), "delta")
+    if "rho" in fields:
+        rho = read(fields["rho"], "rho")
+        return ZCDP(rho) if delta == 0 else ApproxZCDP(rho, delta)
     epsilon = read(fields["epsilon"], "epsilon")
     return PureDP(epsilon) if delta == 0 else ApproxDP(epsilon, delta)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import SupportsIndex, TypeAlias
 
 from reticent.errors import PublicParameterError
+from reticent.exact.rounding import round_up
 
 Number: TypeAlias = int | str | Fraction | Decimal | float | SupportsIndex
 
@@ -152,3 +153,9 @@ def about(number: int | Fraction, digits: int = 4) -> str:
     """A short rounded text for people; never parsed back, never part of a guarantee."""
     exactly = show(number)
     return exactly if len(exactly) <= digits + 4 and "/" not in exactly else f"{float(number):.{digits}g}"
+
+
+def about_up(number: int | Fraction) -> str:
+    """A number >= 0 for people, exact where that is short, else rounded up to 6 digits: a loss never looks smaller."""
+    exactly = show(number)
+    return exactly if len(exactly) <= 14 else show(round_up(Fraction(number), 6))

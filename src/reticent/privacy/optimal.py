@@ -38,7 +38,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.convert import as_approx, as_zcdp
 from reticent.privacy.guarantee import Guarantee, Theorem
-from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
+from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, PureDP, Renyi, words
 from reticent.privacy.numbers import about, exact, read, show
 
 ADVANCED: Final = Theorem(
@@ -56,6 +56,7 @@ OPTIMAL: Final = Theorem(
     "the least epsilon that holds for all parts with these losses",
     "Kairouz, Oh and Viswanath 2017, Theorem 3.3; Murtagh and Vadhan 2016, Theorem 1.5",
 )
+NODES: Final = (ADVANCED.name, ADVANCED_UNEQUAL.name, OPTIMAL.name)
 MARGIN: Final = Fraction(1, 200)  # what rounding to a lattice is meant to cost, as a share of epsilon
 WIDEST: Final = 100  # the largest epsilon of a part that the advanced theorems are asked for: beyond, they give nothing
 LISTED: Final = 4096  # up to so many values of the total loss are listed one by one
@@ -209,7 +210,7 @@ def again(tree: Guarantee) -> Guarantee:
     CheckError
         For another theorem, or a delta that cannot be.
     """
-    if tree.by.name not in (ADVANCED.name, ADVANCED_UNEQUAL.name, OPTIMAL.name):
+    if tree.by.name not in NODES:
         raise CheckError(f"'{tree.by.name}' is no theorem of composition at a stated delta")
     try:
         delta = read(tree.parameter("delta"), "delta")
@@ -409,8 +410,10 @@ def _pairs(parts: Sequence[Guarantee]) -> list[tuple[Fraction, Fraction]]:
                 pairs.append((epsilon, Fraction(0)))
             case ApproxDP(epsilon, delta):
                 pairs.append((epsilon, delta))
-            case ZCDP():
-                raise PublicParameterError("convert zCDP to (ε, δ) at a named δ first, or compare with least")
+            case ZCDP() | ApproxZCDP() | Renyi() | GaussianDP() | PLD():
+                raise PublicParameterError(
+                    f"{words(part.loss)}: convert it to (ε, δ) at a named δ first, or compare with least"
+                )
             case _:
                 assert_never(part.loss)
     return pairs
@@ -460,8 +463,8 @@ def _order(view: Guarantee) -> tuple[Fraction, Fraction]:
             return epsilon, Fraction(0)
         case ApproxDP(epsilon, delta):
             return epsilon, delta
-        case ZCDP():  # pragma: no cover - views are made at a delta
-            raise PublicParameterError("a view in zCDP has no epsilon")
+        case ZCDP() | ApproxZCDP() | Renyi() | GaussianDP() | PLD():  # pragma: no cover - views are made at a delta
+            raise PublicParameterError("a view has an epsilon and a delta")
         case _:
             assert_never(view.loss)
 

@@ -21,7 +21,7 @@ from reticent.privacy import compose
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
 from reticent.privacy.explain import VIEW_DELTA
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.ask import parse
 from reticent.statistics.asked import CapShare, Count, People, Statistic
@@ -172,7 +172,7 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
         whole = compose.in_sequence([compose.in_zcdp(part) for part in parts])
     else:
         whole = compose.in_sequence(parts)
-    if isinstance(whole.loss, ZCDP) and currency == "approximate":
+    if isinstance(whole.loss, ZCDP | ApproxZCDP) and currency == "approximate":
         if within.delta is None:
             raise PublicParameterError(
                 "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, such as a tenth of what is left."
@@ -241,7 +241,7 @@ def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> 
         return prepare(asked.statistic, setting, amount)
     # All parts of a step cost a fixed share of its epsilon, so its rho is a constant times epsilon squared.
     first = round_down(sqrt_down(2 * amount), DIGITS)
-    cost = zcdp_of(compose.in_zcdp(prepare(asked.statistic, setting, first).guarantee).loss)
+    cost = zcdp_of(compose.in_zcdp(prepare(asked.statistic, setting, first).guarantee).loss).rho
     if cost == 0:
         return prepare(asked.statistic, setting, first)
     return prepare(asked.statistic, setting, round_down(first * sqrt_down(amount / cost), DIGITS))
@@ -254,7 +254,7 @@ def _within(loss: Loss, within: Limit) -> None:
             raise AssertionError("derived loss above the limit")
         case ZCDP(rho) if within.rho is not None and rho > within.rho:
             raise AssertionError("derived loss above the limit")
-        case PureDP() | ApproxDP() | ZCDP():
+        case _:
             return
 
 

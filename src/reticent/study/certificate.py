@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 from reticent.errors import CheckError, LedgerError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Reserved
-from reticent.mechanisms import axiom_loss
+from reticent.mechanisms import axiom_again
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy import compose, convert, explain, filters, record
+from reticent.privacy.groups import largest
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, from_json, words
 from reticent.statistics.answer import Answer, Cell
@@ -38,8 +39,7 @@ LIMIT: Final = 1000  # the largest epsilon, and the largest group with delta > 0
 ONE_PART: Final = {
     compose.GROUP.name,
     compose.PROCESSED.name,
-    convert.PURE_TO_ZCDP.name,
-    convert.ZCDP_TO_APPROX.name,
+    *convert.NAMES,
 }
 
 
@@ -394,7 +394,7 @@ def _derivation(certificate: Certificate) -> Iterator[Check]:
     document, tree = certificate.document, certificate.guarantee
     try:
         _derivable(tree)
-        derived = compose.rederive(tree, axiom_loss)
+        derived = compose.rederive(tree, axiom_again)
     except CheckError as problem:
         yield Check("losses", False, f"losses not derived: {problem}")
     except (PublicParameterError, ValueError, ArithmeticError, LookupError, RecursionError):
@@ -412,7 +412,7 @@ def _derivable(tree: Guarantee) -> None:
     for node in _nodes(tree):
         if node.by.name in ONE_PART and len(node.parts) != 1:
             raise CheckError(f"'{node.by.name}' is about one part, and here are {len(node.parts)}")
-        if filters.parts(node.loss)[0] > LIMIT:
+        if largest(node.loss) > LIMIT:
             raise CheckError(f"a loss above {LIMIT} protects no one and is not derived")
         if node.by.name == compose.GROUP.name:
             size = int(node.parameter("size"))

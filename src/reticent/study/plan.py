@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from typing import assert_never
 
 from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
@@ -107,6 +108,12 @@ def _loss(loss: Loss) -> str:
             return f"ε {about(epsilon)}, δ {about(delta)}"
         case losses.ZCDP(rho):
             return f"ρ {about(rho)}"
+        case losses.ApproxZCDP(rho, delta):
+            return f"ρ {about(rho)}, δ {about(delta)}"
+        case losses.Renyi() | losses.GaussianDP() | losses.PLD():
+            return words(loss)
+        case _:
+            assert_never(loss)
 
 
 def _half(width: float | None) -> str:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NoReturn
 from reticent.data.schema import Category, Column, Key, Person, Schema
 from reticent.errors import BudgetError, Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.privacy.adjacency import Kind
-from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, words
+from reticent.privacy.filters import currency
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
@@ -360,7 +361,7 @@ class Study:
 
     @property
     def _currency(self) -> str:
-        return "zcdp" if isinstance(self.spec.budget.loss, ZCDP) else "approximate"
+        return currency(self.spec.budget.loss)
 
     def _existing(self) -> Ledger | None:
         """The ledger if there is one already; a plan creates nothing."""
@@ -429,7 +430,7 @@ def study(
     *,
     adjacency: Kind,
     columns: Mapping[str, Column],
-    budget: Number | Loss,
+    budget: Number | Counted,
     delta: Number | None = None,
     person: str | None = None,
     rows_each: int | None = None,
@@ -473,15 +474,15 @@ def study(
             "reported in every release."
         )
     schema = Schema(dict(columns), Person(adjacency, person, rows_each or 1, people))
-    if isinstance(budget, PureDP | ApproxDP | ZCDP):
-        loss: Loss = budget
+    if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
+        loss: Counted = budget
     else:
         total = read(budget, "budget")
         if total <= 0:
             raise PublicParameterError(f"budget must be > 0, got {show(total)}")
         loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
     check_epsilon(approx_of(loss, VIEW_DELTA).epsilon, override)
-    if isinstance(loss, ApproxDP):
+    if isinstance(loss, ApproxDP | ApproxZCDP):
         check_delta(loss.delta, people)
     spec = Spec(
         title=title,

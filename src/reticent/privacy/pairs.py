@@ -1,0 +1,194 @@
+"""Dominating pairs: the two laws whose comparison bounds every comparison of two neighbours.
+
+A pair (P, Q) dominates a mechanism M when for every epsilon, and all neighbours D and D',
+max over S of P(M(D) in S) - e^epsilon P(M(D') in S) <= max over S of P(S) - e^epsilon Q(S). What matters of a pair
+is its privacy-loss distribution: the law under P of ln P / Q. Pairs of parts that are composed adaptively multiply.
+
+    Coin(epsilon, delta)              every (epsilon, delta)-DP mechanism      Kairouz, Oh, Viswanath 2017, Theorem 3.3
+    Range(epsilon)                    epsilon-bounded range: the exponential mechanism    Dong, Durfee, Rogers 2020
+    GeometricShift(scale, shift)      integers with two-sided geometric noise, L1 sensitivity ``shift``
+    LaplaceShift(epsilon)             numbers with continuous Laplace noise, epsilon = sensitivity / scale
+    GaussianShift(mu_squared)         numbers with continuous Gaussian noise: Gaussian DP     Dong, Roth, Su 2022
+    DiscreteGaussianShift(variance, shift)   one integer with discrete Gaussian noise
+    Sampled(pair, rate)               Poisson sampling, then ``pair``, under add/remove
+
+All but ``Sampled`` are symmetric: (P, Q) and (Q, P) have one privacy-loss distribution.
+
+Source: Zhu, Dong and Wang 2022, Definition 7 and Theorem 10 (adaptive composition), Theorem 11 (sampling). Why one
+shift stands for a whole vector: docs/proofs/pairs.md. Numbers come from ``pld``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, TypeAlias, assert_never
+
+from reticent.errors import PublicParameterError
+from reticent.privacy.numbers import about_up, exact, positive, read, show
+
+
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """With probability ``delta`` tells the neighbour; else a loss of +``epsilon`` or -``epsilon`` (odds e^epsilon)."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if exact(self.epsilon, "epsilon") < 0:
+            raise PublicParameterError(f"epsilon must be >= 0, got {show(self.epsilon)}")
+        if not 0 <= exact(self.delta, "delta") < 1:
+            raise PublicParameterError(f"delta must lie in [0, 1), got {show(self.delta)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Losses of one output differ by at most ``epsilon`` > 0 among outputs: density e^{(x - eps)/2} on [-eps, eps]."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+
+
+@dataclass(frozen=True, slots=True)
+class GeometricShift:
+    """Z against Z + ``shift``, P(Z = k) proportional to e^{-|k| / scale}; ``shift`` an integer >= 1."""
+
+    scale: Fraction
+    shift: int
+
+    def __post_init__(self) -> None:
+        positive(self.scale, "scale")
+        _shift(self.shift)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceShift:
+    """Continuous Laplace noise of scale 1 against itself moved by ``epsilon`` > 0."""
+
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianShift:
+    """N(0, 1) against N(mu, 1), mu^2 = ``mu_squared`` > 0."""
+
+    mu_squared: Fraction
+
+    def __post_init__(self) -> None:
+        positive(self.mu_squared, "mu squared")
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussianShift:
+    """Z against Z + ``shift``, P(Z = k) proportional to e^{-k^2 / (2 variance)}; ``shift`` an integer >= 1."""
+
+    variance: Fraction
+    shift: int
+
+    def __post_init__(self) -> None:
+        positive(self.variance, "variance")
+        _shift(self.shift)
+
+
+Symmetric: TypeAlias = Coin | Range | GeometricShift | LaplaceShift | GaussianShift | DiscreteGaussianShift
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Each unit takes part with probability ``rate`` in (0, 1), on its own coin; then ``pair``. Add/remove only."""
+
+    pair: Symmetric
+    rate: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 < exact(self.rate, "rate") < 1:
+            raise PublicParameterError(f"rate must lie between 0 and 1, got {show(self.rate)}")
+
+
+Pair: TypeAlias = Symmetric | Sampled
+
+
+def _shift(shift: int) -> None:
+    if isinstance(shift, bool) or not isinstance(shift, int) or shift < 1:
+        raise PublicParameterError(f"shift must be an integer >= 1, got {shift}")
+
+
+def words(pair: Pair) -> str:
+    """``geometric ε 0.5``: the pair by its largest loss, or its rho or mu."""
+    match pair:
+        case Coin(epsilon, delta):
+            return f"coin ε {about_up(epsilon)}" if delta == 0 else f"coin ({about_up(epsilon)}, {about_up(delta)})"
+        case Range(epsilon):
+            return f"bounded range ε {about_up(epsilon)}"
+        case GeometricShift(scale, shift):
+            return f"geometric ε {about_up(shift / scale)}"
+        case LaplaceShift(epsilon):
+            return f"Laplace ε {about_up(epsilon)}"
+        case GaussianShift(mu_squared):
+            return f"Gaussian μ² {about_up(mu_squared)}"
+        case DiscreteGaussianShift(variance, shift):
+            return f"discrete Gaussian ρ {about_up(shift * shift / (2 * variance))}"
+        case Sampled(inner, rate):
+            return f"{words(inner)} sampled at {about_up(rate)}"
+        case _:
+            assert_never(pair)
+
+
+def key(pair: Pair) -> tuple[str, ...]:
+    """What puts pairs in order: their JSON."""
+    return tuple(str(item) for item in sorted(to_json(pair).items()))
+
+
+def to_json(pair: Pair) -> dict[str, object]:
+    match pair:
+        case Coin(epsilon, delta):
+            return {"pair": "coin", "epsilon": show(epsilon), "delta": show(delta)}
+        case Range(epsilon):
+            return {"pair": "range", "epsilon": show(epsilon)}
+        case GeometricShift(scale, shift):
+            return {"pair": "geometric", "scale": show(scale), "shift": str(shift)}
+        case LaplaceShift(epsilon):
+            return {"pair": "laplace", "epsilon": show(epsilon)}
+        case GaussianShift(mu_squared):
+            return {"pair": "gaussian", "mu_squared": show(mu_squared)}
+        case DiscreteGaussianShift(variance, shift):
+            return {"pair": "discrete_gaussian", "variance": show(variance), "shift": str(shift)}
+        case Sampled(inner, rate):
+            return {"pair": "sampled", "of": to_json(inner), "rate": show(rate)}
+        case _:
+            assert_never(pair)
+
+
+def from_json(fields: Mapping[str, Any]) -> Pair:
+    """The pair ``to_json`` wrote."""
+
+    def number(name: str) -> Fraction:
+        return read(str(fields[name]), name)
+
+    match fields["pair"]:
+        case "coin":
+            return Coin(number("epsilon"), number("delta"))
+        case "range":
+            return Range(number("epsilon"))
+        case "geometric":
+            return GeometricShift(number("scale"), int(fields["shift"]))
+        case "laplace":
+            return LaplaceShift(number("epsilon"))
+        case "gaussian":
+            return GaussianShift(number("mu_squared"))
+        case "discrete_gaussian":
+            return DiscreteGaussianShift(number("variance"), int(fields["shift"]))
+        case "sampled":
+            inner = from_json(fields["of"])
+            if isinstance(inner, Sampled):
+                raise PublicParameterError("a sample of a sample is a sample at the product of the rates")
+            return Sampled(inner, number("rate"))
+        case other:
+            raise PublicParameterError(f"no pair is called {other}")
