@@ -1,7 +1,16 @@
 """Filters: may one more release be charged, when its price was chosen after seeing the earlier answers?
 
-A filter looks only at a public budget, at what is spent and at the next charge. Both filters here stop a sum:
-epsilon and delta each in the currency ``approximate``, rho in the currency ``zcdp``. Everything is a Fraction.
+A filter looks only at a public budget, at what is spent and at the next charge. It stops a sum, in Fractions:
+
+    what comes in          approximate: budget (eps, delta)     zcdp: budget rho, or rho and delta
+    pure eps               eps                                  rho = eps^2 / 2
+    approximate            eps and delta                        eps^2 / 2 and delta
+    zCDP; approximate zCDP refused: name a delta first          rho; rho and delta
+    Gaussian DP            refused: name a delta first          mu^2 / 2
+    Rényi curve, PLD       refused: name a delta first          refused: name a delta first
+
+``RenyiFilter`` stops sums of Rényi divergences and promises (eps, delta). How much *is* spent at any time, without a
+budget, is the question of ``odometer``.
 
 Theorem (sums are valid filters under full adaptivity)
 ------------------------------------------------------
@@ -13,33 +22,52 @@ After its output y the rest runs under the budget (e - e1, d - d1), so by induct
 P_y(S_y) <= f(y) + (d - d1) with f(y) = min(1, exp(e - e1) P'_y(S_y)). As f takes values in [0, 1],
 E f(M(D)) <= exp(e1) E f(M(D')) + d1. Together P(S) <= exp(e) P'(S) + d1 + (d - d1).
 
-*zcdp*: budget rho. The same induction on the integral of (p/p')^alpha p': the first step contributes at most
-exp((alpha - 1) alpha rho1), the rest, whatever y was, at most exp((alpha - 1) alpha (rho - rho1)); the product is
-exp((alpha - 1) alpha rho) for every alpha > 1 at once.
+*zcdp*: budget (rho, d). A pair of laws is d-approximately rho-close when P = (1 - d) A + d B and Q = (1 - d) A' + d B'
+with D_alpha(A || A') and D_alpha(A' || A) <= rho alpha for every alpha > 1. The same induction: the first step is
+(rho1, d1)-close with parts A1, A1'; after its output y the rest is (rho - rho1, d - d1)-close with parts A_y, A'_y.
+The law "y from A1, then A_y" is contained in P with weight (1 - d1)(1 - d + d1) >= 1 - d, its twin in Q with the same
+weight. The integral of (a/a')^alpha a' of the two is at most exp((alpha - 1) alpha rho1), from the first step, times
+exp((alpha - 1) alpha (rho - rho1)), from the rest whatever y was: exp((alpha - 1) alpha rho) for every alpha at once.
 
-The adversary's own coins are fixed first, and any number of rounds is allowed since the bound does not depend on it.
+*entering*: an (eps, d)-DP pair is d-approximately (eps^2 / 2)-close, since with P0 = min(P, e^eps Q) and Q0 =
+min(Q, e^eps P) at least 1 - d of either law is eps-indistinguishable from the other: docs/proofs/spending.md.
+
+*Rényi*: target (eps, d); orders a_j and d_j with sum d; B_j such that Rényi loss B_j at a_j implies (eps, d_j)-DP. A
+charge is admitted while, for *some* j, the sum S_j of losses at a_j stays at most B_j. Let L be the loss ln p/q of the
+whole transcript. M_j = exp((a_j - 1)(L - S_j)) has mean at most 1 under P, factor by factor. With c_j the largest of
+(1 - u) u^(a_j - 1), (1 - e^(eps - L))^+ <= c_j e^((a_j - 1)(L - eps)); at the end some S_j <= B_j, so its mean is at
+most the sum over j of c_j e^((a_j - 1)(B_j - eps)) E M_j <= sum d_j = d. Without the split of d the filter is wrong.
+
+The adversary's own coins are fixed first; any finite number of rounds is allowed since no bound depends on it.
 
 Source
 ------
 Rogers, Roth, Ullman and Vadhan 2016, "Privacy odometers and filters" (pure and approximate sums); Feldman and Zrnic
-2021 and Whitehouse, Ramdas, Rogers and Wu 2023, "Fully-adaptive composition in differential privacy" (sums of rho).
-Pure epsilon is epsilon^2/2-zCDP: Bun and Steinke 2016, Proposition 1.4.
+2021 (one Rényi order) and Whitehouse, Ramdas, Rogers and Wu 2023, "Fully-adaptive composition in differential
+privacy", Theorem 1 (sums of rho and of delta). Bun and Steinke 2016: Proposition 1.4 (pure epsilon is
+epsilon^2/2-zCDP), Definition 8.1 (approximate zCDP). Canonne, Kamath and Steinke 2020, Proposition 12 (B_j).
 
 Deviations
 ----------
 Advanced composition is not used as a filter: its theorem is about losses fixed in advance. Whitehouse et al. prove a
-filter of the same rate; sums of rho already give that gain here.
+filter of the same rate; sums of rho already give that gain here. Several Rényi orders with one stopping time need the
+split of delta but not Ville's inequality, so the sharper conversion of Proposition 12 holds at each.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
-from reticent.errors import PublicParameterError
+from reticent.errors import BudgetError, PublicParameterError
+from reticent.exact.rounding import exp_down, exp_up, log_down, log_up
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
+from reticent.privacy.numbers import exact, show
 
 Currency: TypeAlias = Literal["approximate", "zcdp"]
+
+GRAIN: Final = Fraction(1, 10**40)  # losses at an order are rounded up to multiples, so that sums stay short
 
 
 def currency(budget: Loss) -> Currency:
@@ -145,3 +173,162 @@ def _loss(first: Fraction, delta: Fraction, budget: Loss) -> Loss:
     if currency(budget) == "zcdp":
         return ApproxZCDP(first, delta) if delta > 0 else ZCDP(first)
     return ApproxDP(first, delta) if delta > 0 else PureDP(first)
+
+
+# ---- Rényi orders
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """Rényi orders > 1, rising, each with its share of a delta; shares are > 0 and add up to at most 1."""
+
+    orders: tuple[Fraction, ...]
+    shares: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        Renyi(tuple((order, Fraction(0)) for order in self.orders))  # checks that they rise from above 1
+        if len(self.shares) != len(self.orders):
+            raise PublicParameterError("every order has one share of delta")
+        if any(exact(share, "share") <= 0 for share in self.shares) or sum(self.shares) > 1:
+            raise PublicParameterError("shares of delta must be > 0 and add up to at most 1")
+
+
+def even(*orders: Fraction) -> Orders:
+    """The orders, with equal shares."""
+    return Orders(orders, (Fraction(1, max(1, len(orders))),) * len(orders))
+
+
+def delta_of(charge: Loss) -> Fraction:
+    """The probability a charge takes out before its Rényi divergence is bounded."""
+    match charge:
+        case ApproxDP(_, delta) | ApproxZCDP(_, delta):
+            return delta
+        case PureDP() | ZCDP() | Renyi() | GaussianDP():
+            return Fraction(0)
+        case PLD():
+            raise PublicParameterError(f"{words(charge)} must first be converted to a Rényi curve.")
+        case _:
+            assert_never(charge)
+
+
+def at_order(charge: Loss, order: Fraction) -> Fraction | None:
+    """The Rényi divergence of ``order`` > 1, rounded up, outside ``delta_of``; None where none is bounded.
+
+    A curve says something of the orders between its own, since (alpha - 1) D_alpha is convex in alpha and 0 at 1.
+    """
+    match charge:
+        case PureDP(epsilon) | ApproxDP(epsilon):
+            found = _pure_at(epsilon, order)
+        case ZCDP(rho) | ApproxZCDP(rho):
+            found = order * rho
+        case GaussianDP(mu_squared):
+            found = order * mu_squared / 2
+        case Renyi(curve):
+            before, low = Fraction(1), Fraction(0)
+            for alpha, epsilon in curve:
+                high = (alpha - 1) * epsilon
+                if order <= alpha:
+                    found = (low + (high - low) * (order - before) / (alpha - before)) / (order - 1)
+                    break
+                before, low = alpha, high
+            else:
+                return None
+        case PLD():
+            raise PublicParameterError(f"{words(charge)} must first be converted to a Rényi curve.")
+        case _:
+            assert_never(charge)
+    return grains(found)
+
+
+def grains(number: Fraction) -> Fraction:
+    """``number`` rounded up to a multiple of ``GRAIN``: rounded before adding, so that the order does not matter."""
+    return (number / GRAIN).__ceil__() * GRAIN
+
+
+def _pure_at(epsilon: Fraction, order: Fraction) -> Fraction:
+    """ln((e^(a eps) + e^((1 - a) eps)) / (1 + e^eps)) / (a - 1): randomised response, the worst at every order a.
+
+    Bun and Steinke 2016, Proposition 3.3. Written as (a eps - ln(1 + e^eps) + ln(1 + e^((1 - 2a) eps))) / (a - 1).
+    """
+    simple = min(epsilon, order * epsilon * epsilon / 2)
+    if not Fraction(1, 10**9) < epsilon < 50:
+        return simple
+    tail = exp_up(max((1 - 2 * order) * epsilon, Fraction(-60)))
+    return min(simple, (order * epsilon - log_down(1 + exp_down(epsilon)) + log_up(1 + tail)) / (order - 1))
+
+
+def over_orders(
+    orders: tuple[Fraction, ...], sums: tuple[Fraction | None, ...], charge: Loss
+) -> tuple[Fraction | None, ...]:
+    """The sums once ``charge`` is added at each order; None stays None."""
+    new = (at_order(charge, order) for order in orders)
+    return tuple(
+        None if a is None or b is None else a + b
+        for a, b in zip(sums or (Fraction(0),) * len(orders), new, strict=True)
+    )
+
+
+def conversion(order: Fraction, delta: Fraction) -> Fraction:
+    """What must be added to a Rényi loss at ``order`` for an epsilon at ``delta``, at or above it; may be < 0.
+
+    Canonne, Kamath and Steinke 2020, Proposition 12: ln((a - 1) / a) - (ln delta + ln a) / (a - 1).
+    """
+    return log_up((order - 1) / order) - (log_down(delta) + log_down(order)) / (order - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RenyiFilter:
+    """Admits charges as long as the transcript is sure to satisfy ``target``, an (epsilon, delta) with delta > 0.
+
+    Attributes
+    ----------
+    target : ApproxDP
+    grid : Orders
+        Fixed before the first charge. One order is the filter of Feldman and Zrnic; several share delta.
+    spare : Fraction
+        The part of the target's delta kept for charges that have a delta of their own; 0 <= spare < delta.
+    sums, deltas
+        What is spent: a loss at each order (None: without bound), and the charges' own deltas.
+    """
+
+    target: ApproxDP
+    grid: Orders
+    spare: Fraction = Fraction(0)
+    sums: tuple[Fraction | None, ...] = ()
+    deltas: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if not 0 <= exact(self.spare, "spare") < self.target.delta:
+            raise PublicParameterError(f"spare must lie in [0, {show(self.target.delta)}), got {show(self.spare)}")
+        if not self.sums:
+            object.__setattr__(self, "sums", (Fraction(0),) * len(self.grid.orders))
+        if all(limit < 0 for limit in self.limits):
+            raise PublicParameterError("at none of these orders is there room for a loss: take a larger order")
+
+    @property
+    def limits(self) -> tuple[Fraction, ...]:
+        """The most that may be spent at each order; below zero where the order can never be used."""
+        rest = self.target.delta - self.spare
+        return tuple(
+            self.target.epsilon - conversion(order, share * rest)
+            for order, share in zip(self.grid.orders, self.grid.shares, strict=True)
+        )
+
+    def admits(self, charge: Loss) -> bool:
+        """Whether ``charge`` still fits at one order at least, and its delta into ``spare``."""
+        after = over_orders(self.grid.orders, self.sums, charge)
+        fits = any(sum_ is not None and sum_ <= limit for sum_, limit in zip(after, self.limits, strict=True))
+        return fits and self.deltas + delta_of(charge) <= self.spare
+
+    def add(self, charge: Loss) -> RenyiFilter:
+        """The filter once ``charge`` is spent.
+
+        Raises
+        ------
+        BudgetError
+            When it does not fit.
+        """
+        if not self.admits(charge):
+            raise BudgetError(f"{words(charge)} does not fit into what is left of {words(self.target)}.")
+        after = over_orders(self.grid.orders, self.sums, charge)
+        return replace(self, sums=after, deltas=self.deltas + delta_of(charge))
