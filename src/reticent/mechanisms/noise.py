@@ -22,10 +22,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Final, TypeAlias, assert_never
 
 from reticent.errors import PublicParameterError
+from reticent.exact.normal import normal_tail_bounds
 from reticent.exact.rounding import (
     BITS,
     exp_bounds,
@@ -34,7 +34,6 @@ from reticent.exact.rounding import (
     log_down,
     log_up,
     round_up,
-    sqrt_down,
     sqrt_up,
 )
 from reticent.privacy.numbers import exact, positive, show
@@ -214,41 +213,10 @@ def _distance(z: Fraction) -> Fraction:
 
 
 def _normal_tail_up(z: Fraction) -> Fraction:
-    """At or above erfc(z / sqrt 2) = 1 - sqrt(2 / pi) e^{-z^2 / 2} (z + z^3 / 3 + z^5 / 15 + ...), z >= 0.
-
-    All terms are positive, so stopping early and rounding each down keeps the sum below and the tail above.
-    """
-    if z * z / 2 >= FARTHEST:
-        return _shrunk_up(z * z / 2)
-    places = BITS + (z * z).__ceil__() + 8  # e^{-z^2 / 2} is above 2^{-.73 z^2}: a hundred bits of it are kept
-    square = (z * z * (1 << places)).__floor__()
-    step = total = (z * (1 << places)).__floor__()
-    odd = 1
-    while step:
-        odd += 2
-        step = (step * square >> places) // odd
-        total += step
-    inside = Fraction(total, 1 << places) * exp_down(-z * z / 2, places) * _root_two_over_pi_down(places)
-    return max(Fraction(0), 1 - inside)
+    """At or above erfc(z / sqrt 2) = 2 P(N > z), z >= 0."""
+    return min(Fraction(1), 2 * normal_tail_bounds(z)[1])
 
 
 def _shrunk_up(x: Fraction) -> Fraction:
     """At or above e^-x."""
     return exp_up(-min(x, FARTHEST))
-
-
-@lru_cache(maxsize=64)
-def _root_two_over_pi_down(bits: int) -> Fraction:
-    """At or below sqrt(2 / pi), with pi = 16 atan(1/5) - 4 atan(1/239) (Machin 1706)."""
-    places = bits + 16
-    pi_up = 16 * _atan(5, places)[1] - 4 * _atan(239, places)[0]
-    return sqrt_down(Fraction(2 << places, pi_up), bits)
-
-
-def _atan(inverse: int, places: int) -> tuple[int, int]:
-    """Bounds of 2^places atan(1 / inverse)."""
-    power, total, odd, sign = (1 << places) // inverse, 0, 1, 1
-    while power:
-        total += sign * (power // odd)
-        power, odd, sign = power // inverse**2, odd + 2, -sign
-    return total - odd, total + odd  # each of fewer than odd terms is off by less than 1, and so is the rest
