@@ -277,12 +277,11 @@ def test_the_figure_leaves_no_state_behind() -> None:
 def test_odds_are_drawn_for_the_release_so_far_and_the_whole_budget(tmp_path: Path) -> None:
     certificate = EXAMPLE
     drawn = certificate.odds_plot(tmp_path / "odds.svg")
-    labels = [text.get_text() for text in drawn.legends[0].get_texts()]
-    assert labels == [
-        "the whole budget: (3, 1e-8)",
-        "everything so far: ε 1",
-        "this release: ε 1",
-        "nothing learned",
+    said = [text.get_text() for text in drawn.axes[0].texts]
+    assert [text.split("\nodds")[0] for text in said] == [
+        "no change",
+        "this release and\neverything so far\nε 1",
+        "the whole budget\n(3, 1e-8)",
     ]
     ET.fromstring((tmp_path / "odds.svg").read_text("utf-8"))
     certificate.odds_plot(tmp_path / "odds.png")

@@ -1,29 +1,43 @@
 """What a guarantee means, in words and odds.
 
-Odds statement. Whatever someone believed, with odds o, about one person, after seeing everything the guarantee
-covers the odds lie between o e^-eps and o e^eps, apart from a failure chance delta. It holds if what is believed
-about the others does not depend on that person; with m people whose records go together the factor is e^{m eps}.
+    odds       whatever someone believed about one person, with odds o, ends between o e^-eps and o e^eps
+    power      a test that errs on a share a finds at most min(e^eps a + delta, 1 - e^-eps (1 - delta - a))
+    incentive  P(A) <= e^eps P'(A) + delta for any later event A; E[c] <= e^eps E'[c] + delta max c for any cost c >= 0
+    group      m records that go together: the same with the loss of m steps, e^{m eps} where delta = 0
 
-Source: 002 section 3 (posterior odds), with the independence condition that section omits (docs/theory/meaning.md).
-Under add/remove the statement is about presence, and what a record says is a removal and an addition: twice eps.
-Under substitution it is about what a record says; presence is not protected, since the number of people is public.
+``meant`` gives these as numbers, ``meaning`` as sentences. With delta > 0 the odds hold apart from an event of
+probability delta; a loss that is no (epsilon, delta) is put in words at ``VIEW_DELTA``.
+
+Conditions. Odds: what is believed about the others does not depend on that person, or they are known. Power: none, the
+test may know everybody else. Incentive: the event or cost depends on that person only through what is released.
+
+Source: 002 section 3 (odds, power), with the conditions and numbers that section omits; 001 (incentives: "if you leave
+the database, no outcome will change probability by very much"). Proofs: docs/theory/meaning.md. Under add/remove the
+statements are about presence, and what a record says is a removal and an addition: two steps. Under substitution they
+are about what a record says; presence is not protected, since the number of people is public.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
 from reticent.errors import PublicParameterError
+from reticent.exact.rounding import round_up
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import approx_of
+from reticent.privacy.groups import group_loss
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ApproxDP, Loss, words
+from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
 from reticent.privacy.numbers import about
+from reticent.privacy.pairs import Coin, Pair, Sampled
 
-VIEW_DELTA = Fraction(1, 10**9)  # the delta at which a zCDP loss is put in words
+VIEW_DELTA = Fraction(1, 10**9)  # the delta at which a loss that has a whole curve of them is put in words
+LEVEL = Fraction(1, 20)  # the share of errors that a test is allowed where its power is stated
+BEYOND = Fraction(11, 10)  # how far above e^epsilon the odds are followed where delta > 0
+LARGEST = 700  # the largest exponent of a factor; beyond it nothing is promised
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +54,7 @@ def odds(epsilon: Fraction, prior: float, *, times: int = 1) -> Odds:
     """How far a belief of probability ``prior`` in (0, 1) can move at ``times`` x ``epsilon``."""
     if not 0 < prior < 1:
         raise PublicParameterError(f"prior must lie between 0 and 1, got {prior}")
-    factor = math.exp(min(times * float(epsilon), 700.0))
+    factor = math.exp(float(min(times * epsilon, Fraction(LARGEST))))
     return Odds(prior, factor, prior / (prior + (1 - prior) * factor), prior * factor / (prior * factor + 1 - prior))
 
 
@@ -68,56 +82,320 @@ def _numbers(part: Guarantee) -> str:
 
 
 def epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
-    """The loss as (epsilon, delta); zCDP at delta 1e-9."""
-    view = approx_of(loss, VIEW_DELTA)
-    return view.epsilon, view.delta if isinstance(view, ApproxDP) else Fraction(0)
+    """The loss as (epsilon, delta); one with a curve of them at ``VIEW_DELTA`` above the delta it cannot go below."""
+    match loss:
+        case PureDP(epsilon):
+            return epsilon, Fraction(0)
+        case ApproxDP(epsilon, delta):
+            return epsilon, delta
+        case ZCDP() | Renyi() | GaussianDP():
+            least = Fraction(0)
+        case ApproxZCDP(_, delta):
+            least = delta
+        case PLD(parts):
+            least = min(Fraction(1), sum((_least_delta(pair) * times for pair, times in parts), Fraction(0)))
+        case _:
+            assert_never(loss)
+    at = min(least + VIEW_DELTA, (1 + least) / 2)
+    return (approx_of(loss, at).epsilon, at) if at < 1 else (Fraction(0), at)
+
+
+def _least_delta(pair: Pair) -> Fraction:
+    match pair:
+        case Coin(_, delta):
+            return delta
+        case Sampled(inner, rate):
+            return rate * _least_delta(inner)
+        case _:
+            return Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What anybody can do at most against one secret: how far odds move, what a test finds, what a cost becomes.
+
+    Attributes
+    ----------
+    loss : Loss or None
+        What the numbers follow from; None where nothing is promised.
+    epsilon, delta : Fraction
+        Its view; delta = 1 where nothing is promised.
+    odds : Odds
+        From a stated prior; apart from an event of probability ``delta``.
+    level : Fraction
+        A test may err on at most this share of those for whom it should say no.
+    """
+
+    loss: Loss | None
+    epsilon: Fraction
+    delta: Fraction
+    odds: Odds
+    level: Fraction
+
+    @property
+    def power(self) -> Fraction:
+        """The largest share a test finds of those for whom it should say yes, rounded up."""
+        if self.loss is None or self.epsilon > LARGEST:
+            return Fraction(1)
+        from reticent.privacy import curves
+
+        return curves.power(self.loss, self.level)
+
+    @property
+    def factor(self) -> float:
+        """e^epsilon: the most by which odds, chances and expected costs grow (delta apart); infinite for delta = 1."""
+        return self.odds.factor
+
+    @property
+    def beyond(self) -> tuple[float, Fraction]:
+        """A factor a tenth larger, and the chance, seen from outside, that odds move further towards the truth."""
+        return float(BEYOND) * self.factor, min(Fraction(1), self.delta / (1 - 1 / BEYOND))
+
+    def chance(self, before: float) -> float:
+        """The most probable that an event of probability ``before`` in [0, 1] becomes."""
+        if not 0 <= before <= 1:
+            raise PublicParameterError(f"a probability lies between 0 and 1, got {before}")
+        return min(1.0, self.cost(before, 1.0))
+
+    def cost(self, expected: float, largest: float | None = None) -> float:
+        """The most that an expected cost >= 0 becomes; with delta > 0 the ``largest`` possible cost must be known."""
+        if not expected >= 0 or (largest is not None and not largest >= expected):
+            raise PublicParameterError("a cost is at least 0, and the largest at least the expected one")
+        if self.delta and largest is None:
+            raise PublicParameterError("with δ > 0 the bound needs the largest possible cost: name largest=")
+        bound = self.factor * expected if expected else 0.0
+        return bound if largest is None else min(bound + float(self.delta) * largest, largest)
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A guarantee as numbers for people. Words: ``lines``.
+
+    Attributes
+    ----------
+    loss, adjacency
+        Of the guarantee.
+    presence : Promise or None
+        About whether one unit is in the file: under add/remove only.
+    record : Promise
+        About what the records of one unit say: two steps under add/remove, one else.
+    members, together : int, Promise
+        About that many units whose records go together.
+    spent, budget : (Loss, Promise) or None
+        About one unit (``own``), after everything so far, and if the whole budget is spent.
+    """
+
+    loss: Loss
+    adjacency: Adjacency
+    presence: Promise | None
+    record: Promise
+    members: int
+    together: Promise
+    spent: tuple[Loss, Promise] | None = None
+    budget: tuple[Loss, Promise] | None = None
+
+    @property
+    def own(self) -> Promise:
+        """The promise one step gives: about presence under add/remove, else about the record."""
+        return self.presence or self.record
+
+    def lines(self) -> tuple[str, ...]:
+        """The sentences, one each."""
+        return (_protected(self.adjacency), *_promised(self), *_tested(self), _later(self), _others(self), NOT_PROMISED)
+
+
+def promise(loss: Loss, *, steps: int = 1, prior: float = 0.1, level: Fraction = LEVEL) -> Promise:
+    """What ``loss`` promises against neighbours ``steps`` >= 1 apart."""
+    if not 0 < level < 1:
+        raise PublicParameterError(f"level must lie between 0 and 1, got {level}")
+    if steps < 1:
+        raise PublicParameterError(f"a group has at least one member, got {steps}")
+    apart = _steps_apart(loss, steps)
+    if apart is None:
+        nothing = replace(odds(Fraction(0), prior), factor=math.inf, low=0.0, high=1.0)
+        return Promise(None, steps * epsilon_delta(loss)[0], Fraction(1), nothing, level)
+    epsilon, delta = epsilon_delta(apart)
+    return Promise(apart, epsilon, delta, odds(epsilon, prior), level)
+
+
+def _steps_apart(loss: Loss, steps: int) -> Loss | None:
+    """The loss of a group: by its own theorem where there is one, else by that of its (epsilon, delta).
+
+    None where nothing is promised.
+    """
+    if steps == 1:
+        return loss
+    epsilon, delta = epsilon_delta(loss)
+    if delta and steps * epsilon > LARGEST:
+        return None
+    for known in (loss, ApproxDP(epsilon, delta)):
+        try:
+            return group_loss(known, steps)
+        except PublicParameterError:  # no theorem of its own; or delta would reach 1
+            continue
+    return None
+
+
+def meant(
+    loss: Loss,
+    adjacency: Adjacency,
+    *,
+    prior: float = 0.1,
+    level: Fraction = LEVEL,
+    members: int = 3,
+    spent: Loss | None = None,
+    budget: Loss | None = None,
+) -> Meaning:
+    """The guarantee in numbers.
+
+    Parameters
+    ----------
+    loss, adjacency
+        Of what was released.
+    prior : float
+        What somebody believed before, in (0, 1).
+    level : Fraction
+        The share of errors a test is allowed, in (0, 1).
+    members : int
+        The size of a group whose records go together, >= 1.
+    spent, budget : Loss, optional
+        Of everything released about the same people so far, and approved in all.
+    """
+
+    def against(what: Loss, steps: int) -> Promise:
+        return promise(what, steps=steps, prior=prior, level=level)
+
+    one = against(loss, 1)
+    hides_presence = adjacency.kind == "add_remove"
+    return Meaning(
+        loss,
+        adjacency,
+        one if hides_presence else None,
+        against(loss, 2) if hides_presence else one,
+        members,
+        against(loss, members),
+        None if spent is None else (spent, against(spent, 1)),
+        None if budget is None else (budget, against(budget, 1)),
+    )
 
 
 def meaning(
     loss: Loss, adjacency: Adjacency, *, prior: float = 0.1, spent: Loss | None = None, budget: Loss | None = None
 ) -> tuple[str, ...]:
     """The guarantee in sentences, for a person who believed with probability ``prior``."""
-    epsilon, delta = epsilon_delta(loss)
-    seen = odds(epsilon, prior)
-    failure = "" if delta == 0 else f", apart from a failure chance of {chance(delta)}"
+    return meant(loss, adjacency, prior=prior, spent=spent, budget=budget).lines()
+
+
+NOT_PROMISED = (
+    "What is not promised: that nothing can be learned about people like you. If the study finds smokers fall ill, "
+    "that holds with or without you."
+)
+
+
+def _protected(adjacency: Adjacency) -> str:
     unit = "one person" if adjacency.unit == "person" else "one row"
     rows = "one row each" if adjacency.rows == 1 else f"at most {adjacency.rows} rows each"
-    lines = [f"Who is protected: {unit} ({rows})."]
+    return f"Who is protected: {unit} ({rows})."
+
+
+def _promised(told: Meaning) -> list[str]:
+    own, prior = told.own, percent(told.own.odds.prior)
+    failure = "" if own.delta == 0 else f", apart from a failure chance of {chance(own.delta)}"
     condition = "(if what they believe about the others does not depend on you)"
-    moved = f"From {percent(prior)} to no more than {percent(seen.high)} and no less than {percent(seen.low)}{failure}."
-    match adjacency.kind:
+    moved = (
+        f"change the odds by a factor of at most {own.factor:.3g}. From {prior} to no more than "
+        f"{percent(own.odds.high)} and no less than {percent(own.odds.low)}{failure}."
+    )
+    match told.adjacency.kind:
         case "add_remove":
-            record = odds(2 * epsilon, prior)
-            lines += [
+            record = told.record
+            lines = [
                 f"What is promised: whatever someone believed about whether you are in the file {condition}, "
-                f"everything in this release lets them change the odds by a factor of at most {seen.factor:.3g}. "
-                f"{moved}",
+                f"everything in this release lets them {moved}",
                 f"Against a guess about your answer rather than your presence: factor {record.factor:.3g}; "
-                f"{percent(prior)} to at most {percent(record.high)}.",
+                f"{prior} to at most {percent(record.odds.high)}.",
             ]
         case "substitute":
-            lines += [
+            lines = [
                 f"What is promised: whatever someone believed about what your record says {condition}, everything in "
-                f"this release lets them change the odds by a factor of at most {seen.factor:.3g}. {moved}",
+                f"this release lets them {moved}",
                 "Whether you are in the file is not hidden: the number of people is public.",
             ]
         case "local":
-            lines += [
-                f"What is promised: whatever someone believed about your truth, your answer lets them change the odds "
-                f"by a factor of at most {seen.factor:.3g}. {moved}"
+            lines = [
+                f"What is promised: whatever someone believed about your truth, your answer lets them {moved}",
             ]
         case _:
-            assert_never(adjacency.kind)
-    three = odds(epsilon, prior, times=3).factor
-    family = f"A family of three, or three people whose records go together: factor {three:.3g}."
-    so_far = f" With everything this study has released so far ({words(spent)}): {_factor(spent)}." if spent else ""
-    in_all = f" If all of {words(budget)} is spent: {_factor(budget)}." if budget else ""
-    lines.append(family + so_far + in_all)
-    lines.append(
-        "What is not promised: that nothing can be learned about people like you. If the study finds smokers fall ill, "
-        "that holds with or without you."
+            assert_never(told.adjacency.kind)
+    if own.delta:
+        factor, rare = own.beyond
+        lines.append(
+            "Nobody sees that failure happen. By what is published, the odds move towards the truth by a factor above "
+            f"{factor:.3g} with a chance of at most {chance(rare)}."
+        )
+    return lines
+
+
+def _tested(told: Meaning) -> list[str]:
+    own = told.own
+    errs, finds = percent_up(own.level), percent_up(own.power)
+    match told.adjacency.kind:
+        case "add_remove":
+            said = (
+                f"Any test of whether you are in the file that errs on at most {errs} of those who are not, finds at "
+                f"most {finds} of those who are, even if it knows all other records. A test of what your record says: "
+                f"{percent_up(told.record.power)}."
+            )
+        case "substitute":
+            said = (
+                f"Any test of whether your record says one thing or another that errs on at most {errs} of those with "
+                f"the one, finds at most {finds} of those with the other, even if it knows all other records."
+            )
+        case "local":
+            said = (
+                f"Any test of whether your truth is one thing or another that errs on at most {errs} of those with the "
+                f"one, finds at most {finds} of those with the other."
+            )
+        case _:
+            assert_never(told.adjacency.kind)
+    return [said]
+
+
+def _later(told: Meaning) -> str:
+    own = told.own
+    match told.adjacency.kind:
+        case "add_remove":
+            asked, change = "Should you take part?", "taking part"
+        case "substitute":
+            asked, change = "Should you answer truthfully?", "what your record says"
+        case "local":
+            asked, change = "Should you answer truthfully?", "your truth"
+        case _:
+            assert_never(told.adjacency.kind)
+    more = "" if own.delta == 0 else f", plus {chance(own.delta)} of the largest possible cost"
+    return (
+        f"{asked} For anything that may happen later and depends on you only through this release, {change} multiplies "
+        f"its chance, and any expected cost, by at most {own.factor:.3g}{more}."
     )
-    return tuple(lines)
+
+
+def _others(told: Meaning) -> str:
+    several = {2: "two", 3: "three", 4: "four", 5: "five"}.get(told.members, str(told.members))
+    family = f"A family of {several}, or {several} people whose records go together: {_said(told.together)}."
+    so_far = in_all = ""
+    if told.spent is not None:
+        loss, after = told.spent
+        so_far = f" With everything this study has released so far ({words(loss)}): {after.factor:.3g}."
+    if told.budget is not None:
+        loss, after = told.budget
+        in_all = f" If all of {words(loss)} is spent: {after.factor:.3g}."
+    return family + so_far + in_all
+
+
+def _said(kept: Promise) -> str:
+    if kept.delta >= 1:
+        return "nothing is promised"
+    return f"factor {kept.factor:.3g}" + (f", failure chance {chance(kept.delta)}" if kept.delta else "")
 
 
 def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
@@ -132,14 +410,20 @@ def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
     )
 
 
-def _factor(loss: Loss) -> str:
-    return f"{odds(epsilon_delta(loss)[0], 0.5).factor:.3g}"
-
-
 def percent(probability: float) -> str:
-    """``23 %``; two significant digits below one percent."""
+    """``23 %``; two significant digits below one percent, two places above ninety-nine."""
     share = 100 * probability
-    return f"{share:.0f} %" if 1 <= share <= 99 else f"{share:.2g} %"
+    if share > 99:
+        return "100 %" if share > 99.99 else f"{share:.4g} %"
+    return f"{share:.0f} %" if share >= 1 else f"{share:.2g} %"
+
+
+def percent_up(probability: Fraction) -> str:
+    """``14 %`` for 0.136: a share of errors or of those found, never stated too low."""
+    share = 100 * probability
+    if share > 99 and share < 100:
+        return f"{float(round_up(share, 4)):g} %"
+    return f"{math.ceil(share)} %" if share >= 1 or share == 0 else f"{float(round_up(share, 2)):g} %"
 
 
 def one_in(probability: float) -> str:

@@ -237,10 +237,17 @@ class Certificate:
         return registry(self, tier)
 
     def odds_plot(self, path: str | Path | None = None) -> Figure:
-        """Prior on x, worst posterior on y: for this release, for everything so far, for the whole budget."""
-        from reticent.study.picture import odds_figure
+        """What was believed on x, the least and most believed afterwards on y.
 
-        return odds_figure(self, path)
+        One band for this release, one for everything released so far, one for the whole budget. With ``path`` the
+        figure is saved too, in the format of its ending: .svg, .png or .pdf.
+        """
+        from reticent.study import odds
+
+        bands = odds.of(self)
+        if path is not None:
+            bands.save(path)
+        return bands.plot()
 
     def __repr__(self) -> str:
         state = "signed" if self.signed else "unsigned"

@@ -1,0 +1,38 @@
+"""The classroom: each notion of differential privacy as one value to hold, print and plot.
+
+    lab.neighbours(lab.geometric(1, "1/2"), 17, 18).plot()     two laws side by side, their ratio never above e^eps
+    lab.compose(lab.geometric(1, "1/2"), times=10).plot()      what many releases cost, by each theorem
+    lab.trade_off(PureDP(...), GaussianDP(...)).plot()         errors of any test for who is in the file
+    lab.odds(PureDP(...)).plot()                               how far a belief can move
+    lab.group(lab.geometric(1, "1/2"), size=3)                 a group of three
+    print(lab.two_coins())                                     randomized response, the proof in two lines
+
+Every value has its numbers (``rows()``), its figure (``plot()``) and ``save(path)`` for .svg, .png or .pdf. Nothing
+here reads a table and nothing here is charged: these are laws, not draws. ``import reticent`` does not import it.
+"""
+
+from __future__ import annotations
+
+from reticent.lab.coins import Coins, coins, two_coins
+from reticent.lab.composition import Composition, compose
+from reticent.lab.laws import Neighbours, geometric, neighbours
+from reticent.lab.parts import Part, group, odds
+from reticent.lab.trade import TradeOff, trade_off
+from reticent.study.odds import OddsBands
+
+__all__ = [
+    "Coins",
+    "Composition",
+    "Neighbours",
+    "OddsBands",
+    "Part",
+    "TradeOff",
+    "coins",
+    "compose",
+    "geometric",
+    "group",
+    "neighbours",
+    "odds",
+    "trade_off",
+    "two_coins",
+]
