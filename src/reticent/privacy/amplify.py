@@ -2,17 +2,17 @@
 
     poisson               each unit takes part on a coin of its own      add/remove     Li, Qardaji and Su 2012
     without_replacement   a uniform subset of public size                substitution   Balle, Barthe and Gaboardi 2018
-    shuffled              randomized answers, only their counts seen     substitution   Feldman, McMillan and Talwar 2021
+    shuffled              randomized answers, only counts are seen       substitution   Feldman, McMillan, Talwar 2021
 
 Only a module of ``mechanisms`` may call these three, as with ``axiom``: a loss is amplified because the coins are
 tossed afresh, unseen, inside the mechanism that states it. A rate claimed for rows somebody picked earlier proves
 nothing: two answers from one such sample tell more than the two amplified losses say.
 
-Rounding. Everything is rounded towards more loss. The delta of the clones is a sum of integers with both ends of
-every interval kept; its epsilon is the least of 4 digits that passes, so it is the same on every machine.
+Everything is rounded towards more loss; the clones' delta is computed in integers (``clones``).
 
-Proofs: docs/proofs/amplification.md. Deviations. (1) zCDP and Renyi losses are not amplified: convert to
-(epsilon, delta) first, or use noise with a dominating pair. (2) A truth of two values is hidden by more clones than
+Proofs: docs/proofs/amplification.md. Deviations. (1) No theorem about Renyi divergences is used: a loss in zCDP is
+amplified through the mechanism's dominating pair where its proof names one, else it is converted to (epsilon, delta)
+at a named delta first. (2) A truth of two values is hidden by more clones than
 Feldman, McMillan and Talwar count: 2 / (e^eps0 + 1) per person in place of e^-eps0. (3) Their closed form is used
 under eps0 <= ln(n / (16 ln(4 / delta))), for which it is proved here; they print ln(2 / delta), which stays the
 condition of a refusal.
@@ -20,16 +20,13 @@ condition of a refusal.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from itertools import accumulate
 from typing import Final, assert_never
 
 from reticent.errors import CheckError, PublicParameterError
-from reticent.exact.rounding import exp_down, exp_up, log_up, round_up, sqrt_up
+from reticent.exact.rounding import exp_up, log_up, round_up, sqrt_up
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.clones import least_epsilon, ratio_of
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from reticent.privacy.numbers import exact, read, show
@@ -67,11 +64,10 @@ NAMES: Final = tuple(
     theorem.name for theorem in (POISSON, POISSON_PAIR, WITHOUT_REPLACEMENT, CLONES, CLOSED, UNSHUFFLED)
 )
 
-WIDEST: Final = 700  # an epsilon beyond it is left as it is
-LONGEST: Final = 16  # ln(people) of the condition never reaches it: e^16 / 16 people would be needed per nat
+WIDEST: Final = 700  # an epsilon beyond it is not amplified
+WIDEST_LOCAL: Final = 64  # an eps0 beyond it needs more people than there are
 CROWD: Final = 10**7  # so many people are counted; more only hide better
 TWO_VALUED: Final = ("randomized_response",)  # mechanisms whose truth has two values
-SPARE: Final = 40  # binary places below delta that a cut tail may keep
 
 
 def poisson(part: Guarantee, rate: Fraction, *, label: str = "") -> Guarantee:
@@ -81,7 +77,7 @@ def poisson(part: Guarantee, rate: Fraction, *, label: str = "") -> Guarantee:
     ----------
     part : Guarantee
         Of the mechanism on the sample, under add/remove of the unit that is sampled: pure or approximate, Gaussian
-        DP, or one dominating pair.
+        DP, one dominating pair, or zCDP of a mechanism whose proof names a pair.
     rate : Fraction
         Strictly between 0 and 1.
 
@@ -95,7 +91,7 @@ def poisson(part: Guarantee, rate: Fraction, *, label: str = "") -> Guarantee:
     ------
     PublicParameterError
         Under substitution (a sample whose size is random hides nobody's replacement better by this theorem); for
-        zCDP and Renyi losses; for a product of several pairs.
+        zCDP and Renyi losses without a pair; for a product of several pairs.
     """
     if not 0 < exact(rate, "rate") < 1:
         raise PublicParameterError(f"rate must lie strictly between 0 and 1, got {show(rate)}")
@@ -125,6 +121,9 @@ def poisson(part: Guarantee, rate: Fraction, *, label: str = "") -> Guarantee:
                 "a product of several pairs on one sample is no product of sampled pairs: sample each answer afresh, "
                 "or convert the product to (ε, δ) first"
             )
+        case ZCDP() if part.pair is not None:
+            pair = _sampled(part.pair, rate)
+            loss = _of_pair(pair)
         case ZCDP() | ApproxZCDP() | Renyi():
             raise _no_rho()
         case _:
@@ -217,11 +216,13 @@ def shuffled(
     if not 0 < exact(delta, "delta") < 1:
         raise PublicParameterError(f"delta must lie strictly between 0 and 1, got {show(delta)}")
     local = part.loss.epsilon
-    if local > LONGEST * 4 or 16 * exp_up(local) * log_up(2 / delta) > people:
+    if local > WIDEST_LOCAL or 16 * exp_up(local) * log_up(2 / delta) > people:
         raise PublicParameterError(
-            f"too few people to hide among: at this ε and δ shuffling is proved from n >= 16 e^ε ln(2/δ) on, got {people}"
+            f"too few people to hide among, got {people}: shuffling is for eps0 <= ln(n / (16 ln(2/delta)))"
         )
-    views: list[tuple[Fraction, Theorem]] = [(_least(local, people, delta, part.by.name in TWO_VALUED), CLONES)]
+    ratio = ratio_of(local)
+    chance = 2 / (ratio + 1) if part.by.name in TWO_VALUED else 1 / ratio
+    views = [(least_epsilon(local, min(people, CROWD), delta, chance), CLONES)] if local else [(local, UNSHUFFLED)]
     if 16 * exp_up(local) * log_up(4 / delta) <= people:
         views.append((closed_form(local, people, delta), CLOSED))
     epsilon, by = min(views, key=lambda view: view[0])
@@ -300,23 +301,6 @@ def _of_pair(pair: Pair | None) -> PLD:
 
 def _no_rho() -> PublicParameterError:
     return PublicParameterError(
-        "no amplification is proved here in ρ or Rényi terms: name a δ, so that the loss is converted to (ε, δ) "
-        "before it is amplified, or use noise with a dominating pair (one integer with discrete Gaussian noise)"
+        "no amplification is proved here in ρ or Rényi terms: name delta=, at which the loss is converted to (ε, δ) "
+        "before it is amplified, or use noise with a dominating pair, such as Gaussian noise of sensitivity 1"
     )
-
-
-# ---- hiding among the clones, in integers
-
-
-@dataclass(frozen=True, slots=True)
-class _Law:
-    """Bounds, in units of 2^-bits, of binomial probabilities of ``first``, ``first`` + 1, ...; ``rest`` of all others."""
-
-    first: int
-    low: list[int]
-    high: list[int]
-    rest: int
-
-
-def _least(epsilon: Fraction, people: int, delta: Fraction, two_valued: bool) -> Fraction:
-    return least_epsilon(epsilon, min(people, CROWD), delta, 1 if two_valued else 0)
