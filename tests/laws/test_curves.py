@@ -20,6 +20,8 @@ from reticent.exact.rounding import round_down
 from reticent.privacy import pairs
 from reticent.privacy.curves import delta, epsilon, power, renyi, rho, trade_off
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
+from tests.conventions.test_docs_examples import blocks
+from tests.conventions.tree import ROOT
 
 context = mpmath.mp.clone()
 context.dps = 200  # of which a difference of tails at 1e-100 may lose a hundred
@@ -331,6 +333,17 @@ def test_rho_of_every_loss_that_has_one() -> None:
 def test_a_loss_without_rho_says_so(loss: Loss) -> None:
     with pytest.raises(PublicParameterError, match="no ρ"):
         rho(loss)
+
+
+# ---- the page
+
+
+def test_the_python_of_the_page_runs() -> None:
+    page = ROOT / "docs" / "theory" / "losses.md"
+    found = list(blocks(page, "python"))
+    assert found
+    for block in found:
+        exec(compile(block, str(page), "exec"), {})
 
 
 # ---- refusals

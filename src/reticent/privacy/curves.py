@@ -13,7 +13,7 @@ is searched in floats or on a grid and the bound at the one found is certified.
 
 Sources. Kairouz, Oh and Viswanath 2017, Theorem 3.3 (pure, approximate); Canonne, Kamath and Steinke 2020, Proposition
 12, and Pinsker's inequality (zCDP, Renyi); Bun and Steinke 2016, Section 8 (approximate zCDP); Balle and Wang 2018,
-Theorem 8, and Dong, Roth and Su 2022, Corollary 2.13 (Gaussian), Proposition 2.12 (trade-off). Proofs:
+Theorem 8, and Dong, Roth and Su 2022, Corollary 1 (Gaussian); Wasserman and Zhou 2010, Theorem 2.4 (trade-off). Proofs:
 docs/proofs/conversions.md. The numbers of a product of pairs come from ``pld``.
 """
 
@@ -286,7 +286,7 @@ def _pair_rho(pair: pairs.Pair) -> Fraction:
         case pairs.DiscreteGaussianShift(variance, shift):
             return shift * shift / (2 * variance)  # Canonne, Kamath and Steinke 2020, Theorem 4
         case pairs.Sampled():
-            raise PublicParameterError(f"{pairs.words(pair)} has no ρ that is proved here")
+            raise PublicParameterError(f"{pairs.words(pair)} has no ρ of its own: sampling helps at small orders only")
         case _:
             assert_never(pair)
 
