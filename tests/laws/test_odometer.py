@@ -263,6 +263,7 @@ def test_throughout_is_certified(losses: list[Loss]) -> None:
 
 # the most that `spent` and `throughout` cost over the conversion for a fixed time, rho from 1e-4 to 100
 FACTORS = {
+    Fraction(1, 10**3): (Fraction(191, 100), Fraction(299, 100)),
     Fraction(1, 10**6): (Fraction(122, 100), Fraction(154, 100)),
     Fraction(1, 10**9): (Fraction(113, 100), Fraction(132, 100)),
     Fraction(1, 10**12): (Fraction(110, 100), Fraction(124, 100)),
@@ -276,8 +277,8 @@ def test_the_grid_is_near_the_best_order_at_every_scale(delta: Fraction) -> None
         odometer = Odometer(delta).add(ZCDP(rho))
         fixed = epsilon_of_zcdp(rho, delta)
         stopped, always = FACTORS[delta]
-        assert fixed <= spent(odometer) <= stopped * fixed
-        assert fixed <= throughout(odometer) <= always * fixed
+        assert fixed <= spent(odometer) <= min(stopped * fixed, throughout(odometer))
+        assert throughout(odometer) <= always * fixed
 
 
 def test_nothing_is_told_where_nothing_is_known() -> None:
@@ -311,5 +312,5 @@ def test_a_pure_run_is_told_by_its_sum_where_that_is_less() -> None:
     one = Odometer(Fraction(1, 10**6)).add(PureDP(Fraction(1)))
     assert spent(one) == throughout(one) == 1
     many = over(Odometer(Fraction(1, 10**6)), [PureDP(Fraction(1, 10))] * 100)
-    assert spent(many) < Fraction(11, 2) < throughout(many) < Fraction(13, 2)
+    assert spent(many) < 6 < throughout(many) < Fraction(13, 2)
     assert many.epsilon == 10

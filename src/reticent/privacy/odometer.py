@@ -22,7 +22,7 @@ Theorem
 S_j is the sum of Rényi losses at order a_j, shares w_j sum to at most 1, all fixed before the first charge.
 
 *sums*: when every charge is pure or approximate, the sum of epsilons, and delta = 0.
-*spent*: the least over j of S_j + ln((a_j - 1) / a_j) - (ln(delta w_j) + ln a_j) / (a_j - 1).
+*spent*: the least over j of S_j + ln((a_j - 1) / a_j) - (ln(delta w_j) + ln a_j) / (a_j - 1), or what follows if less.
 *throughout*: the epsilon where the sum over j of w_j exp((a_j - 1)(epsilon - S_j)) reaches 1 / delta, which is at most
 the least over j of S_j + ln(1 / (delta w_j)) / (a_j - 1).
 
@@ -31,6 +31,7 @@ factor has mean exp((a_j - 1) D) / exp((a_j - 1) s) with D <= s, whatever mechan
 *throughout*: L_t above it means W_t > 1 / delta, which Ville's inequality gives probability at most delta over all t.
 *spent*: with the j of the least, (1 - e^(spent - L))^+ <= c_j e^((a_j - 1)(L - spent)) = delta w_j M_j <= delta W
 (``filters`` has c_j), and E W_T <= 1 at any stopping time; P(S) - E_Q[e^spent ; S] <= E_P (1 - e^(spent - L_T))^+.
+If *throughout* is less, the first is at most the indicator of L > throughout, which is at most delta W again.
 Own deltas: each output is of its good part but for a coin of probability delta_i, so all up to T are but for E_P D_T;
 the above holds for the good parts, whose density under Q is at most q. ∎ In full: docs/proofs/spending.md.
 
@@ -121,7 +122,8 @@ class Odometer:
         PublicParameterError
             When no epsilon holds: a charge in rho and no delta named, or deltas that reach 1.
         """
-        return self._told(_sharp(self._bounded(), self.delta))
+        terms = self._bounded()
+        return self._told([_sharp(terms, self.delta), _crossing(terms, self.delta)] if terms else [])
 
     def throughout(self) -> PureDP | ApproxDP:
         """What the loss has stayed below at all times up to now, but for delta and the own deltas.
@@ -131,24 +133,23 @@ class Odometer:
         PublicParameterError
             As for ``spent``.
         """
-        return self._told(_crossing(self._bounded(), self.delta))
+        terms = self._bounded()
+        return self._told([_crossing(terms, self.delta)] if terms else [])
 
     def _bounded(self) -> list[Term]:
         terms = zip(self.grid.orders, self.grid.shares, self.sums, strict=False)  # no sums where delta is 0
         return [(order, share, total) for order, share, total in terms if total is not None]
 
-    def _told(self, bound: Fraction | None) -> PureDP | ApproxDP:
-        bounds = [number for number in (bound, self.epsilon) if number is not None]
-        if not bounds:
+    def _told(self, bounds: list[Fraction]) -> PureDP | ApproxDP:
+        found = bounds if self.epsilon is None else [*bounds, self.epsilon]
+        if not found:
             raise PublicParameterError("No ε can be told of these losses: name a δ when the odometer starts.")
-        epsilon, delta = round_up(max(min(bounds), Fraction(0))), self.delta + self.deltas
+        epsilon, delta = round_up(max(min(found), Fraction(0))), self.delta + self.deltas
         return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
 
 
-def _sharp(terms: list[Term], delta: Fraction) -> Fraction | None:
+def _sharp(terms: list[Term], delta: Fraction) -> Fraction:
     """The least bound of ``spent``; the order is found in floats, the bound computed in certified rationals."""
-    if not terms:
-        return None
 
     def guess(term: Term) -> float:
         order, share, total = term
@@ -159,10 +160,8 @@ def _sharp(terms: list[Term], delta: Fraction) -> Fraction | None:
     return total + conversion(order, delta * share)
 
 
-def _crossing(terms: list[Term], delta: Fraction) -> Fraction | None:
+def _crossing(terms: list[Term], delta: Fraction) -> Fraction:
     """At or above the epsilon where the weighted mean of the supermartingales reaches 1 / delta."""
-    if not terms:
-        return None
 
     def alone(term: Term) -> float:
         order, share, total = term
