@@ -518,6 +518,19 @@ def test_declarations_are_named() -> None:
     assert ptr.declarations(ptr.cascade([steps_of(TWO)])) == ()
 
 
+def test_only_what_was_computed_from_noise_is_charged() -> None:
+    computed = ptr.cascade([steps_of(TWO)])
+    assert ptr.chargeable(computed) == computed
+    assert ptr.chargeable(compose.in_sequence([computed, computed])).loss == compose.in_sequence([computed] * 2).loss
+    named = ptr.one_test(ptr.declared(ONE, HALF / 10**6, REPLACE, label="solution", law="v"))
+    for tree in (named, compose.in_sequence([computed, named]), compose.processed(named, label="rounded")):
+        with pytest.raises(PublicParameterError, match="solution: only declared"):
+            ptr.chargeable(tree)
+    step: Any = any_declared()
+    with pytest.raises(PublicParameterError, match="not a guarantee"):
+        ptr.chargeable(step)
+
+
 # Refusals
 
 

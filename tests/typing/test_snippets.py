@@ -70,7 +70,24 @@ SNIPPETS = {
                 case PureDP(e) | ApproxDP(e, _):
                     return str(e)
                 case _:
-                    assert_never(loss)  # error: incompatible type "ZCDP"
+                    assert_never(loss)  # error: incompatible type "ZCDP |
+        """,
+    "a_step_of_propose_test_release_is_no_guarantee": """
+        from fractions import Fraction
+        from reticent.privacy import compose, ptr
+        from reticent.privacy.adjacency import Adjacency
+
+        step = ptr.declared(Fraction(1), Fraction(1, 10**6), Adjacency("substitute"))
+        compose.in_sequence([step])  # error: has incompatible type "PtrStep"; expected "Guarantee"
+        compose.in_sequence([ptr.cascade([[step]])])
+        ptr.cascade([step])  # error: has incompatible type "PtrStep"; expected "Sequence[PtrStep]"
+        """,
+    "a_renyi_curve_is_no_budget": """
+        from fractions import Fraction
+        from reticent.privacy.loss import Counted, GaussianDP, PureDP
+
+        budget: Counted = PureDP(Fraction(1))
+        other: Counted = GaussianDP(Fraction(1))  # error: Incompatible types in assignment
         """,
     "a_loss_cannot_be_lowered_afterwards": """
         from fractions import Fraction

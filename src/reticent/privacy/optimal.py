@@ -1,10 +1,9 @@
-"""Composition at a stated delta: the advanced and the optimal theorems, and the least of all valid views.
+"""Composition at a stated delta: the advanced and the optimal theorems (``least`` compares them with all others).
 
     advanced   equal parts    Dwork, Rothblum and Vadhan 2010, Theorem III.3
                unequal parts  Kairouz, Oh and Viswanath 2017, Theorem 3.5
     optimal    the least epsilon that holds for all mechanisms with the losses of the parts
                Kairouz, Oh and Viswanath 2017, Theorem 3.3; Murtagh and Vadhan 2016, Theorem 1.5
-    least      the smallest epsilon among basic, advanced, optimal and zCDP, with the reason in words
 
 A part that is (eps_i, delta_i)-DP costs at most what this coin costs: with probability delta_i it says which neighbour
 it was, else its privacy loss is +eps_i with probability p_i = e^eps_i / (1 + e^eps_i) and -eps_i otherwise. So with
@@ -35,8 +34,6 @@ from typing import Final, assert_never
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_bounds, exp_down, exp_up, log_up, round_down, round_up, sqrt_up
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.compose import in_sequence
-from reticent.privacy.convert import as_approx, as_zcdp
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, PureDP, Renyi, words
 from reticent.privacy.numbers import about, exact, read, show
@@ -72,15 +69,6 @@ class Losses:
     masses: tuple[int, ...]
     certain: int  # mass counted as an infinite loss
     places: int
-
-
-@dataclass(frozen=True, slots=True)
-class Least:
-    """The guarantee with the smallest epsilon, every view that was compared, and why this one."""
-
-    guarantee: Guarantee
-    views: tuple[Guarantee, ...]
-    reason: str
 
 
 def advanced(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") -> Guarantee:
@@ -172,34 +160,6 @@ def on_lattice(epsilon: Fraction, count: int, delta: Fraction) -> tuple[Fraction
         if reached <= delta:
             return (count - 2 * i) * epsilon, reached
     raise AssertionError("delta_0 is 0")  # pragma: no cover
-
-
-def least(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") -> Least:
-    """The smallest epsilon at a total ``delta`` among all theorems that apply to ``parts``.
-
-    Parts in zCDP are joined first and take what delta the other parts leave.
-    """
-    adjacency = _neighbours(parts)
-    joined = [part for part in parts if isinstance(part.loss, ZCDP)]
-    others = [part for part in parts if not isinstance(part.loss, ZCDP)]
-    views: list[Guarantee] = []
-    if joined:
-        left = _inside(delta) - sum((d for _, d in _pairs(others)), Fraction(0))
-        if left <= 0:
-            raise _too_small(delta - left)
-        views.append(in_sequence([*others, as_approx(in_sequence(joined), left)], label=label))
-    else:
-        pairs = _pairs(parts)
-        if sum((d for _, d in pairs), Fraction(0)) <= delta:
-            views.append(in_sequence(parts, label=label))
-        if sum((d for _, d in pairs), Fraction(0)) < delta and max(e for e, _ in pairs) <= WIDEST:
-            views.append(advanced(parts, delta, label=label))
-        views.append(optimal(parts, delta, label=label))
-    if all(_concentrated(part) for part in parts):
-        views.append(as_approx(in_sequence([as_zcdp(part) for part in parts], label=label), delta))
-    best = min(views, key=_order)
-    assert best.adjacency == adjacency
-    return Least(best, tuple(views), _reason(best, views, delta))
 
 
 def again(tree: Guarantee) -> Guarantee:
@@ -451,39 +411,3 @@ def _spare(pairs: Sequence[tuple[Fraction, Fraction]], delta: Fraction) -> Fract
 
 def _too_small(needed: Fraction) -> PublicParameterError:
     return PublicParameterError(f"delta must be above what the parts fail with already, {about(needed)}")
-
-
-def _concentrated(part: Guarantee) -> bool:
-    return not isinstance(part.loss, ApproxDP) or part.loss.delta == 0
-
-
-def _order(view: Guarantee) -> tuple[Fraction, Fraction]:
-    match view.loss:
-        case PureDP(epsilon):
-            return epsilon, Fraction(0)
-        case ApproxDP(epsilon, delta):
-            return epsilon, delta
-        case ZCDP() | ApproxZCDP() | Renyi() | GaussianDP() | PLD():  # pragma: no cover - views are made at a delta
-            raise PublicParameterError("a view has an epsilon and a delta")
-        case _:
-            assert_never(view.loss)
-
-
-NAMES: Final = {
-    "in_sequence": "adding the losses up",
-    "advanced": "advanced composition",
-    "advanced_unequal": "advanced composition",
-    "optimal": "optimal composition",
-    "zcdp_to_approx": "zCDP",
-}
-
-
-def _reason(best: Guarantee, views: Sequence[Guarantee], delta: Fraction) -> str:
-    """``At δ 1e-6 optimal composition gives the least ε, 4.3; adding the losses up gives 10, ...``"""
-    rest = [f"{_name(view)} gives {about(_order(view)[0])}" for view in views if view is not best]
-    others = f"; {', '.join(rest)}" if rest else "; no other theorem applies"
-    return f"At δ {about(delta)} {_name(best)} gives the least ε, {about(_order(best)[0])}{others}."
-
-
-def _name(view: Guarantee) -> str:
-    return NAMES.get(view.by.name, "the only part as it is")

@@ -296,6 +296,25 @@ def declarations(tree: Guarantee) -> tuple[str, ...]:
     return sum((declarations(part) for part in tree.parts), own)
 
 
+def chargeable(tree: Guarantee) -> Guarantee:
+    """``tree`` itself, where every step in it was computed from its noise.
+
+    Raises
+    ------
+    PublicParameterError
+        For a step that was only declared: what follows from a declaration is a theorem, not a promise to anyone.
+    """
+    if not isinstance(tree, Guarantee):
+        raise PublicParameterError(NOT_A_GUARANTEE if isinstance(tree, PtrStep) else "only a guarantee is charged")
+    names = [name or "a step" for name in declarations(tree)]
+    if names:
+        raise PublicParameterError(
+            f"{', '.join(names)}: only declared propose-test-release. A release needs its losses computed from its "
+            "noise: make the step with measured."
+        )
+    return tree
+
+
 def again(tree: Guarantee) -> Guarantee:
     """The node made again from its parts, for ``compose.rederive``, which compares the losses.
 

@@ -17,7 +17,7 @@ from reticent.data.schema import Category, Key, Schema
 from reticent.data.spec import check_delta, check_epsilon
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
-from reticent.privacy import compose
+from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
 from reticent.privacy.explain import VIEW_DELTA
 from reticent.privacy.guarantee import Guarantee
@@ -178,7 +178,7 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
                 "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, such as a tenth of what is left."
             )
         whole = as_approx(whole, within.delta)
-    _within(whole.loss, within)
+    _within(ptr.chargeable(whole).loss, within)
     check_epsilon(approx_of(whole.loss, VIEW_DELTA).epsilon, within.override)
     return Prepared(steps, caveat, whole)
 
