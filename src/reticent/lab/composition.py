@@ -81,7 +81,7 @@ class Composition:
         ends = [end for place in range(len(self.curves)) for end in self._line(axes, place, top)]
         axes.set(xlim=(0, self.counts[-1]), ylim=(0, 1.05 * top))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        heights = [0.055 * top] * len(ends)
+        heights = [0.06 * top * (1 + name.count("\n")) for name, *_ in ends]
         for (name, x, y), at in zip(ends, spread([y for *_, y in ends], heights, 0, 1.05 * top), strict=True):
             axes.annotate(
                 name,
@@ -116,7 +116,7 @@ class Composition:
             markevery=max(1, len(shown) // 10),
             clip_on=False,
         )
-        more = "" if shown[-1:] == known[-1:] else " (off the picture)"
+        more = "" if shown[-1:] == known[-1:] else "\n(off the picture)"
         return [(f"{name}: {known[-1][1]:.3g}{more}", *shown[-1])] if shown else []
 
     def _top(self) -> float:
@@ -166,7 +166,7 @@ def _if_any(
 ) -> Fraction | None:
     try:
         return rule(one, count, delta)
-    except (PublicParameterError, ImportError, AttributeError):  # the theorem does not apply, or not at this delta
+    except PublicParameterError:  # the theorem does not apply, or not at this delta
         return None
 
 

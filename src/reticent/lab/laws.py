@@ -169,6 +169,8 @@ def _near(apart: int, most: Fraction) -> None:
 
 
 def _farthest(one: Sequence[int], other: Sequence[int]) -> int:
+    if len(one) != len(other):
+        raise PublicParameterError("neighbours score the same candidates")
     return max(abs(a - b) for a, b in zip(one, other, strict=True))
 
 
