@@ -1,4 +1,4 @@
-"""Certified bounds of the normal distribution: density, Mills ratio, tail, quantile; and of pi.
+"""Certified bounds of the normal distribution: density, Mills ratio, tail, quantile, how far a shift shows; of pi.
 
 Each function returns ``(low, high)`` with low <= truth <= high, both rational, and high - low at most 2^(8 - bits) of
 the truth, in the far tail too: a tail is the density e^{-z^2/2} / sqrt(2 pi) times the Mills ratio
@@ -20,9 +20,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from reticent.exact.rounding import BITS, exp_bounds, exp_up, log_bounds, sqrt_down, sqrt_up
+from reticent.exact.rounding import BITS, exp_bounds, exp_up, log_bounds, log_down, round_up, sqrt_down, sqrt_up
 
 FARTHEST: Final = Fraction(1000)  # z^2 / 2 beyond which a tail is only known to be below e^-1000 / 2
+STEPS: Final = 40  # of Newton's method at most; six or seven are usual
 Bounds = tuple[Fraction, Fraction]
 
 
@@ -95,6 +96,49 @@ def normal_quantile_bounds(chance: Fraction, bits: int = BITS) -> Bounds:
     while normal_tail_bounds(high, bits)[1] > chance:  # pragma: no cover
         high += gap
     return low, high
+
+
+def shift_excess_bounds(mu: Fraction, x: Fraction) -> Bounds:
+    """Bounds of max over S of P(N + mu in S) - e^x P(N in S), mu >= 0 and x >= 0: it rises with mu and falls with x."""
+    return _excess(mu, x)[:2] if mu else (Fraction(0), Fraction(0))
+
+
+def shift_excess_inverse(mu: Fraction, chance: Fraction) -> Fraction:
+    """An x >= 0, hardly above the least, where the excess of a shift mu > 0 is at most ``chance``, e^-990 < chance < 1.
+
+    Newton's steps for the logarithm of the excess, which is concave in x: from an x too large they fall to the least.
+    No step is taken to an x of which the bounds do not tell that it will do.
+    """
+    if _excess(mu, Fraction(0))[1] <= chance:
+        return Fraction(0)
+    x = round_up(mu * (mu / 2 + max(Fraction(0), normal_quantile_bounds(chance)[1])), 20)  # P(N > a) <= chance
+    _, high, slope = _excess(mu, x)
+    for _ in range(STEPS):
+        step = log_down(chance / high) * high / slope - x / 10**14  # not quite there, so that rounding is no harm
+        lower = round_up(max(Fraction(0), x - step), 20)
+        _, high, slope = _excess(mu, lower)
+        if high > chance or lower >= x:
+            break
+        x = lower
+    return x
+
+
+def _excess(mu: Fraction, x: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    """Bounds of P(N > a) - e^x P(N > b) with a, b = x / mu -+ mu / 2; and -1 times its derivative in x, at or above.
+
+    e^x times the density at b is the density at a, so the second term, which is also the derivative, is the density at
+    a times the Mills ratio at b: there is no large factor. Bits are doubled until 80 survive the difference.
+    """
+    near, far = x / mu - mu / 2, x / mu + mu / 2
+    bits = BITS
+    while True:
+        tail_low, tail_high = normal_tail_bounds(near, bits)
+        density_low, density_high = density_bounds(near, bits)
+        ratio_low, ratio_high = mills_bounds(far, bits)
+        low, high = tail_low - density_high * ratio_high, tail_high - density_low * ratio_low
+        if high - low <= high / (1 << 80) or near * near / 2 > FARTHEST:
+            return max(Fraction(0), low), high, density_high * ratio_high
+        bits *= 2
 
 
 def _by_series(z: Fraction, bits: int) -> Bounds:

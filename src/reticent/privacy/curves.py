@@ -27,16 +27,15 @@ from typing import Final, assert_never
 from reticent.errors import PublicParameterError
 from reticent.exact.normal import (
     FARTHEST,
-    density_bounds,
-    mills_bounds,
     normal_quantile_bounds,
     normal_tail_bounds,
+    shift_excess_bounds,
+    shift_excess_inverse,
 )
 from reticent.exact.rounding import (
     BITS,
     exp_down,
     exp_up,
-    log_bounds,
     log_down,
     log_up,
     round_down,
@@ -47,10 +46,9 @@ from reticent.privacy import pairs
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
 from reticent.privacy.numbers import about, exact, show
 
-LEAST: Final = Fraction(1, 10**300)  # a type I error below it is treated as this one: the bound is a little lower
+LEAST: Final = Fraction(1, 10**300)  # below it a type I error counts as this, and a Gaussian loss as its zCDP
 SCANNED: Final = 16  # epsilons of the first look for the best bound of a trade-off
 REFINED: Final = 20  # and of the second, by golden section
-STEPS: Final = 40  # of Newton's method at most; six or seven are usual
 
 
 # ---- delta at an epsilon
@@ -58,7 +56,8 @@ STEPS: Final = 40  # of Newton's method at most; six or seven are usual
 
 def delta(loss: Loss, epsilon: Fraction) -> Fraction:
     """The delta in [0, 1] that goes with ``epsilon`` >= 0, rounded up: nonincreasing in epsilon, 1 says nothing."""
-    _not_negative(epsilon, "epsilon")
+    if exact(epsilon, "epsilon") < 0:
+        raise PublicParameterError(f"epsilon must be >= 0, got {show(epsilon)}")
     match loss:
         case PureDP(largest):
             bound = _coin_delta(largest, epsilon)
@@ -71,7 +70,7 @@ def delta(loss: Loss, epsilon: Fraction) -> Fraction:
         case Renyi(curve):
             bound = min(_order_delta(alpha, divergence, epsilon) for alpha, divergence in curve)
         case GaussianDP(mu_squared):
-            bound = _gaussian_delta(mu_squared, epsilon)
+            bound = shift_excess_bounds(_root_up(mu_squared), epsilon)[1]
         case PLD(parts):
             from reticent.privacy import pld
 
@@ -110,34 +109,6 @@ def _order_delta(alpha: Fraction, divergence: Fraction, epsilon: Fraction) -> Fr
 def _distance_up(divergence: Fraction) -> Fraction:
     """sqrt(D / 2), at or above: Pinsker, since D_1 <= D_alpha; it bounds delta at epsilon 0, so at every epsilon."""
     return sqrt_up(divergence / 2, BITS + _size(1 / divergence))
-
-
-def _gaussian_delta(mu_squared: Fraction, epsilon: Fraction) -> Fraction:
-    return _gaussian_deltas(mu_squared, epsilon)[1] if mu_squared else Fraction(0)
-
-
-def _gaussian_deltas(mu_squared: Fraction, epsilon: Fraction) -> tuple[Fraction, Fraction, Fraction]:
-    """P(N > a) - e^epsilon P(N > b) with a, b = epsilon / mu -+ mu / 2: below, above; and -1 times its slope, about.
-
-    e^epsilon times the density at b is the density at a, so the second term is that times the Mills ratio at b: there
-    is no large factor. mu is rounded up, and delta rises with mu. The lower bound is that of the rounded mu.
-    """
-    mu = _mu_up(mu_squared)
-    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    bits = BITS
-    while True:
-        tail_low, tail_high = normal_tail_bounds(near, bits)
-        density_low, density_high = density_bounds(near, bits)
-        ratio_low, ratio_high = mills_bounds(far, bits)
-        low, high = tail_low - density_high * ratio_high, tail_high - density_low * ratio_low
-        if high - low <= high / (1 << 80) or near * near / 2 > FARTHEST:
-            return low, high, density_high * ratio_high
-        bits *= 2
-
-
-def _mu_up(mu_squared: Fraction) -> Fraction:
-    """The root, at or above, to about 2^-100 of itself and with a short denominator."""
-    return sqrt_up(mu_squared, 100 + _size(1 / mu_squared) // 2)
 
 
 # ---- epsilon at a delta
@@ -194,7 +165,7 @@ def _zcdp_epsilon(loss: Loss, rho: Fraction, delta: Fraction) -> Fraction:
     if rho == 0:
         return Fraction(0)
     _above_zero(loss, delta)
-    slope, height = float(rho), _log(1 / delta)
+    slope, height = float(rho), float(log_up(1 / delta))
     alpha = _order(lambda x: slope * x * x + math.log1p(x) - height)
     if 2 * delta**2 >= rho:
         return Fraction(0)
@@ -215,25 +186,12 @@ def _order_epsilon(loss: Loss, alpha: Fraction, divergence: Fraction, delta: Fra
 
 
 def _gaussian_epsilon(loss: Loss, mu_squared: Fraction, delta: Fraction) -> Fraction:
-    """Newton's steps for ln delta(epsilon), which is concave: from an epsilon too large they fall to the solution."""
     if mu_squared == 0:
         return Fraction(0)
     _above_zero(loss, delta)
-    if _gaussian_delta(mu_squared, Fraction(0)) <= delta:
-        return Fraction(0)
-    if delta < exp_up(10 - FARTHEST):
+    if delta < LEAST:
         return _zcdp_epsilon(loss, mu_squared / 2, delta)
-    mu = _mu_up(mu_squared)
-    bound = round_up(mu * (mu / 2 + max(Fraction(0), normal_quantile_bounds(delta)[1])), 20)  # P(N > a) <= delta
-    _, high, slope = _gaussian_deltas(mu_squared, bound)
-    for _ in range(STEPS):
-        step = log_down(delta / high) * high / slope - bound / 10**14  # not quite there, so that rounding is no harm
-        lower = round_up(max(Fraction(0), bound - step), 20)
-        _, high, slope = _gaussian_deltas(mu_squared, lower)
-        if high > delta or lower >= bound:  # as near as the bounds tell
-            break
-        bound = lower
-    return round_up(bound)
+    return round_up(shift_excess_inverse(_root_up(mu_squared), delta))
 
 
 # ---- rho
@@ -248,14 +206,10 @@ def rho(loss: Loss) -> Fraction:
         Where no rho is proved: for delta > 0, for a Renyi curve (it is silent between and beyond its orders), and for
         products with a sampled pair or a coin of delta > 0.
     """
-    match loss:
+    match _plain(loss):
         case PureDP(epsilon):
             return epsilon**2 / 2  # Bun and Steinke 2016, Proposition 1.4
-        case ApproxDP(epsilon, failure) if failure == 0:
-            return epsilon**2 / 2
         case ZCDP(rho):
-            return rho
-        case ApproxZCDP(rho, failure) if failure == 0:
             return rho
         case GaussianDP(mu_squared):
             return mu_squared / 2
@@ -307,14 +261,10 @@ def renyi(loss: Loss, alpha: Fraction) -> Fraction:
     """
     if exact(alpha, "alpha") <= 1:
         raise PublicParameterError(f"a Rényi order must be > 1, got {show(alpha)}")
-    match loss:
+    match _plain(loss):
         case PureDP(epsilon):
             return _coin_renyi(epsilon, alpha)
-        case ApproxDP(epsilon, failure) if failure == 0:
-            return _coin_renyi(epsilon, alpha)
         case ZCDP(rho):
-            return alpha * rho
-        case ApproxZCDP(rho, failure) if failure == 0:
             return alpha * rho
         case Renyi(curve):
             at_or_above = [divergence for order, divergence in curve if order >= alpha]
@@ -397,11 +347,11 @@ def _gaussian_trade_off(mu_squared: Fraction, alpha: Fraction) -> Fraction:
     if 1 - alpha < LEAST:
         return Fraction(0)
     threshold = normal_quantile_bounds(alpha)[0]  # at or below Phi^-1(1 - alpha): a larger type I error
-    return normal_tail_bounds(_mu_up(mu_squared) - threshold)[0]
+    return normal_tail_bounds(_root_up(mu_squared) - threshold)[0]
 
 
 def _searched(loss: Loss, alpha: Fraction) -> Fraction:
-    """The best line on a grid of epsilons, then by golden section between the neighbours of the best one."""
+    """The best line on a grid of epsilons, up to two that are worse, then by golden section beside the best one."""
     if alpha == 1:
         return Fraction(0)
     alpha = max(alpha, LEAST)
@@ -412,13 +362,16 @@ def _searched(loss: Loss, alpha: Fraction) -> Fraction:
             known[epsilon] = _line(epsilon, delta(loss, epsilon), alpha)
         return known[epsilon]
 
-    top = _widest(loss, alpha)
-    grid = [top * i / SCANNED for i in range(SCANNED + 1)]
-    best = max(range(SCANNED + 1), key=lambda i: at(grid[i]))
-    low, high = grid[max(0, best - 1)], grid[min(SCANNED, best + 1)]
+    step = _widest(loss, alpha) / SCANNED
+    best = 0
+    for i in range(SCANNED + 1):
+        if at(i * step) > at(best * step):
+            best = i
+        elif i > best + 1 and at(best * step) > 0:
+            break
+    low, high = max(0, best - 1) * step, (best + 1) * step
     for _ in range(REFINED):
-        left, right = (high - (high - low) * Fraction(618, 1000)), (low + (high - low) * Fraction(618, 1000))
-        left, right = round_up(left, 9), round_up(right, 9)
+        left, right = (round_up(low + (high - low) * Fraction(part, 1000), 9) for part in (382, 618))
         low, high = (low, right) if at(left) > at(right) else (left, high)
     return max(known.values())
 
@@ -433,6 +386,17 @@ def _widest(loss: Loss, alpha: Fraction) -> Fraction:
 
 
 # ---- numbers
+
+
+def _plain(loss: Loss) -> Loss:
+    """The same loss without a delta that is 0."""
+    match loss:
+        case ApproxDP(epsilon, failure) if failure == 0:
+            return PureDP(epsilon)
+        case ApproxZCDP(rho, failure) if failure == 0:
+            return ZCDP(rho)
+        case _:
+            return loss
 
 
 def _order(rising: Callable[[float], float]) -> Fraction:
@@ -451,18 +415,14 @@ def _shrunk(x: Fraction, bits: int = BITS) -> tuple[Fraction, Fraction]:
     return exp_down(-x, bits), exp_up(-x, bits)
 
 
+def _root_up(x: Fraction) -> Fraction:
+    """The root of x >= 0, at or above, to about 2^-100 of itself and with a short denominator."""
+    return sqrt_up(x, 100 + _size(1 / x) // 2) if x else x
+
+
 def _size(x: Fraction) -> int:
     """At least log2 x, and at least 0."""
     return max(0, x.numerator.bit_length() - x.denominator.bit_length() + 1)
-
-
-def _log(x: Fraction) -> float:
-    return float(log_bounds(x)[0])
-
-
-def _not_negative(number: Fraction, name: str) -> None:
-    if exact(number, name) < 0:
-        raise PublicParameterError(f"{name} must be >= 0, got {show(number)}")
 
 
 def _above_zero(loss: Loss, delta: Fraction) -> None:
