@@ -15,7 +15,7 @@ from reticent.data.query import Query
 from reticent.data.schema import Key
 from reticent.data.table import Result
 from reticent.entropy import Entropy
-from reticent.mechanisms import Geometric
+from reticent.mechanisms import Geometric, gate
 from reticent.outcome import Estimate, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
@@ -83,7 +83,7 @@ def noisy(vectors: Sequence[tuple[int, ...]], mechanism: Geometric | None, entro
     if mechanism is None:
         return list(vectors)
     flat = [number for vector in vectors for number in vector]
-    drawn = iter(mechanism.sample(flat, entropy))
+    drawn = iter(gate.draw(mechanism, flat, entropy))
     return [tuple(next(drawn) for _ in vector) for vector in vectors]
 
 

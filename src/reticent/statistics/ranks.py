@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from reticent.data.cells import Cells, Segment
 from reticent.entropy import Entropy
-from reticent.exact import sampling
-from reticent.mechanisms import Candidates, Exponential
+from reticent.mechanisms import Candidates, Exponential, gate
 
 if TYPE_CHECKING:
     from reticent.data.table import Counts
@@ -91,9 +90,7 @@ def _weights(
 def draw(found: Runs, level: Fraction, shift: int, mechanism: Exponential, entropy: Entropy) -> int:
     """The cell of one quantile."""
     scores = found.scores(level.numerator, level.denominator, shift)
-    run = mechanism.sample(Candidates(scores, found.weights), entropy)
-    first, stop = int(found.start[run]), int(found.start[run + 1])
-    return first + sampling.uniform(stop - first, entropy)
+    return gate.choose(mechanism, Candidates(scores, found.weights), found.start, entropy)
 
 
 def sensitivity(level: Fraction, kind: str) -> int:

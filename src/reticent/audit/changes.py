@@ -1,0 +1,151 @@
+"""How far apart two noise calls are: the change of their exact numbers, and whether they can be compared at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.mechanisms.exponential import Candidates
+from reticent.mechanisms.gate import Call
+from reticent.privacy.sensitivity import L1, L2, Linf
+
+Norm: TypeAlias = Literal["L1", "L2", "Linf"]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a mechanism says neighbours move: ``bound`` in ``norm``, squared for L2."""
+
+    norm: Norm
+    bound: Fraction
+
+    @property
+    def words(self) -> str:
+        match self.norm:
+            case "L1":
+                return "the sum of absolute changes"
+            case "L2":
+                return "the sum of squared changes"
+            case "Linf":
+                return "the score of a candidate"
+            case _:
+                assert_never(self.norm)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Observed change of one call's exact numbers; ``l2`` is squared. None where the input is no vector of numbers."""
+
+    l1: Fraction | None
+    l2: Fraction | None
+    linf: Fraction | None
+
+    def in_norm(self, norm: Norm) -> Fraction | None:
+        match norm:
+            case "L1":
+                return self.l1
+            case "L2":
+                return self.l2
+            case "Linf":
+                return self.linf
+            case _:
+                assert_never(norm)
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Why two calls cannot be compared, or what of them may not differ and does."""
+
+    kind: Literal["public", "type"]
+    words: str
+
+
+UNKNOWN = Change(None, None, None)
+
+
+def declared_of(mechanism: object) -> Declared | None:
+    """The declared sensitivity; None for a mechanism without one, such as randomized response."""
+    match getattr(mechanism, "sensitivity", None):
+        case L1(bound):
+            return Declared("L1", bound)
+        case L2(squared):
+            return Declared("L2", squared)
+        case Linf(bound):
+            return Declared("Linf", bound)
+        case _:
+            return None
+
+
+def unfit(one: Call, other: Call) -> Unfit | None:
+    """What of two calls of equal mechanisms differs and is public, or is of a type that cannot be trusted."""
+    if isinstance(one.exact, Candidates) and isinstance(other.exact, Candidates):
+        return _unfit_candidates(one, other)
+    if not isinstance(one.exact, Sequence) or not isinstance(other.exact, Sequence) or isinstance(one.exact, str):
+        return None if type(one.exact) is type(other.exact) else Unfit("type", "the exact input has two types")
+    if len(one.exact) != len(other.exact):
+        return Unfit("public", f"{len(one.exact)} numbers on one neighbour, {len(other.exact)} on the other")
+    kinds = {type(value) for value in (*one.exact, *other.exact)}
+    wrong = sorted(kind.__name__ for kind in kinds - {int, Fraction})
+    if wrong and declared_of(one.mechanism) is not None:
+        return Unfit("type", f"exact numbers are of type {', '.join(wrong)}, which round or overflow")
+    return None
+
+
+def change_of(one: Call, other: Call) -> Change:
+    """The change between two calls that ``unfit`` finds nothing wrong with."""
+    if isinstance(one.exact, Candidates) and isinstance(other.exact, Candidates):
+        moved = _moved(one, one.exact, other, other.exact)
+        return Change(None, None, Fraction(int(moved.max())))
+    if (
+        declared_of(one.mechanism) is None
+        or not isinstance(one.exact, Sequence)
+        or not isinstance(other.exact, Sequence)
+    ):
+        return UNKNOWN
+    steps = [abs(a - b) for a, b in zip(one.exact, other.exact, strict=True)]
+    total, square = sum(steps), sum(step * step for step in steps)
+    return Change(Fraction(total), Fraction(square), Fraction(max(steps, default=0)))
+
+
+def _moved(one: Call, mine: Candidates, other: Call, theirs: Candidates) -> NDArray[np.int64]:
+    """The change of every candidate's score; of one candidate from each piece on which both are constant."""
+    if one.start is None or other.start is None:
+        moved: NDArray[np.int64] = np.abs(mine.scores - theirs.scores)
+        return moved
+    edges = np.union1d(one.start, other.start)[:-1]
+    moved = np.abs(mine.scores[_run_of(one.start, edges)] - theirs.scores[_run_of(other.start, edges)])
+    return moved
+
+
+def _run_of(start: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.asarray(np.searchsorted(start, edges, side="right") - 1, dtype=np.int64)
+
+
+def _unfit_candidates(one: Call, other: Call) -> Unfit | None:
+    mine, theirs = one.exact, other.exact
+    assert isinstance(mine, Candidates)
+    assert isinstance(theirs, Candidates)
+    if mine.scores.dtype != np.int64 or theirs.scores.dtype != np.int64:
+        return Unfit("type", f"scores are of type {mine.scores.dtype} and {theirs.scores.dtype}, not int64")
+    if one.start is None or other.start is None:
+        same = mine.weights.tolist() == theirs.weights.tolist()
+        return None if same else Unfit("public", "the weights of the candidates depend on the rows")
+    if (one.start[0], one.start[-1]) != (other.start[0], other.start[-1]):
+        return Unfit("public", "which candidates there are depends on the rows")
+    edges = np.union1d(one.start, other.start)[:-1]
+    before, after = (
+        _each(one.start, mine)[_run_of(one.start, edges)],
+        _each(other.start, theirs)[_run_of(other.start, edges)],
+    )
+    return None if before.tolist() == after.tolist() else Unfit("public", "the weights depend on the rows")
+
+
+def _each(start: NDArray[np.int64], exact: Candidates) -> NDArray[np.object_]:
+    """The weight of one candidate of each run, exactly."""
+    lengths = np.diff(start).tolist()
+    return np.array([Fraction(int(w), n) for w, n in zip(exact.weights.tolist(), lengths, strict=True)], dtype=object)

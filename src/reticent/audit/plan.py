@@ -1,0 +1,184 @@
+"""The audit of one plan before its release: the compiled plan of this study, run on made-up neighbours.
+
+It needs the public schema and the prepared steps and nothing else: no row of the study is read, no ledger is opened,
+and the same plan gives the same audit. It can refute a plan and cannot prove one; the proof is the guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from reticent.audit.neighbours import Family, Pair, engine, families
+from reticent.audit.replay import STYLES, Comparison, Finding, Replayer, Tape
+from reticent.data.schema import Schema
+from reticent.errors import PublicParameterError
+
+if TYPE_CHECKING:
+    from reticent.study.asking import Prepared
+
+Verdict: TypeAlias = Literal["passed", "refuted"]
+
+TRIPLES: Final = 200
+ENOUGH: Final = 20  # findings after which an audit stops: it has refuted the plan
+SHOWN: Final = 5
+STREAM: Final = "plan audit"
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What was seen of one answer: its noise calls, and the greatest observed to declared change of any of them.
+
+    ``ratio`` is 1 where some made-up pair moved the exact numbers as far as declared; above 1 the plan is refuted. It
+    is None for an answer that needs no noise, or whose mechanism declares no sensitivity.
+    """
+
+    answer: str
+    calls: int
+    ratio: Fraction | None
+
+    def to_json(self) -> dict[str, object]:
+        return {"name": self.answer, "calls": self.calls, "ratio": None if self.ratio is None else float(self.ratio)}
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The outcome of an audit.
+
+    Attributes
+    ----------
+    triples : int
+        Pairs of neighbours the plan was run on, with one tape of noise each.
+    calls : int
+        Noise calls compared.
+    answers : tuple of Moved
+        In the order asked, with the cap's caveat last if there is one.
+    loss : Fraction or None
+        The greatest share of the charged loss that a pair's exact numbers account for, where it can be computed.
+    findings : tuple of Finding
+        Empty where nothing was found.
+    """
+
+    triples: int
+    calls: int
+    answers: tuple[Moved, ...]
+    loss: Fraction | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        return "refuted" if self.findings else "passed"
+
+    @property
+    def ratio(self) -> Fraction | None:
+        """The greatest ratio of all answers."""
+        return max((moved.ratio for moved in self.answers if moved.ratio is not None), default=None)
+
+    @property
+    def words(self) -> str:
+        """One line for people."""
+        run = f"plan audit {self.verdict}: {self.triples:,} made-up pairs of neighbours, {self.calls:,} noise calls"
+        if self.findings:
+            first = self.findings[0]
+            more = "" if len(self.findings) == 1 else f" (and {len(self.findings) - 1} more)"
+            at = f"{first.answer}: " if first.answer else ""
+            return f"{run}; {at}{first.words}{more}"
+        if self.ratio is None:
+            return f"{run}; nothing published depends on the rows"
+        return f"{run}; exact numbers moved by at most {float(self.ratio):.3f} of what is declared, and only noise shows"
+
+    def to_json(self) -> dict[str, object]:
+        """For a certificate; the findings' words are about made-up rows."""
+        return {
+            "verdict": self.verdict,
+            "triples": self.triples,
+            "noise_calls": self.calls,
+            "greatest_share_of_loss": None if self.loss is None else float(self.loss),
+            "answers": [moved.to_json() for moved in self.answers],
+            "findings": [
+                {"kind": found.kind, "answer": found.answer, "words": found.words} for found in self.findings[:SHOWN]
+            ],
+            "findings_in_all": len(self.findings),
+            "words": self.words,
+        }
+
+
+@dataclass(slots=True)
+class Tally:
+    """What several comparisons of one plan come to."""
+
+    names: tuple[str, ...]
+    triples: int = 0
+    calls: int = 0
+    each: dict[str, list[Fraction | None]] = field(default_factory=dict)
+    loss: Fraction | None = None
+    findings: dict[Finding, None] = field(default_factory=dict)
+
+    def add(self, found: Comparison, charged: Fraction | None) -> None:
+        self.triples += 1
+        self.calls += len(found.calls)
+        for one in found.calls:
+            self.each.setdefault(one.answer, []).append(one.ratio)
+        if found.observed is not None and charged:
+            share = found.observed / charged
+            self.loss = share if self.loss is None else max(share, self.loss)
+        self.findings.update(dict.fromkeys(found.findings))
+
+    def audited(self) -> Audited:
+        answers = []
+        for name in self.names:
+            ratios = self.each.get(name, [])
+            answers.append(Moved(name, len(ratios), max((r for r in ratios if r is not None), default=None)))
+        return Audited(self.triples, self.calls, tuple(answers), self.loss, tuple(self.findings))
+
+
+def audit(plan: Prepared, schema: Schema, *, triples: int = TRIPLES) -> Audited:
+    """Run the plan on made-up neighbours, extremes first, and compare (``replay``).
+
+    Parameters
+    ----------
+    plan : Prepared
+        The steps of a release and their guarantee.
+    schema : Schema
+        The public schema they were prepared for.
+    triples : int
+        How many pairs of neighbours, each with one tape of noise; >= 1.
+
+    Returns
+    -------
+    Audited
+        The same each time for the same plan and schema.
+    """
+    if isinstance(triples, bool) or not isinstance(triples, int) or triples < 1:
+        raise PublicParameterError(f"triples must be an integer >= 1, got {triples}")
+    tally = Tally(tuple(step.name for step in plan.all_steps))
+    replayer, charged = Replayer(plan), replayed_charge(plan)
+    with engine() as opened:
+        for made, places in islice(_batches(schema, triples), triples):
+            held = {place: opened(made, place) for pair in places for place in (pair.here, pair.there)}
+            for pair in places:
+                tape = Tape(STYLES[tally.triples % len(STYLES)], tally.triples)
+                tally.add(replayer.compare(held[pair.here], held[pair.there], tape, same=pair.same), charged)
+            if len(tally.findings) >= ENOUGH:
+                break
+    return tally.audited()
+
+
+def _batches(schema: Schema, triples: int) -> Iterator[tuple[Family, tuple[Pair, ...]]]:
+    """Families until there are enough pairs; of the last one the first few."""
+    left = triples
+    for made in families(schema, STREAM):
+        yield made, made.pairs[:left]
+        left -= len(made.pairs)
+        if left <= 0:
+            return
+
+
+def replayed_charge(plan: Prepared) -> Fraction | None:
+    """The charged epsilon, or rho, that observed losses are compared with; None for other losses."""
+    loss = plan.guarantee.loss
+    number = getattr(loss, "epsilon", None) if type(loss).__name__ == "PureDP" else getattr(loss, "rho", None)
+    return number if isinstance(number, Fraction) and number > 0 else None

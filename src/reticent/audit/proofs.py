@@ -1,0 +1,122 @@
+"""The tree of a guarantee against what one pair of neighbours really lost at its leaves.
+
+A leaf of the tree is one noise call. Where a call's numbers moved by the share r of what its mechanism declares, an
+epsilon-DP call lost r epsilon and a rho-zCDP call r^2 rho; every node above must be charged at least what its parts
+lost together. Below a node of group privacy over k steps the parts speak of nearer neighbours, so there a share may
+be as large as k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from reticent.privacy import compose
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import ZCDP, ApproxZCDP, PureDP, words
+from reticent.privacy.numbers import about
+
+if TYPE_CHECKING:
+    from reticent.study.asking import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One noise call the proof pays for: its guarantee, the answer, and how many steps the neighbours may be apart."""
+
+    guarantee: Guarantee
+    answer: str
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What a pair lost below a node, in the currencies in which all its parts can say so."""
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+
+
+NOTHING = Lost(Fraction(0), Fraction(0))
+UNKNOWN = Lost(None, None)
+
+
+def leaves_of(plan: Prepared) -> Iterator[Leaf]:
+    """The noise calls a plan pays for, in the order of its proof, which is the order of drawing."""
+    names = [step.name for step in plan.all_steps for _ in _below(step.guarantee, 1)]
+    whole = list(_below(plan.guarantee, 1))
+    if len(names) != len(whole):
+        names = [""] * len(whole)
+    yield from (Leaf(leaf, name, times) for (leaf, times), name in zip(whole, names, strict=True))
+
+
+def amount(tree: Guarantee, shares: Iterator[Fraction | None], beyond: list[tuple[str, str]]) -> Lost:
+    """What a pair lost in all.
+
+    Parameters
+    ----------
+    tree : Guarantee
+    shares : iterator
+        For each leaf, observed to declared change of the whole pair (squared for an L2 norm), as ``Seen.ratio`` has
+        it; 0 where nothing was drawn, None where it is not known.
+    beyond : list
+        Takes label and words of each node whose parts lost more than it is charged.
+    """
+    return _amount(tree, 1, shares, beyond)
+
+
+def _amount(node: Guarantee, times: int, shares: Iterator[Fraction | None], beyond: list[tuple[str, str]]) -> Lost:
+    """``times`` of the node's own steps lie between the pair, so its loss counts that often (rho: squared)."""
+    if not node.parts:
+        return NOTHING if node.by.name == compose.PUBLIC.name else _at_leaf(node, next(shares), times)
+    parts = [_amount(part, times * _steps(node), shares, beyond) for part in node.parts]
+    epsilon, rho = _sum([part.epsilon for part in parts]), _sum([part.rho for part in parts])
+    match node.loss, node.parts[0].loss:
+        case (ZCDP(cost), PureDP(whole)) if len(parts) == 1 and epsilon is not None and whole > 0:
+            rho = cost * (epsilon / whole) ** 2  # a conversion of one part
+        case _:
+            pass
+    match node.loss:
+        case PureDP(limit) if epsilon is not None and epsilon > limit * times:
+            beyond.append(_words(node, f"ε {about(epsilon)}"))
+        case ZCDP(limit) | ApproxZCDP(limit, _) if rho is not None and rho > limit * times**2:
+            beyond.append(_words(node, f"ρ {about(rho)}"))
+        case _:
+            pass
+    return Lost(epsilon, rho)
+
+
+def _at_leaf(leaf: Guarantee, share: Fraction | None, times: int) -> Lost:
+    if share is None:
+        return UNKNOWN
+    match leaf.loss:
+        case PureDP(epsilon):
+            return Lost(epsilon * share * times, None)
+        case ZCDP(rho):
+            return Lost(None, rho * share * times**2)
+        case _:
+            return NOTHING if share == 0 else UNKNOWN
+
+
+def _below(tree: Guarantee, times: int) -> Iterator[tuple[Guarantee, int]]:
+    if not tree.parts and tree.by.name != compose.PUBLIC.name:
+        yield tree, times
+    for part in tree.parts:
+        yield from _below(part, times * _steps(tree))
+
+
+def _steps(node: Guarantee) -> int:
+    """How many steps of its part's neighbours lie between neighbours of the node."""
+    return int(node.parameter("size")) if node.by.name == compose.GROUP.name else 1
+
+
+def _sum(amounts: Sequence[Fraction | None]) -> Fraction | None:
+    known = [amount for amount in amounts if amount is not None]
+    return sum(known, Fraction(0)) if len(known) == len(amounts) else None
+
+
+def _words(node: Guarantee, observed: str) -> tuple[str, str]:
+    what = f"{observed} was observed in all where '{node.label or node.by.name}' is charged {words(node.loss)}"
+    return node.label, what

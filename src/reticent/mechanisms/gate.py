@@ -1,0 +1,102 @@
+"""The one place where a statistic draws: exact numbers go in on one side, protected ones come out on the other.
+
+    statistics --draw(mechanism, exact, entropy)--> noisy numbers
+    statistics --choose(mechanism, candidates, start, entropy)--> a candidate
+
+Everything the rows can do to an answer passes here, so whoever sees these calls sees all of it. A ``Recorder`` is an
+entropy that does: it is told every call, with the exact numbers, and answers it itself. Audits on made-up rows use
+one (docs/theory/replay.md); a release draws from ``SystemEntropy``, for which this module adds nothing to ``sample``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.entropy import Entropy, Replayed
+from reticent.exact import sampling
+from reticent.mechanisms.exponential import Candidates
+from reticent.mechanisms.specimen import Mechanism
+
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Call:
+    """One request for noise: the mechanism, the exact numbers, and the answer it got.
+
+    ``start`` is where each run of ``exact`` begins, for a choice among runs of equal candidates; the answer is then
+    one candidate.
+    """
+
+    mechanism: object
+    exact: object
+    start: NDArray[np.int64] | None
+    output: object
+
+    def __repr__(self) -> str:
+        return f"<a call of {type(self.mechanism).__name__}>"
+
+
+class Recorder:
+    """An entropy that is told every call of the gate and answers it by ``respond``; for audits on made-up rows.
+
+    Parameters
+    ----------
+    respond : callable
+        From mechanism, exact numbers and ``start`` (None but for ``choose``) to what the mechanism is to have drawn.
+    stream : Replayed
+        Where coins tossed outside the gate come from; ``tossed`` has the size in bits of each such request.
+    """
+
+    __slots__ = ("_respond", "_stream", "calls", "tossed")
+
+    def __init__(
+        self, respond: Callable[[object, object, NDArray[np.int64] | None], object], stream: Replayed
+    ) -> None:
+        self._respond, self._stream = respond, stream
+        self.calls: list[Call] = []
+        self.tossed: list[int] = []
+
+    def noise(self, mechanism: object, exact: object, start: NDArray[np.int64] | None = None) -> object:
+        """The answer to one call, which is noted."""
+        output = self._respond(mechanism, exact, start)
+        self.calls.append(Call(mechanism, exact, start, output))
+        return output
+
+    def bits(self, count: int) -> int:
+        self.tossed.append(count)
+        return self._stream.bits(count)
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        self.tossed.append(64 * count)
+        return self._stream.words(count)
+
+    def __repr__(self) -> str:
+        return "<Recorder>"
+
+
+def draw(mechanism: Mechanism[In, Out], exact: In, entropy: Entropy) -> Out:
+    """What ``mechanism`` makes of ``exact``."""
+    if isinstance(entropy, Recorder):
+        return cast(Out, entropy.noise(mechanism, exact))  # what respond gives is checked by the audit that gave it
+    return mechanism.sample(exact, entropy)
+
+
+def choose(
+    mechanism: Mechanism[Candidates, int], exact: Candidates, start: NDArray[np.int64], entropy: Entropy
+) -> int:
+    """A candidate: a run by ``mechanism``, then one of the run's, ``start[i] <= candidate < start[i + 1]``, evenly.
+
+    Where the runs begin depends on the rows, so the number of the run is no protected output; the candidate is.
+    """
+    if isinstance(entropy, Recorder):
+        return cast(int, entropy.noise(mechanism, exact, start))  # checked by the audit that gave it
+    run = mechanism.sample(exact, entropy)
+    first, stop = int(start[run]), int(start[run + 1])
+    return first + sampling.uniform(stop - first, entropy)
