@@ -276,6 +276,16 @@ def test_the_best_line_of_a_delta_curve_touches_its_trade_off(mu_squared: Fracti
     assert closed - Fraction(1, 10**9) <= line <= closed * ULP
 
 
+@pytest.mark.parametrize("size", ["0.05", "0.5", "2"])
+def test_the_search_for_a_line_misses_none(size: str) -> None:
+    """The bound of zCDP has several peaks, where Pinsker takes over and where the two lines cross."""
+    loss = ZCDP(Fraction(size))
+    known = [(at, delta(loss, at)) for at in (Fraction(i, 16) for i in range(200))]
+    for level in (Fraction(x) for x in ("0.01", "0.05", "0.4", "0.5", "0.9")):
+        lines = [trade_off(ApproxDP(at, spent), level) for at, spent in known if spent < 1]
+        assert trade_off(loss, level) >= max(lines) - Fraction(1, 10**6)
+
+
 @pytest.mark.parametrize(("largest", "figure"), [("1", "0.136"), ("3", "0.953")])
 def test_power_at_level_one_in_twenty(largest: str, figure: str) -> None:
     """002 section 3 says no test has non-trivial power: true at epsilon 1, not at epsilon 3."""

@@ -351,7 +351,7 @@ def _gaussian_trade_off(mu_squared: Fraction, alpha: Fraction) -> Fraction:
 
 
 def _searched(loss: Loss, alpha: Fraction) -> Fraction:
-    """The best line on a grid of epsilons, up to two that are worse, then by golden section beside the best one."""
+    """The best line on a grid of epsilons, then by golden section beside it; there may be several peaks."""
     if alpha == 1:
         return Fraction(0)
     alpha = max(alpha, LEAST)
@@ -363,12 +363,7 @@ def _searched(loss: Loss, alpha: Fraction) -> Fraction:
         return known[epsilon]
 
     step = _widest(loss, alpha) / SCANNED
-    best = 0
-    for i in range(SCANNED + 1):
-        if at(i * step) > at(best * step):
-            best = i
-        elif i > best + 1 and at(best * step) > 0:
-            break
+    best = max(range(SCANNED + 1), key=lambda i: at(i * step))
     low, high = max(0, best - 1) * step, (best + 1) * step
     for _ in range(REFINED):
         left, right = (round_up(low + (high - low) * Fraction(part, 1000), 9) for part in (382, 618))
