@@ -29,6 +29,8 @@ from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ApproxDP, GaussianDP, PureDP, Renyi, pld_of
 from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, GeometricShift, Sampled
 from reticent.privacy.sensitivity import L1, L2
+from tests.conventions.test_docs_examples import blocks
+from tests.conventions.tree import ROOT
 
 ADD = Adjacency("add_remove")
 SUB = Adjacency("substitute")
@@ -450,3 +452,12 @@ def test_again_refuses_other_theorems_and_missing_parts() -> None:
     with pytest.raises(CheckError):
         amplify.again(Guarantee(made.loss, ADD, made.by, made.parts, (("rate", "much"),)))
     assert amplify.again(made) == made
+
+
+def test_the_python_of_the_page_runs() -> None:
+    page = ROOT / "docs" / "theory" / "amplification.md"
+    found = list(blocks(page, "python"))
+    assert len(found) == 5
+    names: dict[str, object] = {}
+    for block in found:
+        exec(compile(block, str(page), "exec"), names)
