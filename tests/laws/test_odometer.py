@@ -19,8 +19,11 @@ from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up, log_up
 from reticent.privacy.convert import epsilon_of_zcdp
 from reticent.privacy.filters import even
-from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from reticent.privacy.odometer import Odometer, from_json, to_json
+from reticent.privacy.pairs import Coin
+from tests.conventions.test_docs_examples import blocks
+from tests.conventions.tree import ROOT
 from tests.laws.test_filters import UNIT, Move, Ratio, best, binary, excess, response
 
 Told = Callable[[Odometer], Fraction]
@@ -293,7 +296,7 @@ def test_nothing_is_told_where_nothing_is_known() -> None:
     with pytest.raises(PublicParameterError, match="must be < 1"):
         over(Odometer(Fraction(1, 2)), [ApproxDP(Fraction(1), Fraction(1, 2))]).spent()
     with pytest.raises(PublicParameterError, match="Rényi curve"):
-        Odometer(Fraction(1, 1000)).add(PLD(()))
+        Odometer(Fraction(1, 1000)).add(pld_of([(Coin(Fraction(1)), 2)]))
 
 
 def test_what_is_no_odometer_is_refused() -> None:
@@ -314,3 +317,11 @@ def test_a_pure_run_is_told_by_its_sum_where_that_is_less() -> None:
     many = over(Odometer(Fraction(1, 10**6)), [PureDP(Fraction(1, 10))] * 100)
     assert spent(many) < 6 < throughout(many) < Fraction(13, 2)
     assert many.epsilon == 10
+
+
+def test_the_python_of_the_page_runs() -> None:
+    page = ROOT / "docs" / "theory" / "spending.md"
+    names: dict[str, object] = {}
+    for block in blocks(page, "python"):
+        exec(compile(block, str(page), "exec"), names)
+    assert "trip" in names

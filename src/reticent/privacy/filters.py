@@ -44,7 +44,7 @@ Source
 ------
 Rogers, Roth, Ullman and Vadhan 2016, "Privacy odometers and filters" (pure and approximate sums); Feldman and Zrnic
 2021 (one Rényi order) and Whitehouse, Ramdas, Rogers and Wu 2023, "Fully-adaptive composition in differential
-privacy", Theorem 1 (sums of rho and of delta). Bun and Steinke 2016: Proposition 1.4 (pure epsilon is
+privacy" (sums of rho and of delta). Bun and Steinke 2016: Proposition 1.4 (pure epsilon is
 epsilon^2/2-zCDP), Definition 8.1 (approximate zCDP). Canonne, Kamath and Steinke 2020, Proposition 12 (B_j).
 
 Deviations
@@ -61,7 +61,8 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias, assert_never
 
 from reticent.errors import BudgetError, PublicParameterError
-from reticent.exact.rounding import exp_down, exp_up, log_down, log_up
+from reticent.exact.rounding import log_down, log_up
+from reticent.privacy import curves
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
 from reticent.privacy.numbers import exact, show
 
@@ -206,7 +207,7 @@ def delta_of(charge: Loss) -> Fraction:
         case PureDP() | ZCDP() | Renyi() | GaussianDP():
             return Fraction(0)
         case PLD():
-            raise PublicParameterError(f"{words(charge)} must first be converted to a Rényi curve.")
+            raise PublicParameterError(f"{words(charge)} must first be converted to a Rényi curve at these orders.")
         case _:
             assert_never(charge)
 
@@ -215,46 +216,37 @@ def at_order(charge: Loss, order: Fraction) -> Fraction | None:
     """The Rényi divergence of ``order`` > 1, rounded up, outside ``delta_of``; None where none is bounded.
 
     A curve says something of the orders between its own, since (alpha - 1) D_alpha is convex in alpha and 0 at 1.
+
+    Raises
+    ------
+    PublicParameterError
+        For a privacy-loss distribution: ``convert.renyi_of`` gives its curve, where it has one.
     """
     match charge:
-        case PureDP(epsilon) | ApproxDP(epsilon):
-            found = _pure_at(epsilon, order)
-        case ZCDP(rho) | ApproxZCDP(rho):
-            found = order * rho
-        case GaussianDP(mu_squared):
-            found = order * mu_squared / 2
+        case ApproxDP(epsilon):
+            return grains(curves.renyi(PureDP(epsilon), order))
+        case ApproxZCDP(rho):
+            return grains(order * rho)
+        case PureDP() | ZCDP() | GaussianDP():
+            return grains(curves.renyi(charge, order))
         case Renyi(curve):
             before, low = Fraction(1), Fraction(0)
             for alpha, epsilon in curve:
                 high = (alpha - 1) * epsilon
                 if order <= alpha:
-                    found = (low + (high - low) * (order - before) / (alpha - before)) / (order - 1)
-                    break
+                    share = (order - before) / (alpha - before)
+                    return grains((low + (high - low) * share) / (order - 1))
                 before, low = alpha, high
-            else:
-                return None
+            return None
         case PLD():
-            raise PublicParameterError(f"{words(charge)} must first be converted to a Rényi curve.")
+            raise PublicParameterError(f"{words(charge)} must first be converted to a Rényi curve at these orders.")
         case _:
             assert_never(charge)
-    return grains(found)
 
 
 def grains(number: Fraction) -> Fraction:
     """``number`` rounded up to a multiple of ``GRAIN``: rounded before adding, so that the order does not matter."""
     return (number / GRAIN).__ceil__() * GRAIN
-
-
-def _pure_at(epsilon: Fraction, order: Fraction) -> Fraction:
-    """ln((e^(a eps) + e^((1 - a) eps)) / (1 + e^eps)) / (a - 1): randomised response, the worst at every order a.
-
-    Bun and Steinke 2016, Proposition 3.3. Written as (a eps - ln(1 + e^eps) + ln(1 + e^((1 - 2a) eps))) / (a - 1).
-    """
-    simple = min(epsilon, order * epsilon * epsilon / 2)
-    if not Fraction(1, 10**9) < epsilon < 50:
-        return simple
-    tail = exp_up(max((1 - 2 * order) * epsilon, Fraction(-60)))
-    return min(simple, (order * epsilon - log_down(1 + exp_down(epsilon)) + log_up(1 + tail)) / (order - 1))
 
 
 def over_orders(

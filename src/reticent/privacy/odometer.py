@@ -14,8 +14,8 @@ loss ln p/q of the first t outputs under neighbours with laws P and Q; D_t the s
     throughout    but for probability delta, L_t <= throughout_t at *all* t at once (with charges that have a delta: the
                   loss outside their failures, which happen before T with probability at most E_P D_T)
 
-The second is validity in the sense of Rogers, Roth, Ullman and Vadhan 2016, Definition 3.3; it implies the first. The
-first is enough for whoever stops once, and costs less.
+The second is the odometer of Rogers, Roth, Ullman and Vadhan 2016; it implies the first. The first is enough for
+whoever stops once, and costs less.
 
 Theorem
 -------
