@@ -308,6 +308,27 @@ def test_a_coin_reaches_the_power_that_is_stated() -> None:
         assert abs(reached - real(power(PureDP(largest), Fraction(1, 20)))) < context.mpf(10) ** -11
 
 
+# ---- products of pairs: as the loss that is the same
+
+
+SAME: list[tuple[PLD, Loss]] = [
+    (PLD(()), PureDP(Fraction(0))),
+    (pld_of([(pairs.Coin(Fraction(1)), 1)]), PureDP(Fraction(1))),
+    (pld_of([(pairs.Coin(Fraction(1, 2), Fraction(1, 1000)), 1)]), ApproxDP(Fraction(1, 2), Fraction(1, 1000))),
+    (pld_of([(pairs.GaussianShift(Fraction(1, 3)), 3)]), GaussianDP(Fraction(1))),
+]
+
+
+@pytest.mark.parametrize(("product", "same"), SAME, ids=["nothing", "coin", "failing coin", "Gaussian"])
+def test_a_product_says_no_less_than_the_same_loss_and_hardly_more(product: PLD, same: Loss) -> None:
+    for at in (Fraction(0), Fraction(1, 4), Fraction(2)):
+        assert delta(same, at) <= delta(product, at) * ULP <= delta(same, at) * Fraction(101, 100)
+    for spent in (Fraction(2, 1000), Fraction(1, 10)):
+        assert epsilon(same, spent) <= epsilon(product, spent) * ULP <= epsilon(same, spent) * Fraction(101, 100)
+    for level in (Fraction(1, 20), Fraction(1, 2)):
+        assert power(same, level) <= power(product, level) * ULP <= power(same, level) * Fraction(101, 100)
+
+
 # ---- rho
 
 
