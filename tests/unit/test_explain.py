@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -67,7 +69,7 @@ def test_what_a_record_says_costs_twice_under_add_remove() -> None:
 def test_a_group_has_its_own_delta() -> None:
     kept = promise(ApproxDP(ONE, NANO), steps=3)
     assert float(kept.delta / NANO) == pytest.approx(1 + math.e + math.e**2, rel=1e-9)
-    assert "factor 20.1, failure chance 1 in 9e+07." in meaning(ApproxDP(ONE, NANO), REPLACED)[-2]
+    assert "factor 20.1, failure chance 1 in 90 million." in meaning(ApproxDP(ONE, NANO), REPLACED)[-2]
 
 
 def test_dependent_records_move_odds_by_the_whole_group_loss() -> None:
@@ -142,6 +144,12 @@ def test_the_words_never_state_a_power_too_low() -> None:
         "99.91 %",
         "0.13 %",
     ]
+
+
+def test_a_chance_is_never_said_to_be_smaller_than_it_is() -> None:
+    said = {"1e-9": "a billion", "11e-9": "90 million", "1/7": "7", "0.3": "3.3", "1": "1", "1/19999": "19,000"}
+    said |= {"1e-3": "a thousand", "1e-8": "100 million", "1e-20": "10^20", "3e-400": "10^399", "1/999": "990"}
+    assert {delta: explain.chance(Fraction(delta)) for delta in said} == {d: f"1 in {s}" for d, s in said.items()}
 
 
 # ---- incentives
@@ -264,6 +272,23 @@ def test_what_is_asked_is_refused_where_it_has_no_meaning() -> None:
         promise(PureDP(ONE), prior=1.0)
     with pytest.raises(PublicParameterError, match="level"):
         promise(PureDP(ONE), level=ONE)
+
+
+def test_the_examples_of_the_page_hold() -> None:
+    page = Path(__file__).parents[2] / "docs" / "theory" / "meaning.md"
+    names: dict[str, object] = {}
+    found = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert len(found) == 9
+    for block in found:
+        exec(compile(block, str(page), "exec"), names)
+
+
+def test_failures_that_add_up_to_one_promise_nothing() -> None:
+    lost = pld_of([(Coin(ONE, Fraction(1, 2)), 2)])
+    assert promise(lost).loss is None
+    assert promise(lost, steps=2).delta == 1
+    assert meaning(lost, IN_OUT)[1].startswith("What is promised: nothing.")
+    assert meaning(PureDP(ONE), IN_OUT, spent=lost)[-2].endswith("(coin (1, 0.5) x 2): no limit.")
 
 
 def test_meaning_holds_at_absurd_losses() -> None:

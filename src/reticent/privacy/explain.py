@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from reticent.errors import PublicParameterError
-from reticent.exact.rounding import round_up
+from reticent.exact.rounding import round_down, round_up
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import approx_of
 from reticent.privacy.groups import group_loss
@@ -82,7 +82,10 @@ def _numbers(part: Guarantee) -> str:
 
 
 def epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
-    """The loss as (epsilon, delta); one with a curve of them at ``VIEW_DELTA`` above the delta it cannot go below."""
+    """The loss as (epsilon, delta); one with a curve of them at ``VIEW_DELTA`` above the delta it cannot go below.
+
+    delta = 1 stands for nothing: the failures of the parts of a product may add up to it.
+    """
     match loss:
         case PureDP(epsilon):
             return epsilon, Fraction(0)
@@ -201,6 +204,8 @@ class Meaning:
 
     def lines(self) -> tuple[str, ...]:
         """The sentences, one each."""
+        if self.own.delta >= 1:
+            return _protected(self.adjacency), NOTHING, NOT_PROMISED
         return (_protected(self.adjacency), *_promised(self), *_tested(self), _later(self), _others(self), NOT_PROMISED)
 
 
@@ -223,11 +228,11 @@ def _steps_apart(loss: Loss, steps: int) -> Loss | None:
 
     None where nothing is promised.
     """
+    epsilon, delta = epsilon_delta(loss)
+    if delta >= 1 or (steps > 1 and delta and steps * epsilon > LARGEST):
+        return None
     if steps == 1:
         return loss
-    epsilon, delta = epsilon_delta(loss)
-    if delta and steps * epsilon > LARGEST:
-        return None
     for known in (loss, ApproxDP(epsilon, delta)):
         try:
             return group_loss(known, steps)
@@ -292,6 +297,9 @@ NOT_PROMISED = (
 )
 
 
+NOTHING = "What is promised: nothing. The failure chances of the parts add up to 1."
+
+
 def _protected(adjacency: Adjacency) -> str:
     unit = "one person" if adjacency.unit == "person" else "one row"
     rows = "one row each" if adjacency.rows == 1 else f"at most {adjacency.rows} rows each"
@@ -312,7 +320,7 @@ def _promised(told: Meaning) -> list[str]:
             lines = [
                 f"What is promised: whatever someone believed about whether you are in the file {condition}, "
                 f"everything in this release lets them {moved}",
-                f"Against a guess about your answer rather than your presence: factor {record.factor:.3g}; "
+                f"Against a guess about your answer rather than your presence: {_said(record)}; "
                 f"{prior} to at most {percent(record.odds.high)}.",
             ]
         case "substitute":
@@ -385,17 +393,21 @@ def _others(told: Meaning) -> str:
     so_far = in_all = ""
     if told.spent is not None:
         loss, after = told.spent
-        so_far = f" With everything this study has released so far ({words(loss)}): {after.factor:.3g}."
+        so_far = f" With everything this study has released so far ({words(loss)}): {_factor(after)}."
     if told.budget is not None:
         loss, after = told.budget
-        in_all = f" If all of {words(loss)} is spent: {after.factor:.3g}."
+        in_all = f" If all of {words(loss)} is spent: {_factor(after)}."
     return family + so_far + in_all
 
 
 def _said(kept: Promise) -> str:
     if kept.delta >= 1:
         return "nothing is promised"
-    return f"factor {kept.factor:.3g}" + (f", failure chance {chance(kept.delta)}" if kept.delta else "")
+    return f"factor {_factor(kept)}" + (f", failure chance {chance(kept.delta)}" if kept.delta else "")
+
+
+def _factor(kept: Promise) -> str:
+    return f"{kept.factor:.3g}" if kept.delta < 1 else "no limit"
 
 
 def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
@@ -441,9 +453,15 @@ def one_in(probability: float) -> str:
 
 
 def chance(delta: Fraction) -> str:
-    """``1 in a billion`` where it is one, else ``1 in 2e+08``."""
-    names = {3: "thousand", 6: "million", 9: "billion", 12: "trillion"}
-    for power, name in names.items():
-        if delta == Fraction(1, 10**power):
+    """``1 in a billion``, ``1 in 90 million``, ``1 in 7``: two digits, never a smaller chance than it is."""
+    once = 1 / delta
+    if once >= 10**15:
+        return f"1 in 10^{len(str(once.__floor__())) - 1}"
+    for power, name in ((12, "trillion"), (9, "billion"), (6, "million"), (3, "thousand")):
+        size = 10**power
+        if once == size:
             return f"1 in a {name}"
-    return f"1 in {about(1 / delta, 2)}"
+        if once >= size:
+            few = round_down(once / size, 2)
+            return f"1 in {int(few * size):,}" if power == 3 else f"1 in {about(few)} {name}"
+    return f"1 in {about(round_down(once, 2))}"
