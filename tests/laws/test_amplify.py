@@ -12,14 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, product
-from math import comb, log
+from math import comb, exp, log
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up, log_up, round_up
 from reticent.mechanisms import Gaussian, Geometric, RandomizedResponse, axiom_again, two_coins
+from reticent.mechanisms.gaussian import mass as gaussian_mass
 from reticent.mechanisms.shuffled import Shuffled
 from reticent.mechanisms.subsampled import Poisson, WithoutReplacement, poisson_sums, subset_sums
 from reticent.privacy import amplify, clones, compose, record
@@ -226,6 +229,25 @@ def test_every_loss_is_amplified_or_refused_with_words() -> None:
     assert amplify.poisson(huge, RATE).loss == huge.loss
 
 
+def test_a_sampled_gaussian_costs_what_is_claimed_and_no_less() -> None:
+    """By way of the privacy-loss distribution; the exact law is that of one unit more in an empty table, both ways."""
+    made = Poisson(Gaussian(L2(Fraction(1), ADD), Fraction(1, 8)), Fraction(1, 10)).guarantee
+    whole = as_approx(made, Fraction(1, 10**6))
+    epsilon = float(claimed(whole)[0])
+    without = [gaussian_mass(4.0, 0, out) for out in range(-40, 42)]
+    table = [0.9 * a + 0.1 * gaussian_mass(4.0, 1, out) for a, out in zip(without, range(-40, 42), strict=True)]
+
+    def delta(at: float) -> float:
+        pairs = [(table, without), (without, table)]
+        return max(sum(max(0.0, a - exp(at) * b) for a, b in zip(*pair, strict=True)) for pair in pairs)
+
+    assert delta(epsilon) <= 1e-6 < delta(0.99 * epsilon)
+    assert compose.rederive(whole, axiom_again) == whole.loss
+    first = Poisson(Gaussian(L2(Fraction(1), ADD), Fraction(1, 8)), Fraction(1, 10), delta=Fraction(1, 10**5)).guarantee
+    assert claimed(first)[1] == Fraction(1, 10**6)
+    assert epsilon < 0.9 * float(claimed(first)[0])
+
+
 def test_a_gaussian_is_amplified_by_its_pair_or_at_a_named_delta() -> None:
     unit = Gaussian(L2(Fraction(1), ADD), Fraction(1, 8))
     assert Poisson(unit, RATE).guarantee.loss == PLD(((Sampled(DiscreteGaussianShift(Fraction(4), 1), RATE), 1),))
@@ -318,6 +340,38 @@ def test_the_clones_hide_at_most_what_is_hidden(randomizer: RandomizedResponse, 
             listed = clone_pair(ratio, people, chance, grown)
             computed = clones.clones(ratio, people, chance, aim=Fraction(1, 10**6)).delta(grown)
             assert truth <= listed <= computed <= listed + Fraction(1, 10**30)
+
+
+@given(
+    st.fractions(Fraction(101, 100), Fraction(50), max_denominator=1000),
+    st.integers(2, 16),
+    st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100),
+    st.fractions(Fraction(0), Fraction(1), max_denominator=100),
+)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_the_clones_delta_is_the_sum_listed_rounded_up(
+    ratio: Fraction, people: int, chance: Fraction, way: Fraction
+) -> None:
+    grown = 1 + way * (ratio - 1)
+    listed = clone_pair(ratio, people, chance, grown)
+    computed = clones.clones(ratio, people, chance, aim=Fraction(1, 10**6)).delta(grown)
+    assert listed <= computed <= listed + Fraction(1, 10**16)
+
+
+def test_a_tail_that_is_cut_off_is_counted_whole() -> None:
+    """A coarse aim keeps fewer terms: the delta may only grow, by no more than the aim allows."""
+    fine = clones.clones(Fraction(3), 5000, Fraction(1, 2), aim=Fraction(1, 10**30)).delta(Fraction(11, 10))
+    coarse = clones.clones(Fraction(3), 5000, Fraction(1, 2), aim=Fraction(1, 2)).delta(Fraction(11, 10))
+    assert fine <= coarse <= fine + Fraction(1, 2**36)
+    assert fine < coarse
+
+
+def test_more_people_hide_better() -> None:
+    deltas = [
+        clones.clones(Fraction(3), people, Fraction(1, 2), aim=Fraction(1, 10**9)).delta(Fraction(6, 5))
+        for people in (2, 3, 10, 11, 100, 101, 1000)
+    ]
+    assert deltas == sorted(deltas, reverse=True)
 
 
 def test_too_many_clones_are_caught() -> None:

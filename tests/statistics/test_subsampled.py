@@ -191,11 +191,37 @@ def test_more_than_one_randomizer_is_refused(randomizer: Any) -> None:
         Shuffled(randomizer, 1000, Fraction(1, 10**6), "ballot box")
 
 
-def test_a_sample_takes_no_longer_list_of_coins_for_those_who_take_part() -> None:
-    """The number of coins is a function of the public or hidden n alone, not of who takes part."""
-    assert len({tuple(subsets.subset(6, 3, Replayed(key))) for key in range(40)}) > 10
-    for taken in subsets.subset(6, 6, Replayed(0)):
-        assert taken
+@pytest.mark.parametrize("size", [1, 3, 6])
+def test_every_unit_takes_one_coin_whether_it_takes_part_or_not(size: int) -> None:
+    class Counted:
+        def __init__(self, key: int) -> None:
+            self.stream, self.asked = Replayed(key), 0
+
+        def bits(self, count: int) -> int:
+            self.asked += 1
+            return self.stream.bits(count)
+
+        def words(self, count: int) -> NDArray[np.uint64]:
+            raise AssertionError("nothing here draws arrays")
+
+    for key in range(40):
+        entropy = Counted(key)
+        assert sum(subsets.subset(6, size, entropy)) == size
+        assert entropy.asked == 6
+        assert len(list(subsets.independent(6, Fraction(1, 3), entropy))) == 6
+        assert entropy.asked == 12
+
+
+@pytest.mark.parametrize("size", [-1, 4, 1.0, True])
+def test_a_subset_of_no_such_size_is_refused_before_anything_is_drawn(size: Any) -> None:
+    with pytest.raises(PublicParameterError):
+        subsets.subset(3, size, Silent())
+
+
+def test_a_rate_outside_zero_and_one_is_refused_before_anything_is_drawn() -> None:
+    for rate in (Fraction(-1, 2), Fraction(3, 2), 0.5):
+        with pytest.raises(PublicParameterError):
+            subsets.independent(3, rate, Silent())  # type: ignore[arg-type]  # a float is the point
 
 
 # ---- replayed draws

@@ -203,7 +203,7 @@ def shuffled(
     PublicParameterError
         Where a condition fails; eps0 <= ln(people / (16 ln(2 / delta))) is the last one.
     """
-    if not shuffler.strip():
+    if not isinstance(shuffler, str) or not shuffler.strip():
         raise PublicParameterError("name the shuffler: whom must one trust to drop order and senders?")
     if part.adjacency.kind != "local" or not isinstance(part.loss, PureDP):
         raise PublicParameterError("shuffling amplifies a randomizer that is purely ε-private in the local model")
