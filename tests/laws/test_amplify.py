@@ -511,7 +511,7 @@ def test_again_refuses_other_theorems_and_missing_parts() -> None:
 def test_the_python_of_the_page_runs() -> None:
     page = ROOT / "docs" / "theory" / "amplification.md"
     found = list(blocks(page, "python"))
-    assert len(found) == 5
+    assert len(found) == 6
     names: dict[str, object] = {}
     for block in found:
         exec(compile(block, str(page), "exec"), names)
