@@ -429,6 +429,11 @@ def test_a_renyi_filter_keeps_a_spare_delta_for_charges_with_their_own() -> None
     menu = [response(1, Fraction(1, 20)), response(1), response(2, Fraction(1, 20))]
     reached = best(menu, start, admitted, lambda _, ratio: excess(Fraction(16), ratio), 5)
     assert Fraction(9, 100) <= reached <= target.delta
+    third = start.add(menu[0].charge).add(menu[2].charge)
+    assert third.deltas == start.spare
+    assert third.admits(PureDP(UNIT / 10))
+    assert not third.admits(ApproxDP(Fraction(0), Fraction(1, 10**9)))
+    assert start.limits == RenyiFilter(replace(target, delta=Fraction(1, 10)), start.grid).limits
     careless = replace(start, spare=Fraction(0))
     assert careless.admits(response(1).charge)
     assert not careless.admits(response(1, Fraction(1, 20)).charge)

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up, log_up
-from reticent.privacy.convert import epsilon_of_zcdp
+from reticent.privacy import filters
+from reticent.privacy.curves import epsilon
 from reticent.privacy.filters import even
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from reticent.privacy.odometer import Odometer, from_json, to_json
@@ -141,7 +142,7 @@ def test_a_bound_for_a_fixed_time_is_beaten_by_stopping_and_an_odometer_is_not()
     """The conversion of zCDP at delta, read after each of 60 randomised responses (odds 6/5) until it looks wrong."""
     odds, delta, rounds = Fraction(6, 5), Fraction(1, 10), 60
     rho = log_up(odds) ** 2 / 2
-    fixed = [epsilon_of_zcdp(time * rho, delta) for time in range(rounds + 1)]
+    fixed = [epsilon(ZCDP(time * rho), delta) for time in range(rounds + 1)]
     assert walked(odds, delta, rounds, fixed, "delta") > delta * Fraction(11, 10)
     assert walked(odds, delta, rounds, fixed, "ever") > delta * 7
     odometer, told, kept = Odometer(delta), [Fraction(0)], [Fraction(0)]
@@ -245,8 +246,8 @@ def test_an_odometer_written_and_read_goes_on_as_if_nothing_had_happened(
 
 @settings(max_examples=50)
 @given(st.lists(charges, min_size=1, max_size=4))
-def test_throughout_is_certified(losses: list[Loss]) -> None:
-    """At the epsilon told, the weighted mean of the supermartingales has reached 1 / delta, in rationals."""
+def test_what_is_told_is_certified(losses: list[Loss]) -> None:
+    """``spent`` is its formula; where ``throughout`` is, the mean of the supermartingales has reached 1 / delta."""
     odometer = over(Odometer(Fraction(1, 1000), FEW), losses)
     finite = [
         (order, share, total)
@@ -256,6 +257,9 @@ def test_throughout_is_certified(losses: list[Loss]) -> None:
     if not finite:
         return
     epsilon = throughout(odometer)
+    sharp = min(total + filters.conversion(order, share / 1000) for order, share, total in finite)
+    told = min(max(sharp, Fraction(0)), epsilon)
+    assert told <= spent(odometer) <= told * (1 + Fraction(1, 10**11))
     if odometer.epsilon is not None and epsilon >= odometer.epsilon:
         return  # the sum is less
     mean = sum((share * exp_up((order - 1) * (epsilon - total)) for order, share, total in finite), Fraction(0))
@@ -278,7 +282,7 @@ def test_the_grid_is_near_the_best_order_at_every_scale(delta: Fraction) -> None
     for tenth in range(-16, 9):
         rho = Fraction(round(10 ** (8 + tenth / 4)), 10**8)
         odometer = Odometer(delta).add(ZCDP(rho))
-        fixed = epsilon_of_zcdp(rho, delta)
+        fixed = epsilon(ZCDP(rho), delta)
         stopped, always = FACTORS[delta]
         assert fixed <= spent(odometer) <= min(stopped * fixed, throughout(odometer))
         assert throughout(odometer) <= always * fixed
