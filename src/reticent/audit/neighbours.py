@@ -24,7 +24,8 @@ from reticent.data.columns import Storage
 from reticent.data.engines.duckdb import Limits, Session, session
 from reticent.data.query import Query
 from reticent.data.schema import Category, Column, Integer, Key, Real, Schema
-from reticent.data.table import EngineFailure, Result, Table, open_table
+from reticent.data.source import open_source
+from reticent.data.table import EngineFailure, Result, Table
 from reticent.entropy import Replayed
 
 if TYPE_CHECKING:
@@ -56,7 +57,20 @@ NUMBERS: Final[tuple[Cell, ...]] = (
     0.1,
     2.5,
 )
-TEXTS: Final[tuple[Cell, ...]] = ("", " ", "x", "nan", "inf", "-Infinity", "1e400", " 2.5 ", "1_000", "0x10", "１", "true")
+TEXTS: Final[tuple[Cell, ...]] = (
+    "",
+    " ",
+    "x",
+    "nan",
+    "inf",
+    "-Infinity",
+    "1e400",
+    " 2.5 ",
+    "1_000",
+    "0x10",
+    "１",
+    "true",
+)
 
 
 class Dice:
@@ -283,6 +297,10 @@ class _Warm(Table):
 
     __slots__ = ("_connect",)
 
+    def __init__(self, made: Family, place: int, connect: Callable[[], Any]) -> None:
+        super().__init__(open_source(made.columns(place), made.schema), made.schema, Limits(threads=1), None)
+        self._connect = connect
+
     def _reading(self, work: Callable[[Session], list[Result]], key: bytes) -> list[Result]:
         connection = self._connect()
         try:
@@ -299,9 +317,6 @@ def engine() -> Iterator[Callable[[Family, int], Held]]:
     with session(Limits(threads=1)) as started:
 
         def opened(made: Family, place: int) -> Held:
-            cold = open_table(made.columns(place), made.schema)
-            warm = _Warm(cold._open(), made.schema, Limits(threads=1), None)
-            warm._connect = started._connection.cursor
-            return Held(warm)
+            return Held(_Warm(made, place, started._connection.cursor))
 
         yield opened

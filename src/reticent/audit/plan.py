@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from reticent.audit.neighbours import Family, Pair, engine, families
@@ -88,7 +87,9 @@ class Audited:
             return f"{run}; {at}{first.words}{more}"
         if self.ratio is None:
             return f"{run}; nothing published depends on the rows"
-        return f"{run}; exact numbers moved by at most {float(self.ratio):.3f} of what is declared, and only noise shows"
+        return (
+            f"{run}; exact numbers moved by at most {float(self.ratio):.3f} of what is declared, and only noise shows"
+        )
 
     def to_json(self) -> dict[str, object]:
         """For a certificate; the findings' words are about made-up rows."""
@@ -117,14 +118,13 @@ class Tally:
     loss: Fraction | None = None
     findings: dict[Finding, None] = field(default_factory=dict)
 
-    def add(self, found: Comparison, charged: Fraction | None) -> None:
+    def add(self, found: Comparison) -> None:
         self.triples += 1
         self.calls += len(found.calls)
         for one in found.calls:
             self.each.setdefault(one.answer, []).append(one.ratio)
-        if found.observed is not None and charged:
-            share = found.observed / charged
-            self.loss = share if self.loss is None else max(share, self.loss)
+        if found.share is not None:
+            self.loss = found.share if self.loss is None else max(found.share, self.loss)
         self.findings.update(dict.fromkeys(found.findings))
 
     def audited(self) -> Audited:
@@ -155,13 +155,13 @@ def audit(plan: Prepared, schema: Schema, *, triples: int = TRIPLES) -> Audited:
     if isinstance(triples, bool) or not isinstance(triples, int) or triples < 1:
         raise PublicParameterError(f"triples must be an integer >= 1, got {triples}")
     tally = Tally(tuple(step.name for step in plan.all_steps))
-    replayer, charged = Replayer(plan), replayed_charge(plan)
+    replayer = Replayer(plan)
     with engine() as opened:
-        for made, places in islice(_batches(schema, triples), triples):
+        for turn, (made, places) in enumerate(_batches(schema, triples)):
             held = {place: opened(made, place) for pair in places for place in (pair.here, pair.there)}
             for pair in places:
-                tape = Tape(STYLES[tally.triples % len(STYLES)], tally.triples)
-                tally.add(replayer.compare(held[pair.here], held[pair.there], tape, same=pair.same), charged)
+                tape = Tape(STYLES[tally.triples % len(STYLES)], tally.triples, turn)
+                tally.add(replayer.compare(held[pair.here], held[pair.there], tape, same=pair.same))
             if len(tally.findings) >= ENOUGH:
                 break
     return tally.audited()
@@ -175,10 +175,3 @@ def _batches(schema: Schema, triples: int) -> Iterator[tuple[Family, tuple[Pair,
         left -= len(made.pairs)
         if left <= 0:
             return
-
-
-def replayed_charge(plan: Prepared) -> Fraction | None:
-    """The charged epsilon, or rho, that observed losses are compared with; None for other losses."""
-    loss = plan.guarantee.loss
-    number = getattr(loss, "epsilon", None) if type(loss).__name__ == "PureDP" else getattr(loss, "rho", None)
-    return number if isinstance(number, Fraction) and number > 0 else None

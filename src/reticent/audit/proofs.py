@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP, ApproxZCDP, PureDP, words
+from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about
 
 if TYPE_CHECKING:
@@ -50,6 +50,26 @@ def leaves_of(plan: Prepared) -> Iterator[Leaf]:
     if len(names) != len(whole):
         names = [""] * len(whole)
     yield from (Leaf(leaf, name, times) for (leaf, times), name in zip(whole, names, strict=True))
+
+
+def charge_of(tree: Guarantee) -> Loss | None:
+    """The charge that observed losses are measured against: the root's, or that of what it was converted from."""
+    match tree.loss:
+        case PureDP() | ZCDP() | ApproxZCDP():
+            return tree.loss
+        case _:
+            return charge_of(tree.parts[0]) if len(tree.parts) == 1 else None
+
+
+def share_of(lost: Lost, charge: Loss | None) -> Fraction | None:
+    """How much of a charge a pair lost; None where that is not known, or nothing is charged."""
+    match charge:
+        case PureDP(epsilon) if epsilon and lost.epsilon is not None:
+            return lost.epsilon / epsilon
+        case ZCDP(rho) | ApproxZCDP(rho, _) if rho and lost.rho is not None:
+            return lost.rho / rho
+        case _:
+            return None
 
 
 def amount(tree: Guarantee, shares: Iterator[Fraction | None], beyond: list[tuple[str, str]]) -> Lost:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.audit.changes import Change, change_of, declared_of, unfit
-from reticent.audit.proofs import Leaf, amount, leaves_of
+from reticent.audit.proofs import Leaf, amount, charge_of, leaves_of, share_of
 from reticent.data.query import Query
 from reticent.data.table import EngineFailure, Result
 from reticent.entropy import Entropy, Replayed
@@ -31,7 +31,6 @@ from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.specimen import Mechanism
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import about, show
 from reticent.statistics.answer import Answer
 
@@ -61,11 +60,13 @@ class Rows(Protocol):
 class Tape:
     """What mechanisms are made to draw: by their own law, nothing added, much added, or far to either side.
 
-    Every output of a tape is one the mechanism could have drawn, so a leak that any of them shows is a leak.
+    Every output of a tape is one the mechanism could have drawn, so a leak that any of them shows is a leak. ``coins``
+    names the coins tossed outside the gate, which a release makes the key of (which rows of a person are kept).
     """
 
     style: Style = "law"
     key: int = 0
+    coins: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +90,14 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs side by side. ``observed`` is the loss the exact numbers of this pair account for, as far as known."""
+    """Two runs side by side.
+
+    ``share`` is how much of the charged loss the exact numbers of this pair account for, at most 1; None where the
+    losses of its parts do not say, or where nothing is charged.
+    """
 
     calls: tuple[Seen, ...]
-    observed: Fraction | None
-    charged: Loss
+    share: Fraction | None
     findings: tuple[Finding, ...]
 
     @property
@@ -135,6 +139,7 @@ class Replayer:
     def __init__(self, plan: Prepared) -> None:
         self.plan = plan
         self.leaves: tuple[Leaf, ...] = tuple(leaves_of(plan))
+        self.charge = charge_of(plan.guarantee)
         self._stated: dict[object, Guarantee] = {}
 
     def compare(self, here: Rows, there: Rows, tape: Tape, *, same: bool = False) -> Comparison:
@@ -151,12 +156,12 @@ class Replayer:
         ]
         for call, other, one, leaf in zip(first.calls, second.calls, seen, leaves, strict=True):
             found += _excess(call, other, one, leaf, same=same)
-        observed = self._total(leaves, seen, found)
+        share = self._total(leaves, seen, found)
         found += _published(first, second)
-        return Comparison(tuple(seen), observed, self.plan.guarantee.loss, tuple(found))
+        return Comparison(tuple(seen), share, tuple(found))
 
     def _ended(self, findings: list[Finding]) -> Comparison:
-        return Comparison((), None, self.plan.guarantee.loss, tuple(findings))
+        return Comparison((), None, tuple(findings))
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -173,7 +178,7 @@ class Replayer:
                 return earlier[place - 1].output
             return reply(mechanism, exact, start)
 
-        recorder = Recorder(respond, Replayed(f"audit coins {tape.key}"))
+        recorder = Recorder(respond, Replayed(f"audit coins {tape.coins}"))
         published: object = None
         raised = None
         with warnings.catch_warnings(record=True) as caught:
@@ -221,13 +226,13 @@ class Replayer:
         )
 
     def _total(self, leaves: Sequence[Leaf | None], seen: Sequence[Seen], found: list[Finding]) -> Fraction | None:
-        """The observed loss at the root; every node whose parts lose more than it says is a finding."""
+        """The share of the charge this pair lost; every node whose parts lose more than it says is a finding."""
         by_leaf = {id(leaf): one.ratio for leaf, one in zip(leaves, seen, strict=True) if leaf is not None}
         amounts = iter([by_leaf.get(id(leaf), Fraction(0)) for leaf in self.leaves])  # 0: not drawn, after no reply
         beyond: list[tuple[str, str]] = []
         lost = amount(self.plan.guarantee, amounts, beyond)
         found += [Finding("loss", label, what) for label, what in beyond]
-        return lost.epsilon if lost.epsilon is not None else lost.rho
+        return share_of(lost, self.charge)
 
 
 # --- the tape ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,163 @@
+"""Made-up schemas and plans: what may be declared and asked, at random and often at its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from reticent.audit.neighbours import Dice
+from reticent.data.query import Per
+from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema
+from reticent.errors import Refusal
+from reticent.privacy.adjacency import Kind
+from reticent.statistics.asked import (
+    CapShare,
+    Count,
+    Histogram,
+    Iqr,
+    Mean,
+    People,
+    Proportion,
+    Quantiles,
+    Statistic,
+    Sum,
+    Variance,
+)
+
+if TYPE_CHECKING:
+    from reticent.study.asking import Asked, Limit, Prepared
+
+RANGES: Final[tuple[tuple[int | str, int | str], ...]] = (
+    (0, 1),
+    ("-3/2", 3),
+    (0, "1/1000000"),
+    (2**50, 2**50 + 1),
+    ("1/10", "3/10"),
+    (-5, -2),
+    (0, 10**12),
+)
+WHOLE: Final = ((0, 9), (-3, 3), (1, 3), (0, 1), (-(2**53), 2**53), (0, 100))
+CAPS: Final = (1, 1, 2, 3, 5)
+EPSILONS: Final = ("1/10", "1/2", "1", "3", "10")
+LEVELS: Final = ("1/2", "1/4", "9/10", "1/100")
+PEOPLE: Final = 10_000  # a public number so large that no quantile is refused; the tables may have any number
+
+
+def random_schema(dice: Dice) -> Schema:
+    """Columns of every kind, and a person of one or several rows."""
+    columns: dict[str, Column] = {
+        "x": _real(dice),
+        "y": Real(resolution=dice.pick((None, None, Fraction(1, 10)))),
+        "k": _integer(dice),
+        "g": Category(dice.pick((("a",), ("a", "b"), ("a", "b", "c"), ("", "é", "new"))), constant=dice.chance(15)),
+        "h": Category(dice.pick(((1, 2, 3), (0, 1), (2**53, -1)))),
+        "b": Category(dice.pick(((True, False), (True,)))),
+    }
+    adjacency: Kind = dice.pick(("add_remove", "substitute"))
+    several = dice.chance(80)
+    people = dice.pick((None, PEOPLE))
+    return Schema(columns, Person(adjacency, "who" if several else None, dice.pick(CAPS) if several else 1, people))
+
+
+def _real(dice: Dice) -> Real:
+    low, high = (Fraction(end) for end in dice.pick(RANGES))
+    inside = low + (high - low) / 2
+    outside = high + 1 if abs(high + 1) > 1 else high
+    missing: Missing = "drop" if dice.chance(50) else dice.pick((inside, low, outside))
+    return Real(low, high, missing=missing)
+
+
+def _integer(dice: Dice) -> Integer:
+    low, high = dice.pick(WHOLE)
+    return Integer(low, high, missing="drop" if dice.chance(70) else Fraction(dice.pick((low, high))))
+
+
+def random_plan(schema: Schema, dice: Dice, most: int = 3) -> Prepared:
+    """One to ``most`` questions with a price, by the code that prices a release; refused ones are asked anew."""
+    from reticent.study.asking import settle
+
+    while True:
+        asked = {item.statistic.name: item for item in (_asked(schema, dice) for _ in range(dice.between(1, most)))}
+        within, currency = _limit(dice)
+        units = PEOPLE if schema.person.adjacency == "substitute" else schema.person.people
+        try:
+            return settle(list(asked.values()), within, schema, units, currency)
+        except Refusal:
+            continue
+
+
+def _limit(dice: Dice) -> tuple[Limit, str]:
+    from reticent.study.asking import Limit
+
+    epsilon = Fraction(dice.pick(EPSILONS))
+    if dice.chance(75):
+        return Limit(epsilon, None, None, "made up"), dice.pick(("approximate", "approximate", "zcdp"))
+    delta = Fraction(1, 10**6)
+    return Limit(None, epsilon**2 / 4, delta, "made up"), dice.pick(("approximate", "zcdp"))
+
+
+def _asked(schema: Schema, dice: Dice) -> Asked:
+    from reticent.study.asking import Asked, keys_of
+
+    name = dice.pick(tuple(MAKERS))
+    statistic = MAKERS[name](dice)
+    if dice.chance(60) or isinstance(statistic, CapShare):
+        return Asked(statistic)
+    column = dice.pick(("g", "h", "b"))
+    declared = schema.columns[column]
+    assert isinstance(declared, Category)
+    among = dice.some(declared.among, 3) if dice.chance(30) else None
+    return Asked(statistic, keys_of(schema, column, among, dice.pick((None, None, 1, 2))))
+
+
+def _per(dice: Dice) -> Per:
+    return dice.pick(("row", "row", "person"))
+
+
+def _own(dice: Dice) -> tuple[Fraction | None, Fraction | None]:
+    """Bounds of the question's own, seldom."""
+    return (Fraction(-1), Fraction(2)) if dice.chance(10) else (None, None)
+
+
+def _sum_of(dice: Dice) -> Statistic:
+    low, high = _own(dice)
+    return Sum(dice.pick(("x", "k")), low=low, high=high)
+
+
+def _mean_of(dice: Dice) -> Statistic:
+    low, high = _own(dice)
+    return Mean(dice.pick(("x", "k")), per=_per(dice), low=low, high=high, interval=dice.chance(70))
+
+
+def _variance_of(dice: Dice) -> Statistic:
+    low, high = _own(dice)
+    return Variance(
+        dice.pick(("x", "k")), root=dice.chance(50), per=_per(dice), low=low, high=high, interval=dice.chance(60)
+    )
+
+
+def _histogram_of(dice: Dice) -> Statistic:
+    if dice.chance(50):
+        return Histogram(dice.pick(("g", "h", "b")))
+    edges = dice.pick((("-1", "0", "1", "3"), ("0", "1/10"), ("-2", "-1/2", "2.5", "1000000")))
+    return Histogram(dice.pick(("x", "y", "k")), edges=tuple(Fraction(edge) for edge in edges))
+
+
+def _quantiles_of(dice: Dice) -> Statistic:
+    levels = tuple(Fraction(level) for level in dice.some(LEVELS, 2))
+    return Quantiles(dice.pick(("x", "y", "k")), levels, per=_per(dice), interval=dice.chance(60))
+
+
+MAKERS: Final[Mapping[str, Callable[[Dice], Statistic]]] = {
+    "count": lambda dice: Count(),
+    "persons": lambda dice: People(),
+    "sum": _sum_of,
+    "mean": _mean_of,
+    "proportion": lambda dice: Proportion(dice.pick(("g", "h", "b")), value=dice.pick((None, "a", "1", "True"))),
+    "variance": _variance_of,
+    "histogram": _histogram_of,
+    "quantiles": _quantiles_of,
+    "iqr": lambda dice: Iqr(dice.pick(("x", "y", "k")), per=_per(dice), interval=dice.chance(60)),
+    "capped": lambda dice: CapShare(),
+}

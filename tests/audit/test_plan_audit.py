@@ -1,0 +1,131 @@
+"""The audit of one plan before its release: fast, free, the same each time, and it never touches the study's rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reticent as rt
+from reticent.audit.plan import ENOUGH, SHOWN, Audited, audit
+from reticent.data.schema import Person, Schema, category, integer, real
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.privacy.adjacency import Kind
+from reticent.statistics import prepare
+from reticent.study.asking import Prepared, limit, settle, understand
+from reticent.study.study import Study
+
+QUESTIONS = ["count", "mean(x)", "median(x)", "sum(k) by g", "histogram(x, edges=0:10:2)"]
+
+
+class Untouchable:
+    """Rows nobody may look at."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(f"the rows were touched: {name}")
+
+
+def study(rows: object = None, *, adjacency: Kind = "add_remove", people: int | None = None) -> Study:
+    return rt.study(
+        Untouchable() if rows is None else rows,
+        adjacency=adjacency,
+        columns={"x": real(0, 10), "k": integer(0, 9), "g": category(["a", "b"])},
+        budget=10,
+        person="who",
+        rows_each=2,
+        people=people,
+    )
+
+
+def prepared(schema: Schema, questions: Sequence[str], **within: Any) -> Prepared:
+    units = 10_000 if schema.person.adjacency == "substitute" else schema.person.people
+    asked = limit(within.get("epsilon"), within.get("rho"), within.get("delta"))
+    return settle(understand(questions, schema), asked, schema, units, "approximate")
+
+
+@pytest.mark.parametrize(("adjacency", "triples"), [("add_remove", 200), ("substitute", 60)])
+def test_a_sound_plan_passes_and_its_extremes_reach_what_is_declared(adjacency: Kind, triples: int) -> None:
+    found = study(adjacency=adjacency).audit(QUESTIONS, epsilon=8, triples=triples)
+    assert found.verdict == "passed"
+    assert found.triples == triples
+    assert [moved.answer for moved in found.answers] == [*QUESTIONS, "capped"]
+    assert all(
+        moved.calls and moved.ratio is not None and Fraction(99, 100) < moved.ratio <= 1 for moved in found.answers
+    )
+    assert found.loss is not None
+    assert Fraction(1, 2) < found.loss <= 1
+
+
+def test_the_same_plan_has_the_same_audit() -> None:
+    one, other = (study().audit(["mean(x)", "median(k) by g"], epsilon=5, triples=33) for _ in range(2))
+    assert one == other
+    assert one.to_json() == other.to_json()
+
+
+def test_an_audit_neither_reads_rows_nor_makes_a_ledger(tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    file.write_text(
+        '[study]\ntitle = "t"\nsource = "not_there.parquet"\nledger = "t.ledger"\n'
+        '[person]\nadjacency = "add_remove"\nrows = "one_each"\n[budget]\nepsilon = 1\n'
+        '[columns.x]\nkind = "real"\nlow = 0\nhigh = 1\n'
+    )
+    assert rt.open(file).audit(["mean(x)"], epsilon=1, triples=20).verdict == "passed"
+    assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
+
+
+def test_an_audit_refuses_what_a_plan_refuses() -> None:
+    with pytest.raises(QuestionError):
+        study().audit(["mean(z)"], epsilon=1)
+    with pytest.raises(PublicParameterError):
+        study().audit(["count"], epsilon=1, triples=0)
+
+
+def test_a_refuted_plan_says_where_and_how_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = prepare._stability
+    monkeypatch.setattr(prepare, "_stability", lambda *given, **named: whole(*given, **named) / 2)
+    found = study().audit(["count", "sum(k)"], epsilon=1)
+    assert found.verdict == "refuted"
+    assert [moved.ratio for moved in found.answers][:2] == [2, 2]
+    assert found.loss is not None
+    assert found.loss > 1
+    assert "declares that the sum of absolute changes moves by" in found.words
+    assert found.triples < 200  # it stops when it has seen enough
+    document = found.to_json()
+    assert len(document["findings"]) == SHOWN  # type: ignore[arg-type]  # a list
+    assert len(found.findings) == document["findings_in_all"] >= ENOUGH  # type: ignore[operator]  # an int
+
+
+def test_a_public_answer_makes_no_calls() -> None:
+    schema = Schema({"x": real(0, 1)}, Person("substitute"))
+    found = audit(prepared(schema, ["count"], epsilon="1"), schema, triples=29)
+    assert (found.verdict, found.calls, found.ratio) == ("passed", 0, None)
+    assert "nothing published depends on the rows" in found.words
+
+
+@pytest.mark.parametrize(("rho", "delta"), [("1/2", None), ("1/2", "0.000001")])
+def test_losses_in_rho_are_compared_in_rho(rho: str, delta: str | None) -> None:
+    schema = Schema({"x": real(0, 1), "g": category(["a", "b"])}, Person("add_remove", "who", 2))
+    currency = "approximate" if delta else "zcdp"
+    asked = understand(["count by g", "mean(x)", "median(x) by g"], schema)
+    plan = settle(asked, limit(None, rho, delta), schema, None, currency)
+    found = audit(plan, schema, triples=66)
+    assert found.verdict == "passed"
+    assert found.loss is not None
+    assert Fraction(1, 4) < found.loss <= 1
+
+
+def test_a_cap_of_many_rows_and_a_person_column_that_is_declared() -> None:
+    schema = Schema({"who": integer(), "x": real()}, Person("substitute", "who", 500))
+    found = audit(prepared(schema, ["persons", "iqr(x, per=person)", "count"], epsilon="9"), schema, triples=29)
+    assert found.verdict == "passed"
+
+
+def test_json_is_plain_and_one_line_is_one_line() -> None:
+    found: Audited = study().audit(["median(x)", "proportion(g, value=a)"], epsilon=3, triples=33)
+    assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
+    assert "\n" not in found.words
+    assert found.words.startswith("plan audit passed: 33 made-up pairs of neighbours, ")

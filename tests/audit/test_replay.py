@@ -1,0 +1,496 @@
+"""Record-replay of random plans on random neighbours: nothing exceeds; and broken plans, each of which is refuted.
+
+Most triples here read their rows by the reference evaluator (``Referenced``), which is compared with the engine in
+``tests/engines`` and again below; the rest, the mutants and the long tier run on the engine itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reticent.audit.neighbours import MOODS, Dice, Family, engine, families, family
+from reticent.audit.plan import audit
+from reticent.audit.replay import STYLES, Comparison, Finding, Replayer, Rows, Tape, form, replay
+from reticent.audit.schemas import random_plan, random_schema
+from reticent.data import frames, plan
+from reticent.data import query as asked_of
+from reticent.data.cells import cells_of
+from reticent.data.query import Keys, Query, Ranks, Tally, stability
+from reticent.data.schema import Column, Person, Schema, category, integer, real
+from reticent.data.table import Counts, Result
+from reticent.entropy import Entropy, Replayed, SystemEntropy
+from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric, gate
+from reticent.mechanisms.gate import Recorder
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.sensitivity import L1, L2, Linf
+from reticent.statistics import counts, moments, prepare, proportions, quantiles, ranks
+from reticent.statistics.answer import Answer
+from reticent.study.asking import Prepared, limit, settle, understand
+from tests.support.data_reference import Reference
+
+COLUMNS: dict[str, Column] = {"x": real(0, 10), "k": integer(0, 100), "g": category(["a", "b", "c"])}
+
+
+class Referenced:
+    """A table of a family, read by the reference evaluator."""
+
+    def __init__(self, made: Family, place: int) -> None:
+        self.schema = made.schema
+        columns = {name: _cells(column) for name, column in made.columns(place).items()}
+        size = len(made.tables[place])
+        self.rows = [{name: cells[nth] for name, cells in columns.items()} for nth in range(size)]
+        self.known: dict[tuple[tuple[Query, ...], bytes], list[Result]] = {}
+
+    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+        asked = (tuple(queries), key)
+        if asked not in self.known:
+            found = Reference(self.schema, self.rows, plan.columns_of(queries, self.schema), key)
+            self.known[asked] = [self._result(found, query) for query in queries]
+        return self.known[asked]
+
+    def _result(self, found: Reference, query: Query) -> Result:
+        if not isinstance(query, Ranks):
+            return Result(vectors=found.answer(query))
+        cells = cells_of(self.schema.column(query.column), query.column)
+        return Result(
+            ranks=tuple(_counts(cells.index(np.array(list(v), dtype=np.float64)), v) for v in found.values(query))
+        )
+
+
+def _cells(column: Any) -> list[Any]:
+    if isinstance(column, np.ma.MaskedArray):
+        masked = np.ma.getmaskarray(column).tolist()
+        return [None if gone else cell for cell, gone in zip(np.ma.getdata(column).tolist(), masked, strict=True)]
+    return list(column) if isinstance(column, list) else list(column.tolist())
+
+
+def _counts(index: Any, values: dict[float, int]) -> Counts:
+    cells, inverse = np.unique(index, return_inverse=True)
+    sums = np.zeros(len(cells), dtype=np.int64)
+    np.add.at(sums, inverse, np.array(list(values.values()), dtype=np.int64))
+    return Counts(cells.astype(np.int64), sums)
+
+
+def compared(
+    prepared: Prepared, made: Family, opened: Callable[[Family, int], Rows], turn: int = 0
+) -> Iterator[Comparison]:
+    """Every pair of a family, with the tapes in turn."""
+    replayer, held = Replayer(prepared), [opened(made, place) for place in range(len(made.tables))]
+    for nth, pair in enumerate(made.pairs):
+        tape = Tape(STYLES[nth % len(STYLES)], nth, turn)
+        yield replayer.compare(held[pair.here], held[pair.there], tape, same=pair.same)
+
+
+def made_up(key: object) -> tuple[Prepared, Iterator[Family]]:
+    """A plan and families of tables for it, from a key."""
+    dice = Dice(f"replay {key}")
+    schema = random_schema(dice)
+    return random_plan(schema, dice), families(schema, f"families {key}")
+
+
+# --- random plans on random neighbours --------------------------------------------------------------------------------
+
+
+@settings(max_examples=20, deadline=None, derandomize=True, database=None)
+@given(st.integers(min_value=0, max_value=2**32))
+def test_no_pair_of_neighbours_exceeds_what_is_declared(key: int) -> None:
+    prepared, found = made_up(key)
+    next(found)
+    for comparison in compared(prepared, next(found), Referenced):
+        assert comparison.findings == ()
+
+
+@pytest.mark.parametrize("key", range(2))
+def test_no_pair_of_neighbours_exceeds_what_is_declared_on_the_engine(key: int) -> None:
+    prepared, found = made_up(f"engine {key}")
+    with engine() as opened:
+        for comparison in compared(prepared, next(found), opened):
+            assert comparison.findings == ()
+
+
+def test_the_reference_reads_these_tables_as_the_engine_does() -> None:
+    prepared, found = made_up("both")
+    queries = list(dict.fromkeys(query for step in prepared.all_steps for query in step.queries))
+    with engine() as opened:
+        made = next(found)
+        for place in range(0, len(made.tables), 3):
+            one, other = (table.run(queries, bytes(32)) for table in (opened(made, place), Referenced(made, place)))
+            assert form(one) == form(other)
+
+
+def test_everything_is_reached() -> None:
+    """Every mechanism of a statistic, both relations, replies and refusals: so that 'no excess' says something."""
+    drawn: Counter[str] = Counter()
+    relations, currencies, largest = set(), set(), Fraction(0)
+    for key in range(40):
+        prepared, found = made_up(f"reach {key}")
+        relations.add((prepared.guarantee.adjacency.kind, prepared.guarantee.adjacency.rows > 1))
+        currencies.add(type(prepared.guarantee.loss).__name__)
+        for nth, comparison in enumerate(compared(prepared, next(found), Referenced)):
+            drawn.update(seen.mechanism for seen in comparison.calls)
+            largest = max([largest, *(seen.ratio for seen in comparison.calls if seen.ratio is not None)])
+            if nth == 8:
+                break
+    assert drawn["Geometric"] > 100
+    assert drawn["Exponential"] > 100
+    assert len(relations) == 4
+    assert currencies == {"PureDP", "ZCDP", "ApproxDP"}
+    assert largest == 1
+
+
+def test_a_family_is_the_same_again_for_its_key() -> None:
+    schema = random_schema(Dice("again"))
+    one, other = (next(families(schema, 7)) for _ in range(2))
+    assert repr(one) == repr(other)
+    assert repr(one) != repr(next(families(schema, 8)))
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.parametrize("column", ["who", None])
+def test_pairs_of_a_family_are_neighbours(adjacency: Kind, column: str | None) -> None:
+    schema = Schema(COLUMNS, Person(adjacency, column, 2 if column else 1))
+    made = family(schema, Dice(1), MOODS[:4])
+    for pair in made.pairs:
+        here, there = (Counter(repr(row) for row in made.tables[place]) for place in (pair.here, pair.there))
+        if pair.same:
+            assert here == there
+            continue
+        gone, come = list((here - there).elements()), list((there - here).elements())
+        people = [{row.split("'who': ")[-1] for row in rows} if column else rows for rows in (gone, come)]
+        if adjacency == "add_remove":
+            assert sorted(map(len, people)) == [0, 1]
+        else:
+            assert max(map(len, people)) <= 1
+
+
+# --- the gate ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_gate_adds_nothing_to_a_draw() -> None:
+    near = Adjacency("add_remove")
+    noise = Geometric(L1(Fraction(1), near), Fraction(1, 10))
+    assert gate.draw(noise, (1, 2, 3), Replayed(1)) == noise.sample((1, 2, 3), Replayed(1))
+    choice = Exponential(Linf(Fraction(1), near), Fraction(1))
+    exact = Candidates(np.array([3, 0, 1]), np.array([10, 5, 10]))
+    found = [gate.choose(choice, exact, np.array([0, 10, 15, 25]), Replayed(key)) for key in range(50)]
+    assert set(found) <= set(range(25))
+    assert sum(10 <= cell < 15 for cell in found) > 15
+
+
+def test_a_recorder_is_no_entropy_of_a_release() -> None:
+    recorder = Recorder(lambda mechanism, exact, start: exact, Replayed(1))
+    assert not isinstance(recorder, SystemEntropy)
+    assert not hasattr(SystemEntropy(), "noise")
+    assert "17" not in repr((recorder.noise("m", (17,)), recorder)[1]) + repr(recorder.calls)
+
+
+def test_every_norm_is_measured_in_its_own_units() -> None:
+    near = Adjacency("add_remove")
+    in_l1 = Geometric(L1(Fraction(4), near), Fraction(1))
+    in_l2 = Gaussian(L2(Fraction(10), near), Fraction(1))
+    for mechanism, ratio in ((in_l1, Fraction(3, 4)), (in_l2, Fraction(1, 2))):
+        found = replay(cast(Prepared, One(mechanism)), Fixed((0, 0)), Fixed((1, -2)))  # all that is asked of a plan
+        assert [seen.ratio for seen in found.calls] == [ratio]
+        assert found.share == ratio
+        assert found.ok
+
+
+class Fixed:
+    """A table whose only vector is given."""
+
+    def __init__(self, vector: tuple[int, ...]) -> None:
+        self.vector = vector
+
+    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+        return [Result(vectors=(self.vector,))]
+
+
+class One:
+    """A plan of one step with one mechanism."""
+
+    name, caveat = "one", None
+
+    def __init__(self, mechanism: Any) -> None:
+        self.mechanism = mechanism
+        self.guarantee: Guarantee = mechanism.guarantee
+        self.queries = (asked_of.Rows(),)
+        self.steps = self.all_steps = (self,)
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        gate.draw(self.mechanism, results[0].vectors[0], entropy)
+        return Answer("one", ())
+
+
+# --- mutants ----------------------------------------------------------------------------------------------------------
+
+
+def findings(
+    questions: Sequence[str], adjacency: Kind = "add_remove", rows: int = 2, triples: int = 66
+) -> tuple[Finding, ...]:
+    """What the audit of a plan finds, compiled anew."""
+    for cache in (plan._cells_text, plan._base_text, plan._query_text):
+        cache.cache_clear()
+    schema = Schema(COLUMNS, Person(adjacency, "who", rows))
+    units = 10_000 if adjacency == "substitute" else None
+    prepared = settle(understand(questions, schema), limit("10", None, None), schema, units, "approximate")
+    return audit(prepared, schema, triples=triples).findings
+
+
+def kinds(questions: Sequence[str], adjacency: Kind = "add_remove", rows: int = 2) -> set[str]:
+    return {found.kind for found in findings(questions, adjacency, rows)}
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    yield monkeypatch
+    for cache in (plan._cells_text, plan._base_text, plan._query_text):
+        cache.cache_clear()
+
+
+def test_the_plans_below_are_sound_as_they_are() -> None:
+    everything = ["count by g", "sum(k)", "mean(x)", "median(x) by g", "histogram(g)", "proportion(g, value=a)"]
+    assert findings(everything, "substitute", triples=29) == ()
+
+
+def test_a_forgotten_clip_is_found(broken: pytest.MonkeyPatch) -> None:
+    broken.setattr(plan, "clamp", lambda x, low, high: x)
+    assert kinds(["mean(x)"]) & {"sensitivity", "exception"}
+
+
+def test_a_forgotten_clip_of_totals_is_found(broken: pytest.MonkeyPatch) -> None:
+    broken.setattr(plan, "_within", lambda x, low, high: x)
+    assert "sensitivity" in kinds(["sum(k)"])
+
+
+def test_half_the_sensitivity_is_found(broken: pytest.MonkeyPatch) -> None:
+    whole = prepare._stability
+    broken.setattr(prepare, "_stability", lambda *given, **named: whole(*given, **named) / 2)
+    assert "sensitivity" in kinds(["count"])
+
+
+def test_a_forgotten_cap_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
+    def kept(self: Any, keys: Keys | None) -> Any:
+        return self.all if keys is None else self._keyed(self.all, keys)
+
+    broken.setattr(plan._Asking, "kept", kept)
+    assert "sensitivity" in kinds(["count"])
+
+
+def test_keys_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None:
+    honest = counts.CountStep.answer
+
+    def answer(self: counts.CountStep, results: Sequence[Result], entropy: Entropy) -> Answer:
+        found = honest(self, results, entropy)
+        held = [cell for cell, vector in zip(found, results[0].vectors, strict=True) if sum(vector)]
+        return Answer(found.name, tuple(held), found.caveats, found.discrete)
+
+    broken.setattr(counts.CountStep, "answer", answer)
+    assert kinds(["count by g"]) == {"answer"}
+
+
+def test_groups_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None:
+    def noisy(vectors: Any, mechanism: Any, entropy: Entropy) -> Any:
+        drawn = gate.draw(mechanism, [number for (number,) in vectors if number], entropy)
+        return [(number,) for number in [*drawn, 0, 0, 0][: len(vectors)]]
+
+    broken.setattr(counts, "noisy", noisy)
+    assert "public" in kinds(["count by g"])
+
+
+def test_a_nan_that_passes_through_is_found(broken: pytest.MonkeyPatch) -> None:
+    honest = plan.number
+    broken.setattr(plan, "number", lambda column, storage: column if storage == "real" else honest(column, storage))
+    assert kinds(["median(x)"]) & {"warning", "exception", "answer"}
+
+
+def test_a_group_count_without_noise_is_found(broken: pytest.MonkeyPatch) -> None:
+    def released(self: moments.MomentStep, exact: list[tuple[int, ...]], entropy: Entropy) -> list[tuple[int, ...]]:
+        drawn = counts.noisy(exact, self.mechanism, entropy)
+        return [(true[0], *noisy[1:]) for true, noisy in zip(exact, drawn, strict=True)]
+
+    broken.setattr(moments.MomentStep, "_released", released)
+    assert kinds(["mean(x) by g"]) == {"answer"}
+
+
+def test_a_size_that_is_read_is_found(broken: pytest.MonkeyPatch) -> None:
+    def sizes(self: quantiles.QuantileStep, result: Result, entropy: Entropy) -> list[quantiles.Size]:
+        return [quantiles._public(1000.0 * float(data.counts.sum())) for data in result.ranks]
+
+    broken.setattr(quantiles.QuantileStep, "_sizes", sizes)
+    assert kinds(["median(x)"]) & {"calls", "answer"}
+
+
+def test_a_share_of_the_true_number_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
+    honest = proportions.ProportionStep.answer
+
+    def answer(self: proportions.ProportionStep, results: Sequence[Result], entropy: Entropy) -> Answer:
+        rows = results[1].vectors[0][0]
+        return Answer(self.name, honest(self, results, entropy).cells, (f"of {rows} rows",))
+
+    broken.setattr(proportions.ProportionStep, "answer", answer)
+    assert kinds(["proportion(g, value=a)"]) == {"answer"}
+
+
+def test_a_histogram_at_the_price_of_one_bin_is_found_under_substitution(broken: pytest.MonkeyPatch) -> None:
+    honest = stability
+
+    def cheap(query: Query, person: Person, *, stands_in: bool) -> tuple[Fraction, ...]:
+        return (Fraction(person.rows),) if isinstance(query, Tally) else honest(query, person, stands_in=stands_in)
+
+    broken.setattr(prepare, "stability", cheap)
+    assert kinds(["histogram(g)"], "add_remove") == set()
+    assert "sensitivity" in kinds(["histogram(g)"], "substitute")
+
+
+def test_a_lopsided_quantile_score_is_found(broken: pytest.MonkeyPatch) -> None:
+    def scores(self: ranks.Runs, a: int, b: int, shift: int) -> Any:
+        over = b * self.below - a * (self.total - self.below) - b * shift
+        under = a * self.above - (b - a) * (self.total - self.above) + b * shift
+        return np.maximum(np.maximum(over, under), 0)
+
+    broken.setattr(ranks.Runs, "scores", scores)
+    assert "sensitivity" in kinds(["quantile(x, 0.9)"])
+
+
+def test_candidates_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None:
+    honest = ranks.runs
+
+    def runs(cells: Any, data: Counts) -> ranks.Runs:
+        found = honest(cells, data)
+        return (
+            found
+            if not len(data.cells)
+            else ranks.Runs(found.start[1:], found.below[1:], found.above[1:], found.weights[1:], found.total)
+        )
+
+    broken.setattr(quantiles, "runs", runs)
+    assert "public" in kinds(["median(x)"])
+
+
+def test_an_int8_that_wraps_is_found(broken: pytest.MonkeyPatch) -> None:
+    honest = counts.noisy
+
+    def noisy(vectors: Any, mechanism: Any, entropy: Entropy) -> Any:
+        wrapped = [tuple(np.array(vector).astype(np.int8).tolist()) for vector in vectors]
+        return honest(wrapped, mechanism, entropy)
+
+    broken.setattr(counts, "noisy", noisy)
+    assert "sensitivity" in kinds(["sum(k)"], rows=1)
+
+
+def test_a_float_at_the_gate_is_found(broken: pytest.MonkeyPatch) -> None:
+    honest = counts.noisy
+
+    def noisy(vectors: Any, mechanism: Any, entropy: Entropy) -> Any:
+        floats: list[Any] = [tuple(np.array(vector, dtype=np.float64)) for vector in vectors]
+        return honest(floats, mechanism, entropy)
+
+    broken.setattr(counts, "noisy", noisy)
+    assert kinds(["sum(k)"]) == {"type"}
+
+
+def test_truncation_to_an_even_number_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
+    honest = frames._from_array
+    broken.setattr(frames, "_from_array", lambda column, storage: honest(column[: len(column) // 2 * 2], storage))
+    assert kinds(["count"], rows=1) & {"sensitivity", "order"}
+
+
+def test_what_depends_on_the_order_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
+    honest = frames._from_array
+
+    def first_wins(column: Any, storage: Any) -> Any:
+        return honest([*column[:1], *[0 if isinstance(c, float) else c for c in column[1:]]], storage)
+
+    broken.setattr(frames, "_from_array", first_wins)
+    assert kinds(["mean(x)"]) & {"order", "sensitivity"}
+
+
+def test_an_exception_for_some_rows_only_is_found(broken: pytest.MonkeyPatch) -> None:
+    honest = counts.noisy
+
+    def noisy(vectors: Any, mechanism: Any, entropy: Entropy) -> Any:
+        1 / sum(sum(vector) for vector in vectors)
+        return honest(vectors, mechanism, entropy)
+
+    broken.setattr(counts, "noisy", noisy)
+    assert kinds(["count"]) == {"exception"}
+
+
+def test_a_warning_for_some_rows_only_is_found(broken: pytest.MonkeyPatch) -> None:
+    honest = counts.noisy
+
+    def noisy(vectors: Any, mechanism: Any, entropy: Entropy) -> Any:
+        if not vectors[0][0]:
+            warnings.warn("no rows", stacklevel=1)
+        return honest(vectors, mechanism, entropy)
+
+    broken.setattr(counts, "noisy", noisy)
+    assert kinds(["count"]) == {"warning"}
+
+
+def test_noise_beside_the_gate_is_found(broken: pytest.MonkeyPatch) -> None:
+    broken.setattr(counts, "noisy", lambda vectors, mechanism, entropy: [mechanism.sample(v, entropy) for v in vectors])
+    assert kinds(["count"]) == {"bypass"}
+
+
+def test_noise_that_nobody_pays_for_is_found(broken: pytest.MonkeyPatch) -> None:
+    honest = counts.noisy
+    broken.setattr(counts, "noisy", lambda vectors, m, e: [honest([vector], m, e)[0] for vector in vectors])
+    assert "proof" in kinds(["count by g"])
+
+
+def test_a_mechanism_with_more_than_its_share_is_found(broken: pytest.MonkeyPatch) -> None:
+    honest = counts.noisy
+    broken.setattr(counts, "noisy", lambda vectors, m, e: honest(vectors, Geometric(m.sensitivity, 2 * m.epsilon), e))
+    assert kinds(["count"]) == {"proof"}
+
+
+def test_parallel_groups_that_one_person_shares_are_found(broken: pytest.MonkeyPatch) -> None:
+    def of_person(part: Guarantee, person: Adjacency, *, rows: int, label: str = "") -> Guarantee:
+        return compose.grouped(part, 1, neighbours=person, label=label)
+
+    broken.setattr(compose, "of_person", of_person)
+    broken.setattr(quantiles.QuantileStep, "_steps", property(lambda self: 1))
+    assert "loss" in kinds(["median(x) by g"])
+
+
+# --- the long tier ----------------------------------------------------------------------------------------------------
+
+TRIPLES = 100_000
+CHUNKS = 50
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_hundred_thousand_triples_on_the_engine_have_no_excess(chunk: int) -> None:
+    """In chunks, so that ``make audit`` goes on where it stopped; each adds its figures to build/replay.jsonl."""
+    done: Counter[str] = Counter()
+    key = 0
+    with engine() as opened:
+        while done["triples"] < TRIPLES // CHUNKS:
+            prepared, found = made_up(f"long {chunk} {key}")
+            for turn in range(2):
+                for comparison in compared(prepared, next(found), opened, turn):
+                    done["triples"] += 1
+                    done["calls"] += len(comparison.calls)
+                    done["excess"] += len(comparison.findings)
+                    assert comparison.findings == (), (chunk, key)
+            key += 1
+    log = Path(os.environ.get("AUDIT_LOG", "build/audit.jsonl")).with_name("replay.jsonl")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a") as file:
+        file.write(json.dumps({"chunk": chunk, "plans": key, **done}) + "\n")
