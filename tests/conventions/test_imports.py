@@ -47,6 +47,19 @@ def axioms(module: Module) -> list[str]:
     return found
 
 
+def amplifications(module: Module) -> list[str]:
+    """Sampling rates claimed where nothing is sampled."""
+    names = ("poisson", "without_replacement", "shuffled")
+    found = [
+        f"{line}: {name}" for line, name in imported(module) if name.endswith(tuple(f"amplify.{n}" for n in names))
+    ]
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="amplify"), attr=attr)) if attr in names:
+                found.append(f"{node.lineno}: amplify.{attr}(...)")
+    return found
+
+
 def early(module: Module) -> list[str]:
     """Heavy packages imported as soon as the module is."""
     late = {node.lineno for function in functions(module) for node in ast.walk(function) if hasattr(node, "lineno")}
@@ -71,6 +84,10 @@ def test_ibis_is_imported_by_the_plan_and_the_engines_only() -> None:
 
 def test_axioms_stand_beside_mechanisms_only() -> None:
     assert broken(axioms, "mechanisms/") == {}
+
+
+def test_a_loss_is_amplified_only_by_what_draws_the_sample() -> None:
+    assert broken(amplifications, "mechanisms/") == {}
 
 
 def test_heavy_packages_are_imported_inside_functions() -> None:
@@ -107,6 +124,14 @@ def test_the_search_for_engines_finds(text: str) -> None:
 )
 def test_the_search_for_axioms_finds(text: str) -> None:
     assert axioms(parsed("x.py", text)) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["from reticent.privacy.amplify import poisson", "amplify.without_replacement(part, 1, 2)", "amplify.shuffled(x)"],
+)
+def test_the_search_for_amplifications_finds(text: str) -> None:
+    assert amplifications(parsed("x.py", text)) != []
 
 
 @pytest.mark.parametrize("text", ["import scipy", "from pyarrow import Table", "class A:\n    import duckdb"])

@@ -18,7 +18,8 @@ from reticent.mechanisms.geometric import mass
 from reticent.privacy import compose, groups, record
 from reticent.privacy import loss as losses
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.convert import as_approx, as_zcdp, epsilon_of_zcdp
+from reticent.privacy.convert import as_approx, as_zcdp
+from reticent.privacy.curves import epsilon
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
 from reticent.privacy.sensitivity import L1, L2, Linf
@@ -141,10 +142,10 @@ def test_a_loss_written_then_read_is_itself(loss: Loss) -> None:
 def test_a_conversion_never_lowers_a_loss(rho: Fraction, power: int) -> None:
     """No order alpha of the Renyi curve may give a smaller delta at the epsilon we state than the delta we state."""
     delta = Fraction(1, 10**power)
-    epsilon = float(epsilon_of_zcdp(rho, delta))
+    stated = float(epsilon(ZCDP(rho), delta))
     # Gaussian noise with this rho attains the curve, and its delta(epsilon) is known: it must not exceed delta.
     mu = math.sqrt(2 * float(rho))
-    true = _normal_cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * _normal_cdf(-mu / 2 - epsilon / mu)
+    true = _normal_cdf(mu / 2 - stated / mu) - math.exp(stated) * _normal_cdf(-mu / 2 - stated / mu)
     assert true <= float(delta) * (1 + 1e-9)
 
 
@@ -155,7 +156,7 @@ def _normal_cdf(x: float) -> float:
 def test_the_conversion_is_better_than_the_textbook_one() -> None:
     rho, delta = Fraction(1, 2), Fraction(1, 10**6)
     textbook = 0.5 + 2 * math.sqrt(0.5 * math.log(1e6))
-    assert float(epsilon_of_zcdp(rho, delta)) < textbook * 0.98
+    assert float(epsilon(ZCDP(rho), delta)) < textbook * 0.98
 
 
 def _tree() -> Guarantee:

@@ -22,10 +22,10 @@ from reticent.exact.rounding import exp_down, exp_up, log_up, round_up
 from reticent.mechanisms import Gaussian, Geometric, ScalarGaussian
 from reticent.privacy import compose, optimal, record
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.convert import epsilon_of_zcdp
+from reticent.privacy.curves import epsilon as epsilon_at
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.least import least
-from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.privacy.sensitivity import L1, L2
 
 PEOPLE = Adjacency("substitute")
@@ -353,8 +353,8 @@ def test_least_joins_zcdp_and_compares_it() -> None:
     parts = [Gaussian(L2(Fraction(1), PEOPLE), Fraction(1, 100)).guarantee] * 5 + [pure("1/10")] * 3
     delta = Fraction(1, 10**6)
     found = least(parts, delta)
-    together = epsilon_of_zcdp(Fraction(5, 100) + 3 * Fraction(1, 200), delta)
-    added = epsilon_of_zcdp(Fraction(5, 100), delta) + Fraction(3, 10)
+    together = epsilon_at(ZCDP(Fraction(5, 100) + 3 * Fraction(1, 200)), delta)
+    added = epsilon_at(ZCDP(Fraction(5, 100)), delta) + Fraction(3, 10)
     assert {epsilon_of(view) for view in found.views} == {together, added}
     assert epsilon_of(found.guarantee) == min(together, added)
 

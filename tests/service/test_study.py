@@ -17,6 +17,7 @@ from reticent.entropy import Replayed
 from reticent.ledger import Ledger
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
+from reticent.privacy.loss import Loss
 from reticent.study.asking import limit
 from reticent.study.release import Release, draw
 from reticent.study.study import Study
@@ -63,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def spent(folder: Path) -> rt.PureDP | rt.ApproxDP | rt.ZCDP:
+def spent(folder: Path) -> Loss:
     return Ledger.open(folder / "visits.ledger").spent()
 
 

@@ -167,7 +167,11 @@ MISTAKES = [
     ('epsilon  = "3"', 'epsilon = "0.1 + 0.2"', "[budget] epsilon must be a number such as"),
     ('epsilon  = "3"', 'epsilon = "-1"', "[budget] epsilon must be >= 0, got -1"),
     ('epsilon  = "3"\ndelta    = "1e-8"\n', "", '[budget] epsilon = "…" is missing (or rho = "…")'),
-    ('epsilon  = "3"', 'epsilon = "3"\nrho = "1"', "[budget] is either epsilon (and delta) or rho (and delta), not both"),
+    (
+        'epsilon  = "3"',
+        'epsilon = "3"\nrho = "1"',
+        "[budget] is either epsilon (and delta) or rho (and delta), not both",
+    ),
     (
         '"1e-8"',
         '"0.01"',

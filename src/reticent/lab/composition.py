@@ -29,7 +29,7 @@ from reticent.privacy.loss import ApproxDP, Loss, PureDP, pld_of
 from reticent.privacy.numbers import Number, about, read, show
 from reticent.privacy.optimal import advanced, optimal
 from reticent.study.odds import DASHES, LEADER, saved, spread
-from reticent.study.picture import GREY, INK, WIDTH, _quiet
+from reticent.study.picture import GREY, INK, WIDTH, quiet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +96,7 @@ class Composition:
         axes.set_ylabel(f"ε of all together, at δ {about(self.delta)}", fontsize=9)
         axes.set_title(f"{self.what}, released again and again", loc="left", fontsize=10, parse_math=False)
         axes.tick_params(labelsize=8, length=3, color=GREY)
-        _quiet(axes)
+        quiet(axes)
         return drawn
 
     def _line(self, axes: Axes, place: int, top: float) -> list[tuple[str, float, float]]:

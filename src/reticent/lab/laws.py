@@ -32,7 +32,7 @@ from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.numbers import Number, about, read, show
 from reticent.privacy.sensitivity import L1
 from reticent.study.odds import DASHES, saved
-from reticent.study.picture import DOT, GREY, INK, WIDTH, _quiet
+from reticent.study.picture import DOT, GREY, INK, WIDTH, quiet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -218,7 +218,7 @@ def _bars(axes: Axes, shown: Neighbours) -> None:
     axes.set_ylim(0, 1.18 * max(max(pair) for pair in shown.masses))
     axes.legend(fontsize=8, frameon=False, loc="upper right", ncols=2)
     axes.tick_params(labelsize=8, length=3, color=GREY, labelbottom=False)
-    _quiet(axes)
+    quiet(axes)
 
 
 def _ratios(axes: Axes, shown: Neighbours) -> None:
@@ -240,4 +240,4 @@ def _ratios(axes: Axes, shown: Neighbours) -> None:
     axes.set_xticks(list(places)[::step], shown.outputs[::step], parse_math=False)
     axes.set_xlabel("what comes out", fontsize=8)
     axes.tick_params(labelsize=8, length=3, color=GREY)
-    _quiet(axes)
+    quiet(axes)

@@ -24,7 +24,7 @@ from reticent.privacy.explain import LARGEST, LEVEL, epsilon_delta, percent_up
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
 from reticent.privacy.numbers import Number, read
 from reticent.study.odds import DASHES, LEADER, saved, spread
-from reticent.study.picture import DOT, GREY, INK, WIDTH, _quiet
+from reticent.study.picture import DOT, GREY, INK, WIDTH, quiet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,7 +97,7 @@ class TradeOff:
         axes.set_ylabel("type II error: misses one who is", fontsize=9)
         axes.set_title("The errors of any test for who is in the file", loc="left", fontsize=10)
         axes.tick_params(labelsize=8, length=3, color=GREY)
-        _quiet(axes)
+        quiet(axes)
         return drawn
 
     def save(self, path: str | Path) -> None:

@@ -13,10 +13,12 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
+from reticent.mechanisms.shuffled import Shuffled
+from reticent.mechanisms.subsampled import Poisson, WithoutReplacement
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 
-ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, randomized_response)
+ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, randomized_response)  # they state axioms
 
 
 def axiom_again(leaf: Guarantee) -> Guarantee:
@@ -55,8 +57,11 @@ __all__ = [
     "Geometric",
     "Laplace",
     "PermuteAndFlip",
+    "Poisson",
     "RandomizedResponse",
     "ScalarGaussian",
+    "Shuffled",
+    "WithoutReplacement",
     "axiom_again",
     "two_coins",
 ]

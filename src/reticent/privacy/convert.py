@@ -14,16 +14,15 @@ The numbers are in ``curves``; here they are put into guarantees.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, assert_never
 
 from reticent.errors import PublicParameterError
-from reticent.exact.rounding import log_down, log_up, round_up
+from reticent.privacy import curves
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of, words
-from reticent.privacy.numbers import exact, read, show
+from reticent.privacy.numbers import read, show
 from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, Range
 
 PURE_TO_ZCDP: Final = Theorem(
@@ -101,8 +100,6 @@ def zcdp_of(loss: Loss) -> ZCDP | ApproxZCDP:
         case GaussianDP(mu_squared):
             return ZCDP(mu_squared / 2)
         case PLD() | Renyi():
-            from reticent.privacy import curves
-
             return ZCDP(curves.rho(loss))
         case _:
             assert_never(loss)
@@ -141,8 +138,6 @@ def renyi_of(loss: Loss, orders: Sequence[Fraction] = ORDERS) -> Renyi:
     PublicParameterError
         For delta > 0: a Renyi curve leaves no room for a failure.
     """
-    from reticent.privacy import curves
-
     return Renyi(tuple((order, curves.renyi(loss, order)) for order in orders))
 
 
@@ -151,41 +146,11 @@ def approx_of(loss: Loss, delta: Fraction) -> ApproxDP | PureDP:
     match loss:
         case PureDP() | ApproxDP():
             return loss
-        case ZCDP(rho):
-            return ApproxDP(epsilon_of_zcdp(rho, delta), delta)
-        case ApproxZCDP() | Renyi() | GaussianDP() | PLD():
-            from reticent.privacy import curves
-
+        case ZCDP() | ApproxZCDP() | Renyi() | GaussianDP() | PLD():
             epsilon = curves.epsilon(loss, delta)
             return PureDP(epsilon) if delta == 0 else ApproxDP(epsilon, delta)
         case _:
             assert_never(loss)
-
-
-def epsilon_of_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
-    """A certified upper bound, to 12 digits, of the epsilon that rho-zCDP implies at ``delta`` in (0, 1)."""
-    if not 0 < exact(delta, "delta") < 1:
-        raise PublicParameterError(f"delta must lie between 0 and 1, got {show(delta)}")
-    if rho == 0:
-        return Fraction(0)
-    alpha = _best_alpha(float(rho), float(delta))
-    bound = alpha * rho + log_up((alpha - 1) / alpha) - (log_down(delta) + log_down(alpha)) / (alpha - 1)
-    return round_up(max(bound, Fraction(0)))
-
-
-def _best_alpha(rho: float, delta: float) -> Fraction:
-    """Golden-section search over ln(alpha - 1); exactness does not matter here."""
-
-    def bound(t: float) -> float:
-        alpha = 1 + math.exp(t)
-        return alpha * rho + math.log1p(-1 / alpha) - (math.log(delta) + math.log(alpha)) / (alpha - 1)
-
-    low, high = -20.0, 40.0
-    ratio = (math.sqrt(5) - 1) / 2
-    for _ in range(120):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        low, high = (low, right) if bound(left) < bound(right) else (left, high)
-    return Fraction(1 + math.exp((low + high) / 2))
 
 
 def as_zcdp(part: Guarantee) -> Guarantee:

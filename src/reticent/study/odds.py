@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import Promise, chance, odds, percent, promise
 from reticent.privacy.loss import Loss, from_json, words
-from reticent.study.picture import GREY, INK, WIDTH, _as_svg, _quiet
+from reticent.study.picture import GREY, INK, WIDTH, as_svg, quiet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +95,7 @@ class OddsBands:
         axes.set(xlim=(0, 100), ylim=(0, 100), xlabel=f"belief that {self.believed}, before (%)", ylabel="after (%)")
         axes.set_title("How far a belief about one person can move", loc="left", fontsize=10)
         axes.tick_params(labelsize=8, length=3, color=GREY)
-        _quiet(axes)
+        quiet(axes)
         return drawn
 
     def save(self, path: str | Path) -> None:
@@ -201,7 +201,7 @@ def saved(drawn: Figure, path: str | Path, salt: str) -> None:
     path = Path(path)
     match path.suffix:
         case ".svg":
-            path.write_text(_as_svg(drawn, salt), encoding="utf-8")
+            path.write_text(as_svg(drawn, salt), encoding="utf-8")
         case ".png" | ".pdf":
             drawn.savefig(path, dpi=150)
         case other:

@@ -14,13 +14,9 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from reticent.errors import PublicParameterError
 from reticent.outcome import Estimate, NoReply, Reply
-from reticent.privacy.explain import epsilon_delta, odds
-from reticent.privacy.loss import Loss, from_json, words
 from reticent.statistics.answer import Answer, Cell
 from reticent.study.certificate import Certificate
 from reticent.study.sheet import key_words, label_words, number, plain
@@ -79,10 +75,10 @@ def figure(certificate: Certificate) -> Figure:
 
 def svg(certificate: Certificate) -> str:
     """The same figure as SVG text: no date, no metadata, no address it would load, text as text."""
-    return _as_svg(figure(certificate), "reticent")
+    return as_svg(figure(certificate), "reticent")
 
 
-def _as_svg(drawn: Figure, salt: str) -> str:
+def as_svg(drawn: Figure, salt: str) -> str:
     from matplotlib import rc_context
 
     out = io.StringIO()
@@ -114,55 +110,6 @@ def bar(cell: Cell, span: tuple[float, float] | None = None) -> str:
                 f'<path d="M{left:.1f} 6H{right:.1f}" stroke="{NOISE}" stroke-width="6"/>'
                 f'<circle cx="{x(value):.1f}" cy="6" r="3" fill="{DOT}"/></svg>'
             )
-
-
-def odds_figure(certificate: Certificate, path: str | Path | None = None) -> Figure:
-    """What someone believed on x, the least and most they can believe afterwards on y.
-
-    Three bands: this release, everything the study has released so far, the whole budget. With ``path`` it is saved
-    too, in the format of its ending: .svg, .png or .pdf.
-    """
-    from matplotlib.figure import Figure
-
-    budget = certificate.document["budget"]
-    bands: tuple[tuple[str, Loss, str], ...] = (
-        ("the whole budget", from_json(budget["approved"]), "#d9dde2"),
-        ("everything so far", from_json(budget["spent"]), "#a9cdec"),
-        ("this release", certificate.guarantee.loss, "#3c82bd"),
-    )
-    drawn = Figure(figsize=(5.4, 4.6), layout="constrained")
-    axes = drawn.add_subplot()
-    priors = [place / 500 for place in range(1, 500)]
-    for name, loss, colour in bands:
-        seen = [odds(epsilon_delta(loss)[0], prior) for prior in priors]
-        ends = [one.low for one in seen], [one.high for one in seen]
-        axes.fill_between(
-            [100 * prior for prior in priors],
-            [100 * end for end in ends[0]],
-            [100 * end for end in ends[1]],
-            color=colour,
-            label=f"{name}: {words(loss)}",
-            linewidth=0,
-        )
-    axes.plot([0, 100], [0, 100], color=INK, linewidth=1, linestyle=(0, (4, 3)), label="nothing learned")
-    believed = "you took part" if certificate.guarantee.adjacency.kind == "add_remove" else "a guess about you is right"
-    axes.set(xlim=(0, 100), ylim=(0, 100), xlabel=f"belief that {believed}, before (%)", ylabel="after (%)")
-    axes.set_title("How far a belief about one person can move", loc="left", fontsize=10)
-    drawn.legend(loc="outside lower left", ncols=2, fontsize=8, frameon=False)
-    _quiet(axes)
-    if path is not None:
-        _saved(drawn, Path(path))
-    return drawn
-
-
-def _saved(drawn: Figure, path: Path) -> None:
-    match path.suffix:
-        case ".svg":
-            path.write_text(_as_svg(drawn, "odds"), encoding="utf-8")
-        case ".png" | ".pdf":
-            drawn.savefig(path, dpi=150)
-        case other:
-            raise PublicParameterError(f"a figure is saved as .svg, .png or .pdf, not as '{other}'")
 
 
 # panels
@@ -210,11 +157,11 @@ def _estimates(panel: Panel) -> Iterator[tuple[int, Estimate]]:
 def _frame(axes: Axes, panel: Panel) -> None:
     title = f"{_cut(panel.title, 58 - len(panel.note))}   ({panel.note})" if panel.note else panel.title
     axes.set_title(title, loc="left", fontsize=9, color=INK, pad=4, parse_math=False)
-    _quiet(axes)
+    quiet(axes)
     axes.tick_params(labelsize=8, length=3, color=GREY, labelcolor=INK)
 
 
-def _quiet(axes: Axes) -> None:
+def quiet(axes: Axes) -> None:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):

@@ -1,0 +1,48 @@
+"""The page of theorems names every theorem of the code, and nothing that is not there."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import reticent
+from reticent.privacy.guarantee import Theorem
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/theory/theorems.md").read_text(encoding="utf-8")
+ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and not line.startswith(("| name", "| says"))]
+
+
+def theorems() -> dict[str, Theorem]:
+    found: dict[str, Theorem] = {}
+    for package in ("privacy", "mechanisms", "statistics"):
+        path = Path(reticent.__file__).parent / package
+        for module in pkgutil.iter_modules([str(path)]):
+            for value in vars(importlib.import_module(f"reticent.{package}.{module.name}")).values():
+                if isinstance(value, Theorem):
+                    found[value.name] = value
+    return found
+
+
+def test_every_theorem_of_the_code_is_on_the_page() -> None:
+    named = set(re.findall(r"^\| `([a-z_0-9]+)` \|", PAGE, re.MULTILINE))
+    assert named == set(theorems())
+
+
+def test_no_theorem_is_without_statement_and_source() -> None:
+    assert all(theorem.statement and theorem.source for theorem in theorems().values())
+
+
+def test_code_proof_and_test_of_every_row_are_there() -> None:
+    for row in ROWS:
+        (code,) = re.findall(r"`(reticent\.[\w.]+)`", row)
+        module, name = code.rsplit(".", 1)
+        assert hasattr(importlib.import_module(module), name), code
+        (proof,) = re.findall(r"\]\(([\w./]+\.md)\)", row)
+        assert (ROOT / "docs/theory" / proof).is_file(), proof
+        (test,) = re.findall(r"`(tests/[\w/.:]+)`", row)
+        path, _, function = test.partition("::")
+        assert (ROOT / path).is_file(), test
+        assert f"def {function}" in (ROOT / path).read_text(encoding="utf-8"), test
