@@ -119,8 +119,23 @@ def inside(pair: Pair) -> Symmetric:
 
 
 def reach_inside(pair: Pair, reach: float) -> float:
-    """What is rare for a sample may be less rare for the pair inside."""
-    return max(reach + log(pair.rate), LEAST_REACH) if isinstance(pair, Sampled) else reach
+    """How far out the pair inside must be followed: what is rare for a sample may be less rare there.
+
+    Beyond a loss y of mass m under P, the sample has q m + (1 - q) m e^-y at most.
+    """
+    match pair:
+        case Sampled(GaussianShift(mu_squared), rate):
+            slope, drift = sqrt(2 * mu_squared), float(mu_squared) / 2
+        case Sampled(DiscreteGaussianShift(variance, shift), rate):
+            slope, drift = sqrt(2 * shift * shift / variance), 0.0
+        case _:
+            return reach
+    low, high = 0.0, reach
+    for _ in range(16):
+        middle = (low + high) / 2
+        rare = middle - float(np.logaddexp(log(rate), -drift - slope * sqrt(middle)))
+        low, high = (low, middle) if rare >= reach else (middle, high)
+    return max(high, LEAST_REACH)
 
 
 def sides(pair: Pair, edges: Floats, reach: float) -> tuple[Side, ...]:

@@ -24,14 +24,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, exp, expm1, floor, gcd, inf, log, log1p, sqrt
+from math import ceil, comb, exp, expm1, floor, gcd, inf, log, log1p, sqrt
 from typing import Final, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.exact.rounding import exp_up, log_up, round_up
+from reticent.exact.rounding import exp_down, exp_up, log_up, round_up
 from reticent.privacy import lattice
 from reticent.privacy.lattice import UNIT, Floats, Law
 from reticent.privacy.numbers import about, exact, show
@@ -44,16 +44,20 @@ from reticent.privacy.pairs import (
     Pair,
     Range,
     Sampled,
+    Symmetric,
 )
 
 Part: TypeAlias = tuple[Pair, int]
 Counts: TypeAlias = Mapping[Pair, int]
 
 TILTS: Final[Floats] = np.asarray(1e-6 * 1.5 ** np.arange(125), dtype=np.float64)  # up to 1e15
-REACHES: Final = (24.0, 30.0, 37.0, 45.0, 55.0, 70.0, 110.0, 200.0, 800.0)  # cuts a plan can be made for
-MARGIN: Final = 9.0  # what is cut off is e^-9 of the wanted delta, and so is what may be lost above the window
-COARSE: Final = 192  # groups of losses from which a plan is made
+REACHES: Final = (20.0, 25.0, 30.0, 36.0, 43.0, 52.0, 64.0, 80.0, 110.0, 200.0, 800.0)  # cuts a plan can be made for
+MARGIN: Final = 6.0  # what is cut off is e^-6 of the wanted delta
+OUTSIDE: Final = 14.0  # what may be lost above the window is e^-14 of it
+COARSE: Final = 96  # groups of losses from which a plan is made
 SMALLEST: Final = -2000.0  # ln of a delta: no tilt is steeper than this one asks for
+MOST_ORDER: Final = 1024  # of the Rényi divergence of a sample
+DEEP: Final = Fraction(-300)
 LONGEST: Final = 1 << 19  # groups of one pair
 STEEPEST: Final = 1e8  # largest ln E e^{tilt loss}: its rounding must not show
 EASE: Final = 12.0  # the tilt may leave Chernoff's bound by this factor, as a logarithm
@@ -114,6 +118,14 @@ def _curves(pair: Pair) -> tuple[Floats, Floats]:
             return _normal_curves(float(mu_squared))
         case DiscreteGaussianShift(variance, shift) if variance > 100:
             return _normal_curves(float(shift * shift / variance))
+        case Range(epsilon):
+            eps = float(epsilon)
+            top = np.log1p(-np.exp(-(2 * TILTS + 1) * eps)) - np.log(2 * TILTS + 1)
+            return (TILTS * eps + top - log(-expm1(-eps)))[None, None], np.full((1, 1, len(TILTS)), eps)
+        case LaplaceShift(epsilon):
+            eps = float(epsilon)
+            top = np.log1p(TILTS + TILTS * np.exp(-(2 * TILTS + 1) * eps)) - np.log(2 * TILTS + 1)
+            return (TILTS * eps + top)[None, None], np.full((1, 1, len(TILTS)), eps)
         case Sampled(DiscreteGaussianShift(variance, shift), rate) if variance > 100:
             return _curves(Sampled(GaussianShift(shift * shift / variance), rate))
         case Sampled(GaussianShift() | DiscreteGaussianShift()):
@@ -125,7 +137,9 @@ def _curves(pair: Pair) -> tuple[Floats, Floats]:
 
 def _curves_within(pair: Pair, reach: float) -> tuple[Floats, Floats]:
     low, high = lattice.span(lattice.inside(pair), lattice.reach_inside(pair, reach))
-    found = lattice.sides(pair, np.linspace(low, high, COARSE + 1), reach)
+    near = (high - low) * 1.5 ** -np.arange(4.0, 40.0)  # the steeper a tilt, the nearer to the end it looks
+    edges = np.sort(np.concatenate([np.linspace(low, high, COARSE + 1), low + near, high - near]))
+    found = lattice.sides(pair, edges, reach)
     sums = [_sums(side.at, side.log_mass) for side in found]
     return np.array([curve for curve, _ in sums]), np.array([size for _, size in sums])
 
@@ -199,7 +213,7 @@ def _plan(sketch: Sketch, direction: int, *, log_delta: float | None = None, eps
     tilt, others = float(TILTS[best]), np.abs(curve) < STEEPEST
     others[: best + 1] = False
     above, below = np.flatnonzero(others), np.arange(best)
-    top = (curve[best:] - (log_delta - MARGIN)) / TILTS[best:]  # delta above it is small by Chernoff, and so ...
+    top = (curve[best:] - (log_delta - OUTSIDE)) / TILTS[best:]  # delta above it is small by Chernoff, and so ...
     top[1:][~others[best + 1 :]] = inf
     beyond = int(np.argmin(top))
     ends = (curve[above] - curve[best] + ease + 6) / (TILTS[above] - tilt)  # ... is the tilted mass
@@ -252,8 +266,9 @@ class Total:
         law = found[min(self.direction, len(found) - 1)]
         log_scale, weights = _tilted(law, plan.tilt * plan.step)
         log_beyond, _ = _tilted(law, plan.beyond * plan.step)
-        crowd = int(np.bincount(law.index - law.lowest).max())
-        folded = np.asarray(np.bincount(law.index % plan.points, weights, plan.points), dtype=np.float64)
+        places = law.index % plan.points
+        crowd = int(np.bincount(places).max())  # terms of one sum
+        folded = np.asarray(np.bincount(places, weights, plan.points), dtype=np.float64)
         folded = folded * (1 + (64 + crowd) * UNIT)
         transform = 32 * UNIT * log(plan.points, 2)
         each = (transform + 4 * UNIT) * float(np.sqrt(np.dot(folded, folded)))
@@ -346,10 +361,14 @@ class Tail:
         anchored = float(np.dot(self.law[good:], shrunk[: size - good]))
         above = float(np.dot(self.law[good + 1 :], weights[: size - good - 1])) * exp(-theta)
         room = exp(min(theta * j - base, 700.0)) - above * (1 + 1e-12) - norm * 1.01
-        into = 1.0 if room >= anchored * -expm1(-plan.step) else -log1p(-room / anchored) / plan.step * (1 - 1e-9)
-        while into > 1e-9 and self.log_excess(j - into) > log_room:
-            into *= 0.999
-        return j - into if into > 1e-9 else float(j)
+        into = 1.0
+        if 0 <= room < anchored * -expm1(-plan.step):
+            into = -log1p(-room / anchored) / plan.step * (1 - 1e-9)
+        for _ in range(12):
+            if self.log_excess(j - into) <= log_room:
+                return j - into
+            into /= 2
+        return float(j)
 
 
 # ---- answers
@@ -481,7 +500,7 @@ class Running:
             self._totals[direction] = total
         if self._gauss:
             total = total.add(GaussianShift(self._gauss), 1)
-        top = (total.log_beyond - (log_delta - MARGIN)) / total.plan.beyond
+        top = (total.log_beyond - (log_delta - OUTSIDE)) / total.plan.beyond
         end = min(ceil(top / total.plan.step), total.highest) + 2
         return total.tail(end - total.plan.points)
 
@@ -524,7 +543,7 @@ def _serves(kept: Plan, wanted: Plan) -> bool:
     return (
         0.4 <= wanted.tilt / kept.tilt <= 2.5
         and kept.step <= 1.3 * wanted.step
-        and wanted.step * wanted.points <= 2 * kept.step * kept.points
+        and wanted.step * wanted.points <= kept.step * kept.points
         and wanted.reach - 10 <= kept.reach
     )
 
@@ -587,3 +606,91 @@ def _largest(pair: Pair) -> Fraction | None:
             return max(grown, round_up(log_up(1 / (1 - rate)))) if hidden else grown
         case _:
             assert_never(pair)
+
+
+# ---- Rényi divergence
+
+
+def renyi_of(pair: Pair, alpha: Fraction) -> Fraction:
+    """At or above the Rényi divergence of order ``alpha`` > 1, the larger of both directions; 12 digits.
+
+    Raises
+    ------
+    PublicParameterError
+        For an infinite divergence: a coin with delta > 0, sampled or not.
+
+    Source
+    ------
+    Closed forms of Mironov 2017 (randomized response, Laplace, Gaussian), Canonne, Kamath and Steinke 2020, Theorem 4
+    (discrete Gaussian) and Mironov, Talwar and Zhang 2019, section 3.3 (a sample, at whole orders). That P against Q
+    is the larger direction of a sample, and the step between whole orders: docs/proofs/pairs.md.
+    """
+    if exact(alpha, "alpha") <= 1:
+        raise PublicParameterError(f"alpha must be > 1, got {show(alpha)}")
+    if not isinstance(pair, Sampled):
+        return round_up(_renyi(pair, alpha))
+    if alpha > MOST_ORDER:
+        raise PublicParameterError(f"the order of a sample is at most {MOST_ORDER}, got {show(alpha)}")
+    below = alpha.__floor__()
+    low = _sampled_log(pair, below) if below > 1 else Fraction(0)
+    if alpha.denominator == 1:
+        return round_up(low / (alpha - 1))
+    between = low + (alpha - below) * (_sampled_log(pair, below + 1) - low)  # ln E L^alpha is convex in alpha
+    return round_up(between / (alpha - 1))
+
+
+def _renyi(pair: Symmetric, alpha: Fraction) -> Fraction:
+    match pair:
+        case GaussianShift(mu_squared):
+            return alpha * mu_squared / 2
+        case DiscreteGaussianShift(variance, shift):
+            return alpha * shift * shift / (2 * variance)
+        case Coin(epsilon, delta):
+            if delta:
+                raise PublicParameterError("a coin with delta > 0 has no finite Rényi divergence")
+            if epsilon == 0:
+                return Fraction(0)
+            # (e^{alpha eps} + e^{(1 - alpha) eps}) / (1 + e^eps), without the factor e^{(alpha - 1) eps}
+            shrink = _exp_up((1 - 2 * alpha) * epsilon)
+            return epsilon + log_up((1 + shrink) / (1 + _exp_down(-epsilon))) / (alpha - 1)
+        case LaplaceShift(epsilon):
+            shrink = _exp_up((1 - 2 * alpha) * epsilon)
+            return epsilon + log_up((alpha + (alpha - 1) * shrink) / (2 * alpha - 1)) / (alpha - 1)
+        case Range(epsilon):
+            shrink = _exp_down((1 - 2 * alpha) * epsilon)
+            whole = (2 * alpha - 1) * (1 - _exp_up(-epsilon))
+            return epsilon + log_up((1 - shrink) / whole) / (alpha - 1)
+        case GeometricShift(scale, shift):
+            # (ends + (1 - r) (t + ... + t^(shift - 1))) / (1 + r), r = e^{-1/scale}, t = e^{-(2 alpha - 1)/scale}
+            step = (1 - 2 * alpha) / scale
+            ends = 1 + _exp_up(step * shift)
+            inner = _exp_up(step) * (1 - _exp_down(step * (shift - 1))) / (1 - _exp_up(step))
+            low = _exp_down(-1 / scale)
+            return shift / scale + log_up((ends + (1 - low) * inner) / (1 + low)) / (alpha - 1)
+        case _:
+            assert_never(pair)
+
+
+def _sampled_log(pair: Sampled, order: int) -> Fraction:
+    """At or above ln E_Q (1 - q + q P/Q)^order: the binomial sum of E_Q (P/Q)^k = e^{(k - 1) D_k}."""
+    rate, kept = pair.rate, 1 - pair.rate
+    exponents = [Fraction(0), Fraction(0), *((k - 1) * _renyi(pair.pair, Fraction(k)) for k in range(2, order + 1))]
+    sizes = [log(comb(order, k)) + k * log(rate) + (order - k) * log(kept) + float(e) for k, e in enumerate(exponents)]
+    largest = max(sizes)
+    top = round_up(exponents[sizes.index(largest)]) if largest > 0 else Fraction(0)
+    whole = Fraction(0)
+    for k, exponent in enumerate(exponents):
+        if sizes[k] < largest - 150:
+            whole += Fraction(1, 1 << 192)  # e^-150 < 2^-216, with room for the rounding of ``sizes``
+        else:
+            whole += comb(order, k) * rate**k * kept ** (order - k) * exp_up(exponent - top)
+    return top + log_up(whole)
+
+
+def _exp_up(x: Fraction) -> Fraction:
+    """At or above e^x for x <= 0, without endless digits."""
+    return exp_up(max(x, DEEP))
+
+
+def _exp_down(x: Fraction) -> Fraction:
+    return exp_down(x) if x >= DEEP else Fraction(0)
