@@ -1,0 +1,282 @@
+"""What is verified exactly, as one report: samplers on coins, mechanisms on laws, statistics on tiny tables.
+
+    for line in report():              seconds; ``report(deep=True)`` takes minutes
+        print(line)
+
+Three layers, each a proof by enumeration on the domain it states: (1) run on coins, a sampler has the law it is
+described by; (2) run on laws, a mechanism keeps its guarantee between all neighbours; (3) so does a statistic, from
+the rows the engine reads to the answer that is printed. Together: the program keeps its guarantee on fair coins, on
+those domains. What is not covered: ``docs/theory/verification.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from itertools import combinations, product
+from typing import Any, Final
+
+import numpy as np
+
+from reticent import mechanisms
+from reticent.audit.claims import Line, Verdict, judge, verify
+from reticent.audit.coins import agree, coin_law, floors, table_draws, table_law, wide_acceptance
+from reticent.audit.laws import BITS, ONE, Law, chances
+from reticent.audit.pipelines import pipelines
+from reticent.entropy import Entropy
+from reticent.errors import CheckError
+from reticent.exact import categorical, coins, gaussian, laplace, oracle
+from reticent.exact.grid import Grid
+from reticent.exact.tables import PRODUCT, ROOMY, Shape, Table
+from reticent.mechanisms import (
+    Candidates,
+    Exponential,
+    Gaussian,
+    Geometric,
+    Laplace,
+    PermuteAndFlip,
+    RandomizedResponse,
+    ScalarGaussian,
+)
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import Loss
+from reticent.privacy.sensitivity import L1, L2, Linf
+
+SMALL: Final = Shape(width=8, head=64, scale=2, low=2)
+HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+
+
+def report(*, deep: bool = False) -> tuple[Line, ...]:
+    """Everything that is verified exactly; with ``deep`` larger domains, in minutes.
+
+    Returns
+    -------
+    tuple of Line
+        A line per claim. A proof has no line that is not "holds".
+    """
+    return (*samplers(deep=deep), *guarantees(deep=deep), *pipelines(deep=deep))
+
+
+# --- samplers on coins -----------------------------------------------------------------------------------------------
+
+
+def samplers(*, deep: bool = False) -> Iterator[Line]:
+    """One line for each sampler and way of looking at it."""
+    bounds = range(1, 65 if deep else 18)
+    fractions = [Fraction(n, d) for d in range(1, 12 if deep else 7) for n in range(d + 1)]
+    exponents = [Fraction(n, 4) for n in range(0, 24, 1 if deep else 5)]
+    by_width = ((3, "all strings of 3 bits a word"), (coins.WIDTH, "thresholds of 64-bit words"))
+    for width, how in by_width:
+        least = Fraction(1, 1 << (24 if width < 64 else 100))
+        yield _coins(
+            "uniform", how, [(oracle.Uniform(b), partial(coins.uniform, b, width=width)) for b in bounds], least
+        )
+        yield _coins(
+            "bernoulli",
+            how,
+            [(oracle.Bernoulli(p), partial(coins.bernoulli, p, width=width)) for p in fractions],
+            least,
+        )
+        yield _coins(
+            "bernoulli_exp",
+            how,
+            [(oracle.BernoulliExp(x), partial(coins.bernoulli_exp, x, width=width)) for x in exponents],
+            least,
+        )
+    yield _coins("categorical", "thresholds of its integers", _choices(deep), Fraction(1, 1 << 80))
+    yield _coins("categorical_scores", "thresholds of its integers", _by_scores(deep), Fraction(1, 1 << 60))
+    yield _coins(
+        "permute_and_flip", "thresholds of 64-bit coins, all keys of 2 bits", _flips(deep), Fraction(1, 1 << 60), 2
+    )
+    yield from _noise(deep)
+
+
+Task = tuple[oracle.Law, Callable[[Entropy], object]]
+
+
+def _choices(deep: bool) -> list[Task]:
+    weights = [((Fraction(0), HALF, Fraction(3)), (1, 0, 5)), ((THIRD, THIRD), (1, 1)), ((HALF,), (3,))]
+    if deep:
+        weights += [(tuple(Fraction(k, 3) for k in xs), (1, 2, 3)) for xs in product((0, 1, 4), repeat=3)]
+    return [(oracle.Categorical(x, c), partial(categorical.categorical, x, c)) for x, c in weights]
+
+
+def _by_scores(deep: bool) -> list[Task]:
+    cases = [([0, 1], [1, 2], HALF), ([3, 1, 1], [1, 0, 5], Fraction(1))]
+    if deep:
+        cases += [(list(s), [1, 2, 3], THIRD) for s in product((0, 1, 4), repeat=3)] + [([0, 900], [1, 1], Fraction(1))]
+    return [
+        (
+            oracle.Categorical(tuple(rate * s for s in scores), tuple(counts)),
+            partial(categorical.categorical_scores, np.array(scores, np.int64), counts, rate),
+        )
+        for scores, counts, rate in cases
+    ]
+
+
+def _flips(deep: bool) -> list[Task]:
+    cases = [([0, 1, 3], HALF), ([2, 2], Fraction(1)), ([5], HALF)]
+    if deep:
+        cases += [(list(s), THIRD) for s in product((0, 1, 4), repeat=3)]
+    return [
+        (
+            oracle.PermuteAndFlip(tuple(rate * s for s in scores)),
+            partial(categorical.permute_and_flip, scores, rate),
+        )
+        for scores, rate in cases
+    ]
+
+
+def _coins(name: str, how: str, tasks: Sequence[Task], least: Fraction, coarse: int | None = None) -> Line:
+    laws = [(coin_law(program, least=least, coarse=coarse), law) for law, program in tasks]
+    right = all(agree(found, law) for found, law in laws)
+    return _sampler(name, f"{how}; {len(tasks)} parameters", [found for found, _ in laws], right)
+
+
+def _sampler(name: str, what: str, laws: Sequence[Law], right: bool) -> Line:
+    residual = max(Fraction(law.residual, ONE) for law in laws)
+    verdict: Verdict = "holds" if right else "refuted"
+    runs = sum(law.runs for law in laws)
+    what = f"{what}, {runs} strings or intervals" if runs > len(laws) else what
+    return Line(f"sampler {name}", what, "the law described", 0, 0, 0, residual, residual, None, verdict)
+
+
+def _noise(deep: bool) -> Iterator[Line]:
+    """The tables behind discrete_laplace, discrete_gaussian and their one_ forms."""
+    scales = [Fraction(1, 4), Fraction(1), Fraction(7, 2), Fraction(40)] + [Fraction(n, 3) for n in range(1, 42)] * deep
+    variances = [Fraction(1, 3), Fraction(9), Fraction(100)] + [Fraction(n * n, 7) for n in range(1, 30)] * deep
+    for shape, how in ((SMALL, "all strings of 8 bits a word"), (PRODUCT, ""), (ROOMY, "")):
+        if shape is SMALL:
+            some = scales[:3]
+            laws = [coin_law(laplace.laplace_tables(s, shape).one, least=Fraction(1, 1 << 22)) for s in some]
+            right = all(agree(found, oracle.DiscreteLaplace(s)) for found, s in zip(laws, some, strict=True))
+            yield _sampler("discrete_laplace", f"{how}; {len(some)} scales", laws, right)
+            continue
+        name = "64-bit tables of short arrays and single values" if shape is PRODUCT else "64-bit tables of long arrays"
+        for found, kind in ((scales, "discrete_laplace"), (variances, "discrete_gaussian")):
+            if kind == "discrete_gaussian" and shape is ROOMY:
+                continue
+            yield _tables(kind, name, found, shape)
+    some = variances[:2]
+    narrow = [gaussian.gaussian_tables(v, SMALL) for v in some]
+    laws = [coin_law(table.one, least=Fraction(1, 1 << 22)) for table in narrow]
+    right = all(agree(found, oracle.DiscreteGaussian(v)) for found, v in zip(laws, some, strict=True))
+    yield _sampler("discrete_gaussian", f"all strings of 8 bits a word; {len(some)} variances", laws, right)
+    yield _wide(deep)
+
+
+def _tables(kind: str, name: str, parameters: Sequence[Fraction], shape: Shape) -> Line:
+    laws, right, words = [], True, 0
+    for parameter in parameters:
+        try:
+            found, law, drawn = _table(kind, parameter, shape)
+        except CheckError:
+            right = False
+            continue
+        words += drawn
+        laws.append(found)
+        right = right and agree(found, law)
+    return _sampler(kind, f"{name}: integers recounted, {words} words drawn; {len(parameters)} parameters", laws, right)
+
+
+def _table(kind: str, parameter: Fraction, shape: Shape) -> tuple[Law, oracle.Law, int]:
+    """The law of the program from its tables; a Laplace joins those of its head and of its low bits."""
+    if kind == "discrete_gaussian":
+        table = gaussian.gaussian_tables(parameter, shape)
+        assert isinstance(table, Table)
+        law: oracle.Law = oracle.DiscreteGaussian(parameter)
+        if not floors(table_law(table), law):
+            raise CheckError("a share is not the floor of its probability")
+        return table_law(table), law, table_draws(table)
+    tables = laplace.laplace_tables(parameter, shape)
+    drawn = sum(table_draws(table) for table in (tables.head, *tables.lows))
+    law = oracle.DiscreteLaplace(parameter)
+    joined = table_law(tables.head)
+    if not tables.lows and not floors(joined, law):
+        raise CheckError("a share is not the floor of its probability")
+    for low in tables.lows:
+        joined = _joined(joined, table_law(low))
+    return joined, law, drawn
+
+
+def _joined(first: Law, second: Law) -> Law:
+    """The law of the exclusive or of two independent values."""
+    masses: dict[Any, tuple[int, int]] = {}
+    for (one, (a, _)), (other, (b, _)) in product(first.masses.items(), second.masses.items()):
+        assert isinstance(one, tuple)
+        assert isinstance(other, tuple)
+        value = ("int", one[1] ^ other[1])
+        before = masses.get(value, (0, 0))[0]
+        masses[value] = (before + (a * b >> BITS),) * 2
+    return Law(masses, ONE - sum(mass for mass, _ in masses.values()), 1)
+
+
+def _wide(deep: bool) -> Line:
+    """Beyond one table: the blocks recounted, and the coins on both sides of each acceptance threshold."""
+    variance, step = Fraction(1 << 23), 1 if deep else 7
+    wide = gaussian.gaussian_tables(variance)
+    assert isinstance(wide, gaussian.Wide)
+    words = table_draws(wide.blocks)
+    columns = range(0, len(wide.blocks.thresholds), step)
+    proposals = [(column, (column * 37 + i) % (1 << wide.b)) for column in columns for i in range(5 if deep else 1)]
+    blocks = table_law(wide.blocks)
+    # Block symbols 2i and 2i + 1 have P proportional to exp(-(i 2**b)**2 / (2 variance)); beyond 800 is below 2**-150.
+    exponents = tuple(Fraction(((symbol >> 1) << wide.b) ** 2) / (2 * variance) for symbol in range(800))
+    shares = sorted(chances(oracle.Categorical(exponents, (1,) * len(exponents)), 0))
+    held = [mass for mass, _ in blocks.masses.values()]
+    word = 1 << (BITS - coins.WIDTH)
+    whole = all(mass <= high and low < mass + word for mass, (_, low, high) in zip(held, shares, strict=False))
+    right = whole and wide_acceptance(wide, proposals)
+    what = f"blocks recounted, {words} words drawn, acceptance of {len(proposals)} proposals at 64 bits"
+    return _sampler("discrete_gaussian, wide", what, [blocks], right)
+
+
+# --- mechanisms on laws ----------------------------------------------------------------------------------------------
+
+
+def guarantees(*, deep: bool = False) -> Iterator[Line]:
+    """Every specimen of every mechanism, then all neighbouring inputs of a small domain for each mechanism."""
+    for module in mechanisms.ALL:
+        for specimen in module.SPECIMENS:
+            yield _mechanism(specimen.name, specimen.mechanism, [specimen.here, specimen.there], [(0, 1)])
+    near, most = Adjacency("add_remove"), 4 if deep else 3
+    for reach, coordinates in ((3, 1), (1, 2), *(((2, 2), (1, 3)) if deep else ())):
+        vectors = list(product(range(-reach, reach + 1), repeat=coordinates))
+        close = _within(vectors, partial(_apart, reach))
+        made = Geometric(L1(Fraction(reach), near), Fraction(4))
+        yield _mechanism(f"geometric, vectors of {coordinates} within {reach}", made, vectors, close)
+    values = [(Fraction(n, 7),) for n in range(-7, 8)]
+    near_values = _within(values, lambda a, b: abs(a[0] - b[0]) <= THIRD)
+    yield _mechanism("laplace on a grid", Laplace(L1(THIRD, near), Fraction(1), Grid(-2)), values, near_values)
+    integers = [(n,) for n in range(-2, 3)]
+    two = _within(integers, partial(_apart, 2))
+    yield _mechanism("gaussian, one integer", ScalarGaussian(L1(Fraction(2), near), Fraction(9), HALF), integers, two)
+    plane = list(product(range(2), repeat=2))
+    corner = _within(plane, lambda a, b: sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) <= 2)
+    yield _mechanism("gaussian, vectors of 2", Gaussian(L2(Fraction(2), near), Fraction(1)), plane, corner)
+    scores = list(product(range(3), repeat=most))
+    moved = _within(scores, lambda a, b: max(abs(x - y) for x, y in zip(a, b, strict=True)) <= 1)
+    flip = PermuteAndFlip(Linf(Fraction(1), near), Fraction(1))
+    yield _mechanism(f"permute-and-flip, {most} scores", flip, scores, moved)
+    listed = [Candidates(np.array(s, np.int64), np.array((1, 3, 2, 1)[:most], np.int64)) for s in scores]
+    yield _mechanism(f"exponential, {most} scores", Exponential(Linf(Fraction(1), near), Fraction(1)), listed, moved)
+    for truth, yes in ((HALF, HALF), (THIRD, Fraction(1, 5)), (Fraction(9, 10), Fraction(99, 100))):
+        made_up = RandomizedResponse(truth, yes)
+        yield _mechanism(f"randomized response {truth}, {yes}", made_up, ["yes", "no"], [(0, 1)])
+
+
+def _apart(most: int, one: Sequence[int], other: Sequence[int]) -> bool:
+    return sum(abs(x - y) for x, y in zip(one, other, strict=True)) <= most
+
+
+def _within(values: Sequence[Any], close: Callable[[Any, Any], bool]) -> list[tuple[int, int]]:
+    return [(i, j) for (i, a), (j, b) in combinations(enumerate(values), 2) if close(a, b)]
+
+
+def _mechanism(name: str, made: Any, inputs: Sequence[Any], pairs: Sequence[tuple[int, int]]) -> Line:
+    loss: Loss = made.guarantee.loss
+    return verify(f"mechanism {name}", lambda one, entropy: made.sample(one, entropy), inputs, pairs, loss)
+
+
+__all__ = ["Line", "guarantees", "judge", "pipelines", "report", "samplers", "verify"]
