@@ -81,6 +81,7 @@ class Plan:
     step: float
     points: int
     reach: float
+    width: float  # of the window, in losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +238,7 @@ def _plan(sketch: Sketch, direction: int, *, log_delta: float | None = None, eps
         step = min(step, (high - low) / FEWEST)
     step = max(step, (high - low) / (LARGEST - 8))
     points = 1 << max(6, ceil(log((high - low) / step + 8, 2)))
-    return Plan(tilt, float(TILTS[best + beyond]), step, points, reach)
+    return Plan(tilt, float(TILTS[best + beyond]), step, points, reach, high - low)
 
 
 # ---- the law of the total
@@ -364,10 +365,9 @@ class Tail:
         into = 1.0
         if 0 <= room < anchored * -expm1(-plan.step):
             into = -log1p(-room / anchored) / plan.step * (1 - 1e-9)
-        for _ in range(12):
-            if self.log_excess(j - into) <= log_room:
-                return j - into
-            into /= 2
+        for less in (0.0, 1e-9, 1e-7, 1e-5, 1e-3, 0.03, 0.3, 0.7, 0.95):
+            if self.log_excess(j - into * (1 - less)) <= log_room:
+                return j - into * (1 - less)
         return float(j)
 
 
@@ -493,7 +493,7 @@ class Running:
         total = self._totals.get(direction)
         if total is None or not _serves(total.plan, plan):
             step = max([plan.step, *(lattice.width(pair, plan.reach) / LONGEST for pair in self._all_pairs())])
-            roomy = Plan(plan.tilt, plan.beyond, step, plan.points * spare, plan.reach + log(spare))
+            roomy = Plan(plan.tilt, plan.beyond, step, plan.points * spare, plan.reach + log(spare), plan.width)
             total = _nothing(roomy, direction)
             for pair, times in self._counts.items():
                 total = total.add(pair, times)
@@ -523,6 +523,12 @@ def delta_of(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
     return _of(parts)._delta(epsilon, 1)
 
 
+def forget() -> None:
+    """Empties the caches, for measurements."""
+    _curves.cache_clear()
+    _largest.cache_clear()
+
+
 def _of(parts: Iterable[Part]) -> Running:
     counts: dict[Pair, int] = {}
     for pair, times in parts:
@@ -543,7 +549,7 @@ def _serves(kept: Plan, wanted: Plan) -> bool:
     return (
         0.4 <= wanted.tilt / kept.tilt <= 2.5
         and kept.step <= 1.3 * wanted.step
-        and wanted.step * wanted.points <= kept.step * kept.points
+        and wanted.width <= kept.step * kept.points
         and wanted.reach - 10 <= kept.reach
     )
 
