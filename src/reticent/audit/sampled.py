@@ -307,9 +307,9 @@ def most_share(hits: int, size: int, error: float) -> float:
 
 def binomial_tail(hits: int, size: int, share: float) -> float:
     """P(at least ``hits`` in ``size``) for an event of probability ``share``."""
-    from scipy.stats import binom
+    from scipy.special import bdtrc
 
-    return float(binom.sf(hits - 1, size, share))
+    return float(bdtrc(hits - 1, size, share))
 
 
 def _up(share: float) -> Fraction:
@@ -342,7 +342,7 @@ def fit(outputs: Sequence[Hashable], mass: Callable[[Any], float]) -> float:
     half to Pearson's chi-square with cells of at least 50 expected, taken at a hundredth of its level: the
     chi-square law holds in the limit only.
     """
-    from scipy.stats import binom, chi2
+    from scipy.special import bdtr, bdtrc, chdtrc
 
     counts, size = Counter(outputs), len(outputs)
     likely = sorted(((mass(output), count) for output, count in counts.items()), key=lambda pair: -pair[0])
@@ -352,7 +352,7 @@ def fit(outputs: Sequence[Hashable], mass: Callable[[Any], float]) -> float:
     common = chances * size >= 5
     shares = np.minimum(np.concatenate([chances[common], np.cumsum(chances)]), 1.0)
     hits = np.concatenate([seen[common], np.cumsum(seen)])
-    tails = np.minimum(binom.sf(hits - 1, size, shares), binom.cdf(hits, size, shares))
+    tails = np.minimum(bdtrc(hits - 1, size, shares), bdtr(hits, size, shares))
     exact = float(tails.min()) * 2 * len(shares)
     cells = chances * size >= 50
     expected, observed = chances[cells] * size, seen[cells]
@@ -360,7 +360,7 @@ def fit(outputs: Sequence[Hashable], mass: Callable[[Any], float]) -> float:
         expected, observed = np.append(expected, size - expected.sum()), np.append(observed, size - observed.sum())
     if len(expected) < 2:
         return min(1.0, 2 * exact)
-    limit = float(chi2.sf(float(((observed - expected) ** 2 / expected).sum()), len(expected) - 1))
+    limit = float(chdtrc(len(expected) - 1, ((observed - expected) ** 2 / expected).sum()))
     return min(1.0, 2 * exact, 2 * 100 * limit)
 
 
