@@ -263,9 +263,9 @@ def test_a_running_total_agrees_with_the_whole_list() -> None:
         assert total.epsilon(Fraction(1, 10**6)) >= before * Fraction(999, 1000)
         if n % 10 == 9:
             whole = pld.epsilon_of(parts, Fraction(1, 10**6))
-            assert float(total.epsilon(Fraction(1, 10**6))) == pytest.approx(float(whole), rel=3e-3)
+            assert float(total.epsilon(Fraction(1, 10**6))) == pytest.approx(float(whole), rel=2e-2)
             spent = pld.delta_of(parts, Fraction(1))
-            assert float(total.delta(Fraction(1))) == pytest.approx(float(spent), rel=5e-2)
+            assert float(total.delta(Fraction(1))) == pytest.approx(float(spent), rel=0.15)
 
 
 # ---- Rényi

@@ -550,7 +550,7 @@ def _serves(kept: Plan, wanted: Plan) -> bool:
         0.4 <= wanted.tilt / kept.tilt <= 2.5
         and kept.step <= 1.3 * wanted.step
         and wanted.width <= kept.step * kept.points
-        and wanted.reach - 10 <= kept.reach
+        and wanted.reach - 1 <= kept.reach
     )
 
 
