@@ -24,16 +24,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, comb, exp, expm1, floor, gcd, inf, log, log1p, sqrt
+from math import ceil, exp, expm1, floor, gcd, inf, log, log1p, sqrt
 from typing import Final, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.exact.rounding import exp_down, exp_up, log_up, round_up
+from reticent.exact.rounding import exp_up, log_up, round_up
 from reticent.privacy import lattice
-from reticent.privacy.lattice import UNIT, Floats, Law
+from reticent.privacy.lattice import UNIT, Floats
+from reticent.privacy.lattice import renyi_of as renyi_of
 from reticent.privacy.numbers import about, exact, show
 from reticent.privacy.pairs import (
     Coin,
@@ -44,7 +45,6 @@ from reticent.privacy.pairs import (
     Pair,
     Range,
     Sampled,
-    Symmetric,
 )
 
 Part: TypeAlias = tuple[Pair, int]
@@ -56,8 +56,6 @@ MARGIN: Final = 6.0  # what is cut off is e^-6 of the wanted delta
 OUTSIDE: Final = 14.0  # what may be lost above the window is e^-14 of it
 COARSE: Final = 96  # groups of losses from which a plan is made
 SMALLEST: Final = -2000.0  # ln of a delta: no tilt is steeper than this one asks for
-MOST_ORDER: Final = 1024  # of the Rényi divergence of a sample
-DEEP: Final = Fraction(-300)
 LONGEST: Final = 1 << 19  # groups of one pair
 STEEPEST: Final = 1e8  # largest ln E e^{tilt loss}: its rounding must not show
 EASE: Final = 12.0  # the tilt may leave Chernoff's bound by this factor, as a logarithm
@@ -265,8 +263,8 @@ class Total:
         plan = self.plan
         found = lattice.laws(pair, plan.step, plan.reach)
         law = found[min(self.direction, len(found) - 1)]
-        log_scale, weights = _tilted(law, plan.tilt * plan.step)
-        log_beyond, _ = _tilted(law, plan.beyond * plan.step)
+        log_scale, weights = lattice.tilted(law, plan.tilt * plan.step)
+        log_beyond, _ = lattice.tilted(law, plan.beyond * plan.step)
         places = law.index % plan.points
         crowd = int(np.bincount(places).max())  # terms of one sum
         folded = np.asarray(np.bincount(places, weights, plan.points), dtype=np.float64)
@@ -277,7 +275,7 @@ class Total:
         return Total(
             plan,
             self.direction,
-            self.spectrum * _power(np.fft.rfft(folded), times),
+            self.spectrum * lattice.power(np.fft.rfft(folded), times),
             self.log_scale + times * log_scale,
             self.log_beyond + times * log_beyond,
             self.size + times * max(abs(log_scale), abs(log_beyond)),
@@ -554,29 +552,6 @@ def _serves(kept: Plan, wanted: Plan) -> bool:
     )
 
 
-def _tilted(law: Law, theta: float) -> tuple[float, Floats]:
-    """ln E e^{theta index} =: s and the tilted masses w, at or above: no true mass exceeds e^{s - theta index} w."""
-    exponents = law.log_mass + theta * law.index
-    exponents += 8 * UNIT * (np.abs(law.log_mass) + np.abs(theta * law.index) + 2)
-    most = float(exponents.max())
-    weights = np.exp(exponents - most)
-    whole = float(weights.sum())
-    return most + log(whole) + 8 * UNIT * (abs(most) + len(weights)), weights / whole
-
-
-def _power(base: NDArray[np.complex128], times: int) -> NDArray[np.complex128]:
-    """By squaring: an error below 3 units in the last place a factor."""
-    found: NDArray[np.complex128] | None = None
-    while True:
-        if times & 1:
-            found = base if found is None else found * base
-        times >>= 1
-        if not times:
-            assert found is not None
-            return found
-        base = base * base
-
-
 def _certain(pair: Pair) -> tuple[Fraction, Fraction]:
     """The chance of an infinite loss, in either direction."""
     match pair:
@@ -612,91 +587,3 @@ def _largest(pair: Pair) -> Fraction | None:
             return max(grown, round_up(log_up(1 / (1 - rate)))) if hidden else grown
         case _:
             assert_never(pair)
-
-
-# ---- Rényi divergence
-
-
-def renyi_of(pair: Pair, alpha: Fraction) -> Fraction:
-    """At or above the Rényi divergence of order ``alpha`` > 1, the larger of both directions; 12 digits.
-
-    Raises
-    ------
-    PublicParameterError
-        For an infinite divergence: a coin with delta > 0, sampled or not.
-
-    Source
-    ------
-    Closed forms of Mironov 2017 (randomized response, Laplace, Gaussian), Canonne, Kamath and Steinke 2020, Theorem 4
-    (discrete Gaussian) and Mironov, Talwar and Zhang 2019, section 3.3 (a sample, at whole orders). That P against Q
-    is the larger direction of a sample, and the step between whole orders: docs/proofs/pairs.md.
-    """
-    if exact(alpha, "alpha") <= 1:
-        raise PublicParameterError(f"alpha must be > 1, got {show(alpha)}")
-    if not isinstance(pair, Sampled):
-        return round_up(_renyi(pair, alpha))
-    if alpha > MOST_ORDER:
-        raise PublicParameterError(f"the order of a sample is at most {MOST_ORDER}, got {show(alpha)}")
-    below = alpha.__floor__()
-    low = _sampled_log(pair, below) if below > 1 else Fraction(0)
-    if alpha.denominator == 1:
-        return round_up(low / (alpha - 1))
-    between = low + (alpha - below) * (_sampled_log(pair, below + 1) - low)  # ln E L^alpha is convex in alpha
-    return round_up(between / (alpha - 1))
-
-
-def _renyi(pair: Symmetric, alpha: Fraction) -> Fraction:
-    match pair:
-        case GaussianShift(mu_squared):
-            return alpha * mu_squared / 2
-        case DiscreteGaussianShift(variance, shift):
-            return alpha * shift * shift / (2 * variance)
-        case Coin(epsilon, delta):
-            if delta:
-                raise PublicParameterError("a coin with delta > 0 has no finite Rényi divergence")
-            if epsilon == 0:
-                return Fraction(0)
-            # (e^{alpha eps} + e^{(1 - alpha) eps}) / (1 + e^eps), without the factor e^{(alpha - 1) eps}
-            shrink = _exp_up((1 - 2 * alpha) * epsilon)
-            return epsilon + log_up((1 + shrink) / (1 + _exp_down(-epsilon))) / (alpha - 1)
-        case LaplaceShift(epsilon):
-            shrink = _exp_up((1 - 2 * alpha) * epsilon)
-            return epsilon + log_up((alpha + (alpha - 1) * shrink) / (2 * alpha - 1)) / (alpha - 1)
-        case Range(epsilon):
-            shrink = _exp_down((1 - 2 * alpha) * epsilon)
-            whole = (2 * alpha - 1) * (1 - _exp_up(-epsilon))
-            return epsilon + log_up((1 - shrink) / whole) / (alpha - 1)
-        case GeometricShift(scale, shift):
-            # (ends + (1 - r) (t + ... + t^(shift - 1))) / (1 + r), r = e^{-1/scale}, t = e^{-(2 alpha - 1)/scale}
-            step = (1 - 2 * alpha) / scale
-            ends = 1 + _exp_up(step * shift)
-            inner = _exp_up(step) * (1 - _exp_down(step * (shift - 1))) / (1 - _exp_up(step))
-            low = _exp_down(-1 / scale)
-            return shift / scale + log_up((ends + (1 - low) * inner) / (1 + low)) / (alpha - 1)
-        case _:
-            assert_never(pair)
-
-
-def _sampled_log(pair: Sampled, order: int) -> Fraction:
-    """At or above ln E_Q (1 - q + q P/Q)^order: the binomial sum of E_Q (P/Q)^k = e^{(k - 1) D_k}."""
-    rate, kept = pair.rate, 1 - pair.rate
-    exponents = [Fraction(0), Fraction(0), *((k - 1) * _renyi(pair.pair, Fraction(k)) for k in range(2, order + 1))]
-    sizes = [log(comb(order, k)) + k * log(rate) + (order - k) * log(kept) + float(e) for k, e in enumerate(exponents)]
-    largest = max(sizes)
-    top = round_up(exponents[sizes.index(largest)]) if largest > 0 else Fraction(0)
-    whole = Fraction(0)
-    for k, exponent in enumerate(exponents):
-        if sizes[k] < largest - 150:
-            whole += Fraction(1, 1 << 192)  # e^-150 < 2^-216, with room for the rounding of ``sizes``
-        else:
-            whole += comb(order, k) * rate**k * kept ** (order - k) * exp_up(exponent - top)
-    return top + log_up(whole)
-
-
-def _exp_up(x: Fraction) -> Fraction:
-    """At or above e^x for x <= 0, without endless digits."""
-    return exp_up(max(x, DEEP))
-
-
-def _exp_down(x: Fraction) -> Fraction:
-    return exp_down(x) if x >= DEEP else Fraction(0)
