@@ -26,7 +26,7 @@ from reticent.audit.laws import BITS, ONE, Law, chances
 from reticent.audit.pipelines import pipelines
 from reticent.entropy import Entropy
 from reticent.errors import CheckError
-from reticent.exact import categorical, coins, gaussian, laplace, oracle
+from reticent.exact import categorical, coins, gaussian, laplace, oracle, subsets
 from reticent.exact.grid import Grid
 from reticent.exact.tables import PRODUCT, ROOMY, Shape, Table
 from reticent.mechanisms import (
@@ -89,6 +89,7 @@ def samplers(*, deep: bool = False) -> Iterator[Line]:
     yield _coins(
         "permute_and_flip", "thresholds of 64-bit coins, all keys of 2 bits", _flips(deep), Fraction(1, 1 << 60), 2
     )
+    yield _coins("subsets", "thresholds of 64-bit words", _subsets(4 if deep else 3), Fraction(1, 1 << 60))
     yield from _noise(deep)
 
 
@@ -126,6 +127,22 @@ def _flips(deep: bool) -> list[Task]:
         )
         for scores, rate in cases
     ]
+
+
+def _subsets(count: int) -> list[Task]:
+    """Who takes part, as the number of the set among all sets, or among all of its size."""
+    tasks: list[Task] = []
+    for size in range(count + 1):
+        sets = [tuple(place in some for place in range(count)) for some in combinations(range(count), size)]
+        tasks.append((oracle.Uniform(len(sets)), partial(_place, sets, partial(subsets.subset, count, size))))
+    sets = list(product((False, True), repeat=count))
+    weights = tuple(2 ** (count - sum(some)) for some in sets)  # each takes part with probability 1/3
+    law = oracle.Categorical((Fraction(0),) * len(sets), weights)
+    return [*tasks, (law, partial(_place, sets, partial(subsets.independent, count, THIRD)))]
+
+
+def _place(sets: Sequence[tuple[bool, ...]], sampler: Callable[[Entropy], Iterator[bool]], entropy: Entropy) -> object:
+    return sets.index(tuple(sampler(entropy)))
 
 
 def _coins(name: str, how: str, tasks: Sequence[Task], least: Fraction, coarse: int | None = None) -> Line:

@@ -10,11 +10,12 @@ What is proved is about the laws the program asks for; that the samplers have th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field, fields, is_dataclass
+import struct
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final, TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never, cast
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def _laplace(scale: Fraction, least: int) -> list[tuple[int, int]]:
 def _gaussian(variance: Fraction, least: int) -> list[tuple[int, int]]:
     """P(k) for k = 0, 1, ...: weights by their own bounds, their sum by a geometric series from the last ratio on."""
     weights = [(ONE, ONE)]
-    while weights[-1][1] >= max(least >> 8, 2) or len(weights) < 2:
+    while weights[-1][1] >= 2:
         weights.append(exp_bounds(Fraction(len(weights) ** 2) / (2 * variance), BITS))
         if len(weights) > WIDEST:
             raise CheckError("noise is too wide to enumerate")
@@ -105,7 +106,8 @@ def _gaussian(variance: Fraction, least: int) -> list[tuple[int, int]]:
     rest = 2 * last[1] * last[1] // max(before[0] - last[1], 1) + 1
     low = 2 * sum(w for w, _ in weights) - ONE
     high = 2 * sum(w for _, w in weights) - ONE + rest
-    return [((w << BITS) // high, -((-v << BITS) // low)) for w, v in weights]
+    half = [((w << BITS) // high, -((-v << BITS) // low)) for w, v in weights]
+    return [half[0], *(bounds for bounds in half[1:] if bounds[1] >= least)]
 
 
 def _shares(weights: list[tuple[int, int]]) -> tuple[Chance, ...]:
@@ -251,14 +253,18 @@ def law_of(program: Program, *, least: Fraction = LEAST) -> Law:
 
 def form(outcome: object) -> Hashable:
     """What can be told apart: types, every bit of a float, the words of an answer."""
-    if isinstance(outcome, float):
-        return ("float", outcome.hex())
-    if isinstance(outcome, tuple | list):
-        return (type(outcome).__name__, *map(form, outcome))
-    if is_dataclass(outcome):
-        return (type(outcome).__name__, *(form(getattr(outcome, one.name)) for one in fields(outcome)))
+    kind = type(outcome)
+    if kind is str or kind is int or kind is bool or outcome is None:
+        return kind.__name__, outcome
+    if kind is float:
+        return "float", struct.pack("<d", outcome)
+    if kind is tuple or kind is list:
+        return kind.__name__, *map(form, cast(Sequence[object], outcome))  # a tuple or a list, as just asked
+    names = getattr(kind, "__dataclass_fields__", None)
+    if names is not None:
+        return kind.__name__, *[form(getattr(outcome, name)) for name in names]
     if isinstance(outcome, np.ndarray):
-        return (str(outcome.dtype), outcome.shape, outcome.tobytes())
+        return str(outcome.dtype), outcome.shape, outcome.tobytes()
     if isinstance(outcome, Hashable):
-        return (type(outcome).__name__, outcome)
-    raise CheckError(f"an outcome of type {type(outcome).__name__} cannot be compared")
+        return kind.__name__, outcome
+    raise CheckError(f"an outcome of type {kind.__name__} cannot be compared")

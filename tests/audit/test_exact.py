@@ -1,0 +1,491 @@
+"""Laws by enumeration: what holds is proved, what is wrong is refuted, and what is loose is said to be.
+
+Nothing here is random. The long tier runs the whole report on larger domains.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, replace
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent import mechanisms
+from reticent.audit import exact, pipelines
+from reticent.audit.claims import Line, delta_bounds, epsilon_bounds, renyi_bounds, verify
+from reticent.audit.coins import Planted, agree, coin_law, floors, table_draws, table_law, wide_acceptance
+from reticent.audit.laws import BITS, ONE, chances, law_of
+from reticent.data.query import Query
+from reticent.data.table import Result
+from reticent.entropy import Entropy, Replayed
+from reticent.errors import CheckError, PublicParameterError, Refusal
+from reticent.exact import categorical, coins, gaussian, laplace, oracle, sampling
+from reticent.exact.oracle import Oracle
+from reticent.exact.tables import Table
+from reticent.mechanisms import Geometric
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import ZCDP, ApproxDP, GaussianDP, PureDP
+from reticent.privacy.sensitivity import L1
+from reticent.statistics import moments, soft
+from reticent.statistics.asked import Count, Histogram, Mean, Proportion
+from reticent.statistics.moments import MomentStep
+from reticent.statistics.prepare import prepare
+from reticent.statistics.setting import Setting, Step
+from tests.support import exact_mutants as mutants
+from tests.support.exact_laws import exp_minus, gaussian_weights, laplace_weights
+
+ONE_EPSILON = PureDP(Fraction(1))
+HALF = Fraction(1, 2)
+
+
+def failed(lines: list[Line]) -> list[str]:
+    return [str(line) for line in lines if line.verdict != "holds"]
+
+
+# --- what holds ------------------------------------------------------------------------------------------------------
+
+
+def test_every_sampler_has_the_law_it_is_described_by() -> None:
+    lines = list(exact.samplers())
+    assert failed(lines) == []
+    covered = " ".join(line.name for line in lines)
+    assert [name for name in sampling.__all__ if name.removeprefix("one_") not in covered] == []
+
+
+def test_every_mechanism_keeps_its_guarantee_and_hardly_less() -> None:
+    lines = list(exact.guarantees())
+    assert failed(lines) == []
+    assert {line.name for line in lines} >= {f"mechanism {s.name}" for m in mechanisms.ALL for s in m.SPECIMENS}
+    assert all(line.attained is not None and line.attained > Fraction(8, 10) for line in lines)
+    assert all(line.residual < Fraction(1, 1 << 60) for line in lines)
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+def test_statistics_keep_their_guarantee_from_rows_to_answers(kind: Any) -> None:
+    size = None if kind == "add_remove" else 1
+    few = pipelines.tiny_tables(pipelines.FEW, persons=1)
+    lines = list(pipelines.verified((*pipelines.CASES, *pipelines.WATCHED), kind, few, size=size))
+    assert failed(lines) == []
+    assert all(line.pairs == 3 for line in lines)
+
+
+def test_persons_with_two_rows_are_protected_as_a_whole() -> None:
+    tables = pipelines.tiny_tables(pipelines.FEW, persons=1, each=2)
+    cases = [pipelines.Case(Count(), Fraction(1)), pipelines.Case(Mean("x"), Fraction(1), keyed=True)]
+    cases.append(pipelines.Case(Histogram("g"), Fraction(4)))
+    lines = list(pipelines.verified(cases, "add_remove", tables, rows=2))
+    assert failed(lines) == []
+    assert all(line.attained == 1 or (line.attained and line.attained > Fraction(999, 1000)) for line in lines)
+
+
+def test_the_median_of_a_public_number_of_values() -> None:
+    tables = pipelines.tiny_tables(pipelines.FEW, persons=2)
+    (line,) = pipelines.verified(pipelines.SIZED, "substitute", tables, size=2)
+    assert line.verdict == "holds"
+    assert line.outcomes == 3
+    assert line.residual < Fraction(1, 1 << 200)
+
+
+def test_a_mean_is_enumerated_from_rows_to_answer_where_a_row_is_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(soft, "UNIT", 2)
+    monkeypatch.setattr(moments, "UNIT", 2)
+    step, found, pairs = prepared(pipelines.Case(Mean("x", interval=False), Fraction(8)), "add_remove", 1)
+    line = verify("mean", lambda one, entropy: step.answer(one, entropy), found, pairs, PureDP(Fraction(8)))
+    assert line.verdict == "holds"
+    assert line.outcomes > 100
+    assert line.attained is not None
+    assert line.attained > Fraction(3, 10)  # a row moves two steps of the four that are paid for, to allow for rounding
+
+
+@pytest.mark.audit
+def test_the_deep_report_has_no_line_that_does_not_hold() -> None:
+    lines = list(exact.report(deep=True))
+    assert failed(lines) == []
+    assert len(lines) > 90
+
+
+def test_a_report_is_read_line_by_line() -> None:
+    line = verify("count", mutants.geometric(Fraction(1)), [0, 1], [(0, 1)], ONE_EPSILON)
+    assert str(line).startswith("holds   count: ε 1, 100.0% attained [all draws; 2 tables, 1 pairs, ")
+    assert not line.loose
+
+
+# --- mutants of mechanisms -------------------------------------------------------------------------------------------
+
+SCORES = list(product(range(3), repeat=3))
+MOVED = [
+    (i, j)
+    for i, a in enumerate(SCORES)
+    for j, b in enumerate(SCORES)
+    if i < j and max(abs(x - y) for x, y in zip(a, b, strict=True)) <= 1
+]
+DELTA = law_of(lambda e: 1 + sampling.one_discrete_laplace(1, e) > 4).bounds(True)[1]  # P(1 + Z > 4)
+
+
+def refuted(program: Callable[[Any, Entropy], object], tables: Any, pairs: Any, claim: Any = ONE_EPSILON) -> bool:
+    return verify("mutant", program, tables, pairs, claim).verdict == "refuted"
+
+
+def test_noise_of_a_scale_too_small_by_a_tenth() -> None:
+    assert not refuted(mutants.geometric(Fraction(1)), [0, 1], [(0, 1)])
+    assert refuted(mutants.geometric(Fraction(9, 10)), [0, 1], [(0, 1)])
+    assert refuted(mutants.geometric(Fraction(999_999, 1_000_000)), [0, 1], [(0, 1)])
+
+
+def test_a_sensitivity_off_by_one() -> None:
+    made = Geometric(L1(Fraction(2), Adjacency("add_remove")), Fraction(1))
+    inputs = [(n,) for n in range(4)]
+    near = [(i, j) for i, j in product(range(4), repeat=2) if i < j]
+    assert not refuted(made.sample, inputs, [(i, j) for i, j in near if j - i <= 2])
+    assert refuted(made.sample, inputs, near)
+
+
+def test_the_exponential_mechanism_without_the_factor_two() -> None:
+    assert not refuted(mutants.exponential(HALF), SCORES, MOVED)
+    assert refuted(mutants.exponential(Fraction(1)), SCORES, MOVED)
+
+
+def test_permute_and_flip_that_accepts_at_another_rate() -> None:
+    assert not refuted(mutants.flips(HALF), SCORES, MOVED)
+    assert refuted(mutants.flips(Fraction(1)), SCORES, MOVED)
+    assert refuted(mutants.flips(Fraction(51, 100)), SCORES, MOVED)
+
+
+def test_one_sided_randomized_response() -> None:
+    assert refuted(mutants.one_sided, ["yes", "no"], [(0, 1)], PureDP(Fraction(20)))
+    assert not refuted(mutants.one_sided, ["yes", "no"], [(0, 1)], ApproxDP(Fraction(0), HALF))
+
+
+def test_a_threshold_with_at_least_for_above() -> None:
+    claim = ApproxDP(Fraction(1), DELTA)
+    assert not refuted(mutants.shown_above(4, Fraction(1)), [0, 1], [(0, 1)], claim)
+    assert refuted(mutants.shown_from(4, Fraction(1)), [0, 1], [(0, 1)], claim)
+
+
+def test_gaussian_noise_of_a_variance_too_small_by_a_tenth() -> None:
+    def program(variance: Fraction, exact: int, entropy: Entropy) -> object:
+        return exact + sampling.one_discrete_gaussian(variance, entropy)
+
+    assert not refuted(partial(program, Fraction(4)), [0, 1], [(0, 1)], ZCDP(Fraction(1, 8)))
+    assert refuted(partial(program, Fraction(36, 10)), [0, 1], [(0, 1)], ZCDP(Fraction(1, 8)))
+
+
+def test_failing_on_some_data_is_an_answer_and_so_is_the_sign_of_zero() -> None:
+    assert refuted(mutants.fails_when_empty, [0, 1], [(0, 1)], PureDP(Fraction(30)))
+    assert refuted(mutants.sign_of_zero, [0, 1], [(0, 1)], PureDP(Fraction(30)))
+
+
+def test_too_much_noise_holds_and_is_called_loose() -> None:
+    line = verify("twice the noise", mutants.geometric(Fraction(2)), [0, 1], [(0, 1)], ONE_EPSILON)
+    assert line.verdict == "holds"
+    assert line.loose
+    assert line.attained is not None
+    assert abs(line.attained - HALF) < Fraction(1, 10**6)
+    assert "(loose)" in str(line)
+
+
+def test_what_was_not_seen_leaves_a_claim_open() -> None:
+    coarse = verify("g", mutants.geometric(Fraction(1)), [0, 1], [(0, 1)], ONE_EPSILON, least=Fraction(1, 1000))
+    assert coarse.verdict == "open"
+
+
+# --- mutants of statistics -------------------------------------------------------------------------------------------
+
+
+def prepared(
+    case: pipelines.Case, kind: Any, persons: int, size: int | None = None
+) -> tuple[Step, list[tuple[Result, ...]], list[tuple[int, int]]]:
+    """A step, what the engine reads of all tables of few persons, and their neighbours."""
+    tables = [t for t in pipelines.tiny_tables(pipelines.FEW, persons=persons) if size is None or len(t) == size]
+    schema = pipelines.schema_of(kind, 1)
+    step = prepare(case.asked, Setting(schema, size), case.epsilon)
+    found: list[tuple[Result, ...]] = []
+    for table in tables:
+        read: dict[Query, Result] = pipelines.read(table, step.queries, schema)
+        found.append(tuple(read[query] for query in step.queries))
+    return step, found, list(pipelines.neighbours(tables, kind))
+
+
+def test_a_histogram_under_substitution_that_is_charged_as_under_add_remove() -> None:
+    asked = pipelines.Case(Histogram("x", edges=pipelines.EDGES), Fraction(4))
+    right, found, pairs = prepared(asked, "substitute", 1, 1)
+    assert pipelines.judged("right", right, found, pairs).verdict == "holds"
+    wrong = prepare(asked.asked, Setting(pipelines.schema_of("add_remove", 1), None), asked.epsilon)
+    assert pipelines.judged("wrong", wrong, found, pairs).verdict == "refuted"
+
+
+def test_a_statistic_that_reads_the_number_of_rows_without_noise() -> None:
+    step, found, pairs = prepared(pipelines.Case(Proportion("g", value="a"), Fraction(6)), "add_remove", 1)
+
+    def peeks(one: tuple[Result, ...], entropy: Entropy) -> object:
+        return step.answer(one, entropy), one[1].vectors
+
+    assert refuted(peeks, found, pairs, PureDP(Fraction(6)))
+    mean, found, pairs = prepared(pipelines.Case(Mean("x"), Fraction(1)), "add_remove", 2)
+    assert isinstance(mean, MomentStep)
+    assert pipelines.judged("mean", mean, found, pairs).verdict == "holds"
+    peeking = mutants.Peeking(*(getattr(mean, field.name) for field in fields(mean)))
+    assert pipelines.judged("mean", peeking, found, pairs).verdict == "refuted"
+
+
+def test_a_mean_with_noise_for_half_a_row() -> None:
+    mean, found, pairs = prepared(pipelines.Case(Mean("x"), Fraction(1)), "add_remove", 1)
+    assert isinstance(mean, MomentStep)
+    small = Geometric(L1(Fraction(mean.mechanism.sensitivity.bound // 2), Adjacency("add_remove")), Fraction(1))
+    assert pipelines.judged("mean", replace(mean, mechanism=small), found, pairs).verdict == "refuted"
+
+
+# --- mutants of samplers ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [1, -1])
+def test_a_threshold_of_a_table_off_by_one_word(words: int) -> None:
+    scale = Fraction(7, 2)
+    table = laplace.laplace_tables(scale).head
+    assert floors(table_law(table), oracle.DiscreteLaplace(scale))
+    height = 1 << (64 - table.order)
+    for column in range(0, len(table.thresholds), 17):
+        if table.aliases[column] == column or not 1 < int(table.thresholds[column]) - column * height < height - 1:
+            continue
+        wrong = mutants.moved(table, column, words)
+        try:
+            assert not floors(table_law(wrong), oracle.DiscreteLaplace(scale))
+        except CheckError:
+            assert table.count in (column, table.aliases[column])  # the words of RESIDUAL are counted
+
+
+def test_a_table_that_is_not_what_it_is_built_from() -> None:
+    table = gaussian.gaussian_tables(Fraction(9))
+    assert isinstance(table, Table)
+    assert table_draws(table) > 100
+    outcomes = table.outcomes.copy()
+    outcomes[4] += 1
+    with pytest.raises(CheckError):
+        table_draws(replace(table, outcomes=outcomes))
+    assert not floors(table_law(table), oracle.DiscreteGaussian(Fraction(9) + Fraction(1, 10**15)))
+
+
+def test_a_wide_gaussian_that_accepts_for_another_variance() -> None:
+    wide = gaussian.gaussian_tables(Fraction(1 << 23))
+    assert isinstance(wide, gaussian.Wide)
+    proposals = [(column, 100) for column in range(4, 40)]
+    assert wide_acceptance(wide, proposals)
+
+    class Off(gaussian.Wide):
+        def exponent(self, start: int, from_start: int) -> Fraction:
+            return gaussian.Wide.exponent(self, start, from_start) * (1 + Fraction(1, 10**12))
+
+    assert not wide_acceptance(Off(wide.variance, wide.b, wide.blocks), proposals)
+
+
+def test_samplers_with_a_bias_are_refuted() -> None:
+    assert not agree(coin_law(partial(mutants.by_remainder, 3)), oracle.Uniform(3))
+    assert not agree(coin_law(partial(mutants.by_float, 1 / 3)), oracle.Bernoulli(Fraction(1, 3)))
+    close = Fraction(1, 3) + Fraction(1, 1 << 66)
+    assert not agree(coin_law(partial(coins.bernoulli, close)), oracle.Bernoulli(Fraction(1, 3)))
+    fine = Fraction(1, 2) + Fraction(1, 1 << 66)
+    assert not agree(coin_law(partial(coins.bernoulli_exp, fine)), oracle.BernoulliExp(HALF))
+    equals = coin_law(partial(mutants.first_of_equals, [1, 1], HALF), coarse=2)
+    assert not agree(equals, oracle.PermuteAndFlip((HALF, HALF)))
+
+
+def test_a_program_that_does_not_go_by_thresholds_is_refused() -> None:
+    with pytest.raises(CheckError):
+        coin_law(lambda entropy: entropy.bits(40) % 3)
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("law", "weights"),
+    [
+        (oracle.DiscreteLaplace(Fraction(7, 3)), laplace_weights(Fraction(7, 3), 400)),
+        (oracle.DiscreteGaussian(Fraction(5)), gaussian_weights(Fraction(5), 60)),
+        (
+            oracle.BernoulliExp(Fraction(3, 7)),
+            {1: exp_minus(Fraction(3, 7)), 0: 1 - Fraction(exp_minus(Fraction(3, 7)))},
+        ),
+        (
+            oracle.Categorical((HALF, Fraction(2)), (3, 5)),
+            {0: 3 * Fraction(exp_minus(HALF)), 1: 5 * Fraction(exp_minus(Fraction(2)))},
+        ),
+    ],
+    ids=lambda case: type(case).__name__,
+)
+def test_described_laws_enclose_an_independent_computation(law: oracle.Law, weights: dict[int, Any]) -> None:
+    total = sum(Fraction(weight) for weight in weights.values())
+    for value, low, high in chances(law, ONE >> 100):
+        exact_share = Fraction(weights[value]) / total
+        slack = Fraction(1, 10**70)  # of 80 digits
+        assert Fraction(low, ONE) - slack <= exact_share <= Fraction(high, ONE) + slack
+        assert 0 <= high - low < 1 << (BITS - 200)
+
+
+def test_permute_and_flip_has_the_law_of_the_sum_over_orders() -> None:
+    scores = (2, 0, 1, 0)
+    found = chances(oracle.PermuteAndFlip(tuple(HALF * score for score in scores)), 0)
+    law = mechanisms.permute_and_flip.law(scores, 0.5)
+    assert {value: pytest.approx(low / ONE) for value, low, _ in found} == dict(enumerate(law))
+
+
+def test_distances_of_two_laws_by_hand() -> None:
+    """Two coins: 3/4 against 1/4. delta(eps) = 3/4 - e^eps / 4; D_2 = ln(9/4 + 1/12) = ln(7/3)."""
+    made = mechanisms.two_coins()
+    yes, no = (law_of(partial(made.sample, truth)) for truth in ("yes", "no"))
+    assert (yes.residual, no.residual) == (0, 0)
+    least, most = delta_bounds(yes, no, Fraction(0))
+    assert HALF - Fraction(1, 1 << 250) <= least <= HALF == most
+    low, high = epsilon_bounds(yes, no, Fraction(0))
+    assert high is not None
+    assert float(low) == pytest.approx(np.log(3))
+    assert 0 <= high - low < Fraction(1, 1 << 50)
+    assert epsilon_bounds(yes, no, HALF)[1] == 0
+    below, above, missed = renyi_bounds(yes, no, 2)
+    assert float(below) == pytest.approx(np.log(7 / 3))
+    assert 0 <= above - below < Fraction(1, 1 << 50)
+    assert missed == 0
+
+
+def test_the_unseen_is_certified() -> None:
+    law = law_of(lambda entropy: sampling.one_discrete_laplace(1, entropy), least=Fraction(1, 1000))
+    seen = sum(low for low, _ in law.masses.values())
+    assert law.residual == ONE - seen > 0
+    assert law.bounds(10**6) == (Fraction(0), Fraction(law.residual, ONE))
+
+
+def test_a_program_that_changes_between_runs_is_refused() -> None:
+    scales = iter(range(1, 100))
+    with pytest.raises(CheckError):
+        law_of(lambda entropy: sampling.one_discrete_laplace(next(scales), entropy))
+    with pytest.raises(CheckError):
+        law_of(lambda entropy: sampling.uniform(1 << 20, entropy))
+    with pytest.raises(CheckError):
+        law_of(lambda entropy: sampling.one_discrete_laplace(10**6, entropy))
+    with pytest.raises(CheckError):
+        verify("mu", mutants.geometric(Fraction(1)), [0, 1], [(0, 1)], GaussianDP(Fraction(1)))
+
+
+def test_trying_again_for_ever_ends_in_the_residual() -> None:
+    def program(entropy: Entropy) -> object:
+        while sampling.bernoulli(HALF, entropy):
+            pass
+        return "done"
+
+    law = law_of(program, least=Fraction(1, 1 << 40))
+    assert law.bounds("done")[0] == 1 - Fraction(law.residual, ONE) > 1 - Fraction(1, 1 << 38)
+
+
+# --- the oracle ------------------------------------------------------------------------------------------------------
+
+
+def test_each_sampler_tells_an_oracle_its_law_and_gives_others_their_coins() -> None:
+    asked: list[oracle.Law] = []
+
+    def note(law: oracle.Law) -> int:
+        asked.append(law)
+        return 0
+
+    told = Oracle(note)
+    scores = np.array([2, 0], np.int64)
+    calls: list[tuple[Callable[[Entropy], object], Callable[[Entropy], object], list[oracle.Law]]] = [
+        (partial(sampling.uniform, 6), partial(coins.uniform, 6), [oracle.Uniform(6)]),
+        (partial(sampling.bernoulli, HALF), partial(coins.bernoulli, HALF), [oracle.Bernoulli(HALF)]),
+        (partial(sampling.bernoulli_exp, 2), partial(coins.bernoulli_exp, 2), [oracle.BernoulliExp(Fraction(2))]),
+        (
+            lambda e: sampling.discrete_laplace(3, 2, e).tolist(),
+            lambda e: laplace.discrete_laplace(3, 2, e).tolist(),
+            [oracle.DiscreteLaplace(Fraction(3))] * 2,
+        ),
+        (
+            lambda e: sampling.discrete_gaussian(3, 2, e).tolist(),
+            lambda e: gaussian.discrete_gaussian(3, 2, e).tolist(),
+            [oracle.DiscreteGaussian(Fraction(3))] * 2,
+        ),
+        (
+            partial(sampling.one_discrete_laplace, 3),
+            partial(laplace.one_discrete_laplace, 3),
+            [oracle.DiscreteLaplace(Fraction(3))],
+        ),
+        (
+            partial(sampling.one_discrete_gaussian, 3),
+            partial(gaussian.one_discrete_gaussian, 3),
+            [oracle.DiscreteGaussian(Fraction(3))],
+        ),
+        (
+            partial(sampling.categorical, [0, HALF], [1, 2]),
+            partial(categorical.categorical, [0, HALF], [1, 2]),
+            [oracle.Categorical((Fraction(0), HALF), (1, 2))],
+        ),
+        (
+            partial(sampling.categorical_scores, scores, [1, 2], HALF),
+            partial(categorical.categorical_scores, scores, [1, 2], HALF),
+            [oracle.Categorical((Fraction(1), Fraction(0)), (1, 2))],
+        ),
+        (
+            partial(sampling.permute_and_flip, scores, HALF),
+            partial(categorical.permute_and_flip, scores, HALF),
+            [oracle.PermuteAndFlip((Fraction(1), Fraction(0)))],
+        ),
+    ]
+    assert len(calls) == len(sampling.__all__)
+    for public, own, laws in calls:
+        asked.clear()
+        public(told)
+        assert asked == laws
+        assert [public(stream) for stream in [Replayed(1)] for _ in range(9)] == [
+            own(stream) for stream in [Replayed(1)] for _ in range(9)
+        ]
+
+
+INEXACT: Any = 0.5
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda e: sampling.uniform(0, e),
+        lambda e: sampling.bernoulli(INEXACT, e),
+        lambda e: sampling.bernoulli(2, e),
+        lambda e: sampling.bernoulli_exp(-1, e),
+        lambda e: sampling.discrete_laplace(INEXACT, 2, e),
+        lambda e: sampling.discrete_laplace(1, -2, e),
+        lambda e: sampling.one_discrete_gaussian(0, e),
+        lambda e: sampling.categorical([0, INEXACT], [1, 1], e),
+        lambda e: sampling.categorical([0], [1, 1], e),
+        lambda e: sampling.categorical([0, 0], [0, 0], e),
+        lambda e: sampling.categorical_scores(np.array([0.5]), [1], 1, e),
+        lambda e: sampling.permute_and_flip([], 1, e),
+    ],
+)
+def test_an_oracle_refuses_what_a_sampler_refuses(call: Callable[[Entropy], object]) -> None:
+    for entropy in (Oracle(lambda law: 0), Replayed(0)):
+        with pytest.raises(PublicParameterError):
+            call(entropy)
+
+
+def test_an_oracle_has_no_coins_and_no_release_takes_one() -> None:
+    from reticent.study import release
+
+    told = Oracle(lambda law: 0)
+    for toss in (told.bits, told.words):
+        with pytest.raises(Refusal):
+            toss(8)
+    assert inspect.signature(release.run).parameters["entropy"].annotation == "SystemEntropy"
+    nothing: Any = SimpleNamespace(all_steps=(), run=lambda queries, key: pytest.fail("rows were read"))
+    with pytest.raises(Refusal):  # before a row is read, coins are asked for: the key for the choice of rows
+        release.draw(nothing, nothing, told, lambda stage: None)
+
+
+def test_planted_words_end() -> None:
+    tape = Planted([1, 2])
+    assert (tape.bits(8), tape.bits(8)) == (1, 2)
+    with pytest.raises(BaseException, match=r"\(8, 0\)"):
+        tape.bits(8)
