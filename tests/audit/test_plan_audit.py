@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -47,7 +48,7 @@ def prepared(schema: Schema, questions: Sequence[str], **within: Any) -> Prepare
     return settle(understand(questions, schema), asked, schema, units, "approximate")
 
 
-@pytest.mark.parametrize(("adjacency", "triples"), [("add_remove", 200), ("substitute", 60)])
+@pytest.mark.parametrize(("adjacency", "triples"), [("add_remove", 99), ("substitute", 60)])
 def test_a_sound_plan_passes_and_its_extremes_reach_what_is_declared(adjacency: Kind, triples: int) -> None:
     found = study(adjacency=adjacency).audit(QUESTIONS, epsilon=8, triples=triples)
     assert found.verdict == "passed"
@@ -93,7 +94,7 @@ def test_a_refuted_plan_says_where_and_how_far(monkeypatch: pytest.MonkeyPatch) 
     assert found.loss is not None
     assert found.loss > 1
     assert "declares that the sum of absolute changes moves by" in found.words
-    assert found.triples < 200  # it stops when it has seen enough
+    assert 33 <= found.triples < 200  # it stops when it has seen enough
     document = found.to_json()
     assert len(document["findings"]) == SHOWN  # type: ignore[arg-type]  # a list
     assert len(found.findings) == document["findings_in_all"] >= ENOUGH  # type: ignore[operator]  # an int
@@ -112,7 +113,7 @@ def test_losses_in_rho_are_compared_in_rho(rho: str, delta: str | None) -> None:
     currency = "approximate" if delta else "zcdp"
     asked = understand(["count by g", "mean(x)", "median(x) by g"], schema)
     plan = settle(asked, limit(None, rho, delta), schema, None, currency)
-    found = audit(plan, schema, triples=66)
+    found = audit(plan, schema, triples=33)
     assert found.verdict == "passed"
     assert found.loss is not None
     assert Fraction(1, 4) < found.loss <= 1
@@ -129,3 +130,12 @@ def test_json_is_plain_and_one_line_is_one_line() -> None:
     assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
     assert "\n" not in found.words
     assert found.words.startswith("plan audit passed: 33 made-up pairs of neighbours, ")
+
+
+def test_the_python_of_the_page_runs() -> None:
+    page = Path(__file__).parents[2] / "docs" / "theory" / "replay.md"
+    names: dict[str, object] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), names)

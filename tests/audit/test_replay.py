@@ -11,6 +11,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
@@ -20,9 +21,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reticent.audit.changes import alike
 from reticent.audit.neighbours import MOODS, Dice, Family, engine, families, family
 from reticent.audit.plan import audit
-from reticent.audit.replay import STYLES, Comparison, Finding, Replayer, Rows, Tape, form, replay
+from reticent.audit.replay import STYLES, Comparison, Finding, Replayer, Rows, Tape, replay
 from reticent.audit.schemas import random_plan, random_schema
 from reticent.data import frames, plan
 from reticent.data import query as asked_of
@@ -105,7 +107,7 @@ def made_up(key: object) -> tuple[Prepared, Iterator[Family]]:
 # --- random plans on random neighbours --------------------------------------------------------------------------------
 
 
-@settings(max_examples=20, deadline=None, derandomize=True, database=None)
+@settings(max_examples=12, deadline=None, derandomize=True, database=None)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_no_pair_of_neighbours_exceeds_what_is_declared(key: int) -> None:
     prepared, found = made_up(key)
@@ -129,7 +131,7 @@ def test_the_reference_reads_these_tables_as_the_engine_does() -> None:
         made = next(found)
         for place in range(0, len(made.tables), 3):
             one, other = (table.run(queries, bytes(32)) for table in (opened(made, place), Referenced(made, place)))
-            assert form(one) == form(other)
+            assert alike(one, other)
 
 
 def test_everything_is_reached() -> None:
@@ -175,6 +177,15 @@ def test_pairs_of_a_family_are_neighbours(adjacency: Kind, column: str | None) -
             assert sorted(map(len, people)) == [0, 1]
         else:
             assert max(map(len, people)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [(0.0, -0.0), (1, True), (1, 1.0), ((1,), [1]), (np.zeros(1), np.zeros((1, 1))), (np.zeros(1), np.zeros(1, int))],
+)
+def test_what_compares_equal_and_is_not_the_same_is_told_apart(a: object, b: object) -> None:
+    assert not alike(a, b)
+    assert alike([a, float("nan"), {"k": b}], [a, float("nan"), {"k": b}])
 
 
 # --- the gate ---------------------------------------------------------------------------------------------------------
@@ -239,7 +250,7 @@ class One:
 
 
 def findings(
-    questions: Sequence[str], adjacency: Kind = "add_remove", rows: int = 2, triples: int = 66
+    questions: Sequence[str], adjacency: Kind = "add_remove", rows: int = 2, triples: int = 33
 ) -> tuple[Finding, ...]:
     """What the audit of a plan finds, compiled anew."""
     for cache in (plan._cells_text, plan._base_text, plan._query_text):
@@ -250,8 +261,8 @@ def findings(
     return audit(prepared, schema, triples=triples).findings
 
 
-def kinds(questions: Sequence[str], adjacency: Kind = "add_remove", rows: int = 2) -> set[str]:
-    return {found.kind for found in findings(questions, adjacency, rows)}
+def kinds(questions: Sequence[str], adjacency: Kind = "add_remove", rows: int = 2, triples: int = 33) -> set[str]:
+    return {found.kind for found in findings(questions, adjacency, rows, triples)}
 
 
 @pytest.fixture
@@ -314,7 +325,7 @@ def test_groups_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None
 def test_a_nan_that_passes_through_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = plan.number
     broken.setattr(plan, "number", lambda column, storage: column if storage == "real" else honest(column, storage))
-    assert kinds(["median(x)"]) & {"warning", "exception", "answer"}
+    assert kinds(["median(x)"], triples=132) & {"warning", "exception", "answer"}  # where x comes as doubles
 
 
 def test_a_group_count_without_noise_is_found(broken: pytest.MonkeyPatch) -> None:
@@ -376,6 +387,17 @@ def test_candidates_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> 
             if not len(data.cells)
             else ranks.Runs(found.start[1:], found.below[1:], found.above[1:], found.weights[1:], found.total)
         )
+
+    broken.setattr(quantiles, "runs", runs)
+    assert "public" in kinds(["median(x)"])
+
+
+def test_weights_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None:
+    honest = ranks.runs
+
+    def runs(cells: Any, data: Counts) -> ranks.Runs:
+        found = honest(cells, data)
+        return replace(found, weights=found.weights * (1 + int(data.counts.sum())))
 
     broken.setattr(quantiles, "runs", runs)
     assert "public" in kinds(["median(x)"])

@@ -1,9 +1,9 @@
-"""How far apart two noise calls are: the change of their exact numbers, and whether they can be compared at all."""
+"""What two runs differ in: how far the exact numbers of a call moved, and whether two values can be told apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, assert_never
 
@@ -149,3 +149,22 @@ def _each(start: NDArray[np.int64], exact: Candidates) -> NDArray[np.object_]:
     """The weight of one candidate of each run, exactly."""
     lengths = np.diff(start).tolist()
     return np.array([Fraction(int(w), n) for w, n in zip(exact.weights.tolist(), lengths, strict=True)], dtype=object)
+
+
+def alike(a: object, b: object) -> bool:
+    """Whether nothing tells two values apart: types, shapes, the bits of floats, names and order."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, float) and isinstance(b, float):
+        return a.hex() == b.hex()
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(map(alike, a, b))
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and alike(a.ravel().tolist(), b.ravel().tolist())
+    if isinstance(a, dict) and isinstance(b, dict):
+        return alike(list(a.items()), list(b.items()))
+    if is_dataclass(a):
+        return all(alike(getattr(a, field.name), getattr(b, field.name)) for field in fields(a))
+    return repr(a) == repr(b)

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.audit.changes import Change, change_of, declared_of, unfit
+from reticent.audit.changes import Change, alike, change_of, declared_of, unfit
 from reticent.audit.proofs import Leaf, amount, charge_of, leaves_of, share_of
 from reticent.data.query import Query
 from reticent.data.table import EngineFailure, Result
@@ -93,12 +93,13 @@ class Comparison:
     """Two runs side by side.
 
     ``share`` is how much of the charged loss the exact numbers of this pair account for, at most 1; None where the
-    losses of its parts do not say, or where nothing is charged.
+    losses of its parts do not say, or where nothing is charged. ``size`` is the number of cells published.
     """
 
     calls: tuple[Seen, ...]
     share: Fraction | None
     findings: tuple[Finding, ...]
+    size: int = 0
 
     @property
     def ok(self) -> bool:
@@ -158,7 +159,7 @@ class Replayer:
             found += _excess(call, other, one, leaf, same=same)
         share = self._total(leaves, seen, found)
         found += _published(first, second)
-        return Comparison(tuple(seen), share, tuple(found))
+        return Comparison(tuple(seen), share, tuple(found), _size(first))
 
     def _ended(self, findings: list[Finding]) -> Comparison:
         return Comparison((), None, tuple(findings))
@@ -332,10 +333,15 @@ def _excess(call: Call, other: Call, seen: Seen, leaf: Leaf | None, *, same: boo
         yield Finding("sensitivity", seen.answer, f"{what}{about(moved or Fraction(0))}: {_values(call, other)}")
 
 
+def _size(ran: Ran) -> int:
+    answers, _ = cast("Published", ran.published)  # what ``draw`` gives
+    return sum(len(answer.cells) for answer in answers)
+
+
 def _published(first: Ran, second: Ran) -> Iterator[Finding]:
     if first.warned != second.warned:
         yield Finding("warning", "", f"warnings differ: {list(first.warned)} and {list(second.warned)}")
-    if form(first.published) == form(second.published):
+    if alike(first.published, second.published):
         return
     for name, what in _differing(first.published, second.published):
         yield Finding("answer", name, f"{what}, though every noisy number was the same")
@@ -347,7 +353,7 @@ def _differing(one: object, other: object) -> Iterator[tuple[str, str]]:
     if len(mine) != len(theirs):
         yield "", f"{len(mine)} answers on one neighbour, {len(theirs)} on the other"
     for a, b in zip(mine, theirs, strict=False):
-        if form(a) != form(b):
+        if not alike(a, b):
             yield a.name, _differs(a, b)
     if caveats != others:
         yield "", f"the caveats are {list(caveats)} and {list(others)}"
@@ -358,25 +364,12 @@ def _differs(a: Answer, b: Answer) -> str:
         return f"the answer is '{a.name}' on one neighbour and '{b.name}' on the other"
     if a.caveats != b.caveats:
         return f"the caveats are {list(a.caveats)} and {list(b.caveats)}"
-    if [form(cell.label) for cell in a] != [form(cell.label) for cell in b]:
+    if not alike([cell.label for cell in a], [cell.label for cell in b]):
         return f"the labels are {[c.label for c in a][:4]} and {[c.label for c in b][:4]}"
     for one, other in zip(a, b, strict=True):
-        if form(one) != form(other):
+        if not alike(one, other):
             return f"{one.label or 'the answer'} is {one.outcome!r} and {other.outcome!r}"
     return "the words about it differ"
-
-
-def form(value: object) -> object:
-    """Everything about a value that could be told apart: types, shapes, the bits of floats, names and order."""
-    if isinstance(value, np.ndarray):
-        return (str(value.dtype), value.shape, value.tobytes() if value.dtype != object else repr(value.tolist()))
-    if is_dataclass(value) and not isinstance(value, type):
-        return (type(value).__name__, tuple((f.name, form(getattr(value, f.name))) for f in fields(value)))
-    if isinstance(value, tuple | list):
-        return (type(value).__name__, tuple(form(item) for item in value))
-    if isinstance(value, dict):
-        return ("dict", tuple((form(key), form(item)) for key, item in value.items()))
-    return (type(value).__name__, value.hex() if type(value) is float else repr(value))
 
 
 def _equal(leaf: Guarantee, stated: Guarantee) -> bool:

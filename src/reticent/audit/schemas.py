@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -48,7 +49,7 @@ def random_schema(dice: Dice) -> Schema:
     """Columns of every kind, and a person of one or several rows."""
     columns: dict[str, Column] = {
         "x": _real(dice),
-        "y": Real(resolution=dice.pick((None, None, Fraction(1, 10)))),
+        "y": Real(resolution=dice.pick((None, None, Fraction(1, 10))), constant=dice.chance(10)),
         "k": _integer(dice),
         "g": Category(dice.pick((("a",), ("a", "b"), ("a", "b", "c"), ("", "é", "new"))), constant=dice.chance(15)),
         "h": Category(dice.pick(((1, 2, 3), (0, 1), (2**53, -1)))),
@@ -56,6 +57,9 @@ def random_schema(dice: Dice) -> Schema:
     }
     adjacency: Kind = dice.pick(("add_remove", "substitute"))
     several = dice.chance(80)
+    if several and dice.chance(20):
+        declared: Column = Integer(0, 9) if dice.chance(50) else Category(("p5", "p6", "p7"))
+        columns["who"] = declared  # the person column may be one that is asked for
     people = dice.pick((None, PEOPLE))
     return Schema(columns, Person(adjacency, "who" if several else None, dice.pick(CAPS) if several else 1, people))
 
@@ -65,12 +69,14 @@ def _real(dice: Dice) -> Real:
     inside = low + (high - low) / 2
     outside = high + 1 if abs(high + 1) > 1 else high
     missing: Missing = "drop" if dice.chance(50) else dice.pick((inside, low, outside))
-    return Real(low, high, missing=missing)
+    resolution = dice.pick((None, None, None, (high - low) / 7))
+    return Real(low, high, missing=missing, resolution=resolution, constant=dice.chance(10))
 
 
 def _integer(dice: Dice) -> Integer:
     low, high = dice.pick(WHOLE)
-    return Integer(low, high, missing="drop" if dice.chance(70) else Fraction(dice.pick((low, high))))
+    missing: Missing = "drop" if dice.chance(70) else Fraction(dice.pick((low, high)))
+    return Integer(low, high, missing=missing, constant=dice.chance(10))
 
 
 def random_plan(schema: Schema, dice: Dice, most: int = 3) -> Prepared:
@@ -100,11 +106,14 @@ def _limit(dice: Dice) -> tuple[Limit, str]:
 def _asked(schema: Schema, dice: Dice) -> Asked:
     from reticent.study.asking import Asked, keys_of
 
-    name = dice.pick(tuple(MAKERS))
-    statistic = MAKERS[name](dice)
+    statistic = MAKERS[dice.pick(tuple(MAKERS))](dice)
+    if dice.chance(25) and not isinstance(statistic, CapShare):
+        statistic = replace(statistic, epsilon=Fraction(dice.pick(EPSILONS)))
+    if isinstance(schema.columns.get("who"), Integer) and isinstance(statistic, Mean | Sum | Quantiles | Iqr):
+        statistic = replace(statistic, column="who")
     if dice.chance(60) or isinstance(statistic, CapShare):
         return Asked(statistic)
-    column = dice.pick(("g", "h", "b"))
+    column = dice.pick(tuple(name for name, column in schema.columns.items() if isinstance(column, Category)))
     declared = schema.columns[column]
     assert isinstance(declared, Category)
     among = dice.some(declared.among, 3) if dice.chance(30) else None
@@ -146,7 +155,13 @@ def _histogram_of(dice: Dice) -> Statistic:
 
 def _quantiles_of(dice: Dice) -> Statistic:
     levels = tuple(Fraction(level) for level in dice.some(LEVELS, 2))
-    return Quantiles(dice.pick(("x", "y", "k")), levels, per=_per(dice), interval=dice.chance(60))
+    low, high = _own(dice)
+    return Quantiles(dice.pick(("x", "y", "k")), levels, per=_per(dice), low=low, high=high, interval=dice.chance(60))
+
+
+def _iqr_of(dice: Dice) -> Statistic:
+    low, high = _own(dice)
+    return Iqr(dice.pick(("x", "y", "k")), per=_per(dice), low=low, high=high, interval=dice.chance(60))
 
 
 MAKERS: Final[Mapping[str, Callable[[Dice], Statistic]]] = {
@@ -158,6 +173,6 @@ MAKERS: Final[Mapping[str, Callable[[Dice], Statistic]]] = {
     "variance": _variance_of,
     "histogram": _histogram_of,
     "quantiles": _quantiles_of,
-    "iqr": lambda dice: Iqr(dice.pick(("x", "y", "k")), per=_per(dice), interval=dice.chance(60)),
+    "iqr": _iqr_of,
     "capped": lambda dice: CapShare(),
 }
