@@ -1,0 +1,97 @@
+"""What a robust statistic may ask of a column of integers: order statistics, counts below a value, sums between ranks.
+
+    rank        ..., 0  |  1, 2, ..., size  |  size + 1, ...
+    x_(rank)    -inf    |  sorted values    |  +inf
+
+Ranks are public and counted from below; under add/remove the size is private, and a rank beyond it is +inf like any
+other infinite value. ``LARGEST`` stands for infinity on the integer grid. The width of an interval is infinite where
+an end is, except that equal ends have width 0: so it grows with the upper end and falls with the lower one, which is
+all the proofs need (docs/proofs/robust.md, section 1).
+
+An engine answers ``window`` by order statistics in a range of ranks, ``below`` by one filtered count, ``total`` by one
+filtered sum and the two order statistics at its ends. ``Sorted`` answers them in memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PublicParameterError
+
+Integers = NDArray[np.int64]
+
+LARGEST: Final = 1 << 61  # infinity among values
+INFINITE: Final = 1 << 62  # infinity among widths: above every finite one
+
+
+class Order(Protocol):
+    """A column of integers within +-LARGEST, in order. Ranks are >= 1 within it; beyond its ends it is infinite."""
+
+    def window(self, first: int, last: int) -> Integers:
+        """x_(first), ..., x_(last)."""
+        ...
+
+    def below(self, value: int) -> int:
+        """How many values are strictly below ``value``."""
+        ...
+
+    def total(self, first: int, last: int) -> int:
+        """x_(first) + ... + x_(last), with LARGEST for infinity."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sorted:
+    """A column in memory: a sorted array of int64 within +-LARGEST, checked once."""
+
+    values: Integers
+
+    def __post_init__(self) -> None:
+        found = self.values
+        if not isinstance(found, np.ndarray) or found.dtype != np.int64 or found.ndim != 1:
+            raise PublicParameterError("an ordered column is a flat array of int64")
+        if np.any(found[1:] < found[:-1]) or (len(found) and (found[0] < -LARGEST or found[-1] > LARGEST)):
+            raise PublicParameterError("an ordered column is sorted, and within 2^61 of zero")
+
+    def window(self, first: int, last: int) -> Integers:
+        size = len(self.values)
+        found = np.empty(last - first + 1, np.int64)
+        low, high = max(first, 1), min(last, size)
+        found[: max(0, min(1 - first, len(found)))] = -LARGEST
+        found[max(0, size + 1 - first) :] = LARGEST
+        if low <= high:
+            found[low - first : high - first + 1] = self.values[low - 1 : high]
+        return found
+
+    def below(self, value: int) -> int:
+        if value > LARGEST:
+            return len(self.values)
+        return int(np.searchsorted(self.values, max(value, -LARGEST), side="left"))
+
+    def total(self, first: int, last: int) -> int:
+        inside = self.values[max(first, 1) - 1 : max(last, 0)]
+        whole = (int((inside >> 32).sum()) << 32) + int((inside & 0xFFFFFFFF).sum())
+        lacking = max(0, last - max(len(self.values), first - 1)), max(0, min(1, last + 1) - first)
+        return whole + LARGEST * (lacking[0] - lacking[1])
+
+
+def ordered(values: Integers) -> Sorted:
+    """Any int64 array as an ordered column; what lies beyond +-LARGEST counts as infinite."""
+    if values.dtype != np.int64:
+        raise PublicParameterError("an ordered column is made of int64")
+    return Sorted(np.sort(np.clip(values, -LARGEST, LARGEST)))
+
+
+def at(data: Order, rank: int) -> int:
+    """x_(rank)."""
+    return int(data.window(rank, rank)[0])
+
+
+def widths(low: Integers, high: Integers) -> Integers:
+    """Widths of the intervals from ``low`` to ``high``: 0 where the ends meet or cross, INFINITE where one is."""
+    found = np.where((low == -LARGEST) | (high == LARGEST), INFINITE, high - low)
+    return np.where(low >= high, 0, found)

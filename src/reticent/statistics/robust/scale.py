@@ -1,0 +1,424 @@
+"""S: the distance of two quantiles, released on a logarithmic grid by propose-test-release; and the bin that holds it.
+
+For public ranks low < high, w = x_(high) - x_(low). A logarithmic grid has ``binade`` cells per factor of two, a bin
+is a run of ``span`` cells; cell(w) = floor(binade log2 w), found with integers; 0 and infinity are cells of their own.
+
+    A0_j   rows to change until w leaves its bin of discretisation j (bins from 0, and from half a bin)
+    F      the first k at which what k changes can reach spreads over more than ``span`` cells
+
+Both come from the least and the greatest width that k changes can reach (``Reach``), in both directions.
+``Scale`` releases cell(w) + noise: search "free" tests F, "bins" the greatest A0_j, one test either way, mode "paper"
+each A0_j for itself as printed. ``StableScale`` releases the bin, which is the same for all neighbours: no noise, and
+its upper edge is a *certified* bound of w, but each discretisation pays its own test.
+
+Source. 003 section 4 and Theorem 7; 000. Proofs: docs/proofs/robust.md, sections 1 to 4.
+
+Deviations. 003 releases w (1 + 1/ln n)^z with real z; here an integer cell with integer noise of span - 1, since what
+shares a bin is at most so far apart. Its Theorem 7 says 4 eps, its proof 3 eps; as all discretisations release one law
+and none is shown, the cost is 2 eps. F >= max_j A0_j on every table at the same cost (Proposition 5), so the default
+is F. Ranks are floor(n p) + 1 and ceil(n q), both counted from below, and the adjacency may be add/remove.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.mechanisms.geometric import Geometric
+from reticent.outcome import NO_REPLY, Outcome, Reply
+from reticent.privacy import ptr
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import positive
+from reticent.privacy.sensitivity import L1
+from reticent.statistics.robust.core import (
+    Mode,
+    Search,
+    Test,
+    exact_test,
+    first_distance,
+    level,
+    paper_test,
+    refuse_large_delta,
+    refuse_short,
+    refuse_unreachable,
+    step,
+    whole,
+)
+from reticent.statistics.robust.order import INFINITE, Integers, Order, widths
+from reticent.statistics.robust.shapes import MadeUp
+
+ZERO: Final = -(1 << 40)  # the cell of width 0
+ENDLESS: Final = 1 << 40  # the cell of infinite width
+SPAN: Final = 32  # cells of a bin where the width of a bin is given by a formula
+LAW: Final = "cell of the width, plus noise of a bin"
+QUARTILES: Final = (Fraction(1, 4), Fraction(3, 4))
+
+
+@dataclass(frozen=True, slots=True)
+class LogGrid:
+    """Cells of widths: ``binade`` >= 1 cells for each factor of two, ``span`` >= 2 cells to a bin."""
+
+    binade: int
+    span: int
+
+    def __post_init__(self) -> None:
+        whole(self.binade, "binade", 1)
+        whole(self.span, "span", 2)
+        if max(self.binade, self.span) > 1 << 16:
+            raise PublicParameterError("a logarithmic grid has at most 65,536 cells to a factor of two or a bin")
+
+    @property
+    def top(self) -> int:
+        """The highest cell of a finite width."""
+        return 62 * self.binade - 1
+
+    def cell(self, width: int) -> int:
+        """The largest j with 2^(j / binade) <= width, by integers; ZERO and ENDLESS for 0 and infinity."""
+        if width <= 0:
+            return ZERO
+        if width >= INFINITE:
+            return ENDLESS
+        return int(width**self.binade).bit_length() - 1
+
+    def least(self, cell: int) -> int:
+        """The least width >= 1 in ``cell`` or above."""
+        if cell <= 0:
+            return 1
+        guess = math.exp2(cell / self.binade)
+        low, high = max(0, math.floor(guess * (1 - 1e-12)) - 1), math.ceil(guess * (1 + 1e-12)) + 1
+        while high - low > 1:  # cell(low) < cell <= cell(high)
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.cell(middle) >= cell else (middle, high)
+        return high
+
+    def bounds(self, width: int, shift: int) -> tuple[int, int]:
+        """The bin [low, high) of ``width``, among bins that start ``shift`` cells late."""
+        cell = self.cell(width)
+        if cell in (ZERO, ENDLESS):
+            return width, width + 1
+        first = (cell - shift) // self.span * self.span + shift
+        return self.least(first), min(self.least(first + self.span), INFINITE)
+
+    @property
+    def shifts(self) -> tuple[int, int]:
+        """Where the bins of the two discretisations start."""
+        return 0, self.span // 2
+
+
+def paper_grid(n: int) -> LogGrid:
+    """Bins of at most 003's factor 1 + 1/ln n, n >= 3: 32 cells to a bin. Public, so no guarantee hangs on rounding."""
+    width = math.log2(1 + 1 / math.log(whole(n, "n", 3)))
+    return LogGrid(math.ceil(SPAN / width), SPAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Least and greatest width of (x_(low), x_(high)) after k changed, added or removed rows, for k up to ``most``.
+
+    With k substitutions exactly these (Proposition 1); with rows added and removed nothing beyond them (Proposition 2).
+    ``lows`` and ``highs`` are the order statistics within ``most`` ranks of low and high: all that is asked of a table.
+    """
+
+    lows: Integers
+    highs: Integers
+    most: int
+
+    @property
+    def width(self) -> int:
+        return int(widths(self.lows[self.most :][:1], self.highs[self.most :][:1])[0])
+
+    def least(self, k: int) -> int:
+        """min over i in 0..k of x_(high - k + i) - x_(low + i), 0 where they cross."""
+        m = self.most
+        return int(widths(self.lows[m : m + k + 1], self.highs[m - k : m + 1]).min())
+
+    def greatest(self, k: int) -> int:
+        """max over i in 0..k of x_(high + k - i) - x_(low - i)."""
+        m = self.most
+        return int(widths(self.lows[m - k : m + 1], self.highs[m : m + k + 1]).max())
+
+
+def reach(data: Order, low: int, high: int, most: int) -> Reach:
+    """The reach of ``data`` for public ranks ``low`` < ``high``: two windows of 2 ``most`` + 1 order statistics."""
+    return Reach(data.window(low - most, low + most), data.window(high - most, high + most), most)
+
+
+def leave(found: Reach, bounds: tuple[int, int]) -> int:
+    """A0 for the bin [low, high) of the width: the first k >= 1 whose reach leaves it, at most ``found.most``."""
+    low, high = bounds
+    return first_distance(lambda k: found.least(k) < low or found.greatest(k) >= high, 1, found.most)
+
+
+def spread(found: Reach, grid: LogGrid) -> int:
+    """F: the first k >= 1 whose reach spreads over more than a bin's number of cells, at most ``found.most``."""
+
+    def wide(k: int) -> bool:
+        return grid.cell(found.greatest(k)) - grid.cell(found.least(k)) >= grid.span
+
+    return first_distance(wide, 1, found.most)
+
+
+def farthest(ranks: tuple[int, int], n: int) -> int:
+    """The greatest A0 or F of any table of n values: so many changes make either quantile infinite."""
+    return min(ranks[0], n - ranks[1] + 1)
+
+
+def ranks_of(n: int, levels: tuple[Fraction, Fraction]) -> tuple[int, int]:
+    """Ranks floor(n p) + 1 and ceil(n q) of levels p < q: mirror images of each other for q = 1 - p."""
+    p, q = level(levels[0], "the lower level"), level(levels[1], "the upper level")
+    if p >= q:
+        raise PublicParameterError("the lower level must be below the upper one")
+    return math.floor(n * p) + 1, math.ceil(n * q)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A released width as a cell of a public logarithmic grid; ZERO and ENDLESS stand for 0 and infinity."""
+
+    cell: int
+    grid: LogGrid
+
+    @property
+    def value(self) -> float:
+        """The geometric middle of the cell, in grid steps of the column."""
+        if self.cell == ZERO:
+            return 0.0
+        return math.inf if self.cell == ENDLESS else math.exp2((self.cell + 0.5) / self.grid.binade)
+
+    @property
+    def width(self) -> int:
+        """The least width of the cell in grid steps, at least 1; INFINITE for infinity."""
+        return INFINITE if self.cell == ENDLESS else self.grid.least(self.cell)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """S for public ranks: cell of the width plus geometric noise of span - 1, or no reply.
+
+    Guarantee
+    ---------
+    (test + release, delta of the test) by ``ptr.one_test``, for mode exact. For mode paper (2 tests or test + release,
+    two deltas) by ``ptr.first_reply``: both tests always run and which replied is not shown. For the neighbours of the
+    test, substitution or add/remove, with ``test.sensitivity`` rows for each person.
+
+    Accuracy
+    --------
+    Given a reply the value is off by a factor of 2^(k / binade), k geometric noise of scale (span - 1) / release, plus
+    half a cell. There is no finite mean where release <= ln(2) (span - 1) / binade: report quantiles of it.
+    """
+
+    ranks: tuple[int, int]
+    grid: LogGrid
+    test: Test
+    release: Fraction
+    search: Search = "free"
+    mode: Mode = "exact"
+
+    def __post_init__(self) -> None:
+        positive(self.release, "release")
+        if self.ranks[0] >= self.ranks[1]:
+            raise PublicParameterError("the lower rank must be below the upper one")
+        refuse_short(self.test, self.test.neighbours.rows)
+
+    @property
+    def noise(self) -> Geometric:
+        """Of the cell: within a bin all neighbours are at most span - 1 cells apart."""
+        return Geometric(L1(Fraction(self.grid.span - 1), self.test.neighbours), self.release)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        one = step(self.test, self.release, law=LAW, label="scale")
+        if self.mode == "exact":
+            return ptr.one_test(one, label="scale")
+        return ptr.first_reply([one, one], shown="value", label="scale")
+
+    @property
+    def printed(self) -> Guarantee:
+        """What 003 Theorem 29 charges for two discretisations: 3 eps and two deltas where all losses are eps."""
+        one = step(self.test, self.release, law=LAW, label="scale")
+        return ptr.cascade([[one, one]], label="scale")
+
+    def distances(self, data: Order) -> tuple[int, tuple[int, ...]]:
+        """The cell of the width, and the distance of each test."""
+        found = reach(data, *self.ranks, self.test.cap)
+        cell = self.grid.cell(found.width)
+        if self.search == "free" and self.mode == "exact":
+            return cell, (spread(found, self.grid),)
+        each = [leave(found, self.grid.bounds(found.width, shift)) for shift in self.grid.shifts]
+        return cell, (max(each),) if self.mode == "exact" else tuple(each)
+
+    def sample(self, exact: Order, entropy: Entropy) -> Outcome[Spread]:
+        cell, distances = self.distances(exact)
+        passed = [self.test.passes(distance, entropy) for distance in distances]
+        (noisy,) = self.noise.sample((cell,), entropy)
+        if not any(passed):
+            return NO_REPLY
+        if cell not in (ZERO, ENDLESS):
+            cell = min(max(noisy, 0), self.grid.top)
+        return Reply(Spread(cell, self.grid))
+
+    def chance(self, public: MadeUp) -> float:
+        """P(reply) for a made-up table."""
+        silent = math.prod(1 - self.test.chance(distance) for distance in self.distances(public.table)[1])
+        return 1 - silent
+
+
+@dataclass(frozen=True, slots=True)
+class StableScale:
+    """The bin of the width for public ranks, by its upper edge, or no reply: an upper bound of the width.
+
+    Guarantee
+    ---------
+    (two tests, two deltas) by ``ptr.cascade``: which discretisation replied shows. The release costs nothing: where a
+    bin is safe it is the same for all neighbours.
+
+    Accuracy
+    --------
+    Given a reply from a safe bin, width <= edge < 2^(span / binade) x width + 1.
+    """
+
+    ranks: tuple[int, int]
+    grid: LogGrid
+    test: Test
+
+    def __post_init__(self) -> None:
+        if self.ranks[0] >= self.ranks[1]:
+            raise PublicParameterError("the lower rank must be below the upper one")
+        refuse_short(self.test, self.test.neighbours.rows)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return ptr.cascade([self.steps(Fraction(0))], label="stable scale")
+
+    def steps(self, release: Fraction) -> list[ptr.PtrStep]:
+        """One step for each discretisation, with a release in proportion to its edge behind it."""
+        return [step(self.test, release, law=f"bins from {shift}", label="stable scale") for shift in self.grid.shifts]
+
+    def distances(self, data: Order) -> tuple[tuple[int, int], ...]:
+        """For each discretisation its distance and the greatest width of its bin, at least one grid step."""
+        found = reach(data, *self.ranks, self.test.cap)
+        bins = [self.grid.bounds(found.width, shift) for shift in self.grid.shifts]
+        return tuple((leave(found, bounds), max(1, bounds[1] - 1)) for bounds in bins)
+
+    def sample(self, exact: Order, entropy: Entropy) -> Outcome[int]:
+        """The greatest width of the bin, in grid steps; at least 1. No reply where it is infinite."""
+        passed = [(self.test.passes(distance, entropy), edge) for distance, edge in self.distances(exact)]
+        for replies, edge in passed:
+            if replies:
+                return Reply(edge) if edge < INFINITE - 1 else NO_REPLY
+        return NO_REPLY
+
+    def chance(self, public: MadeUp) -> float:
+        """P(reply) for a made-up table."""
+        return math.fsum(chance for chance, _ in self.endings(public))
+
+    def endings(self, public: MadeUp) -> list[tuple[float, int]]:
+        """The chance of each finite edge of a made-up table."""
+        found, silent = [], 1.0
+        for distance, edge in self.distances(public.table):
+            chance = self.test.chance(distance)
+            if edge < INFINITE - 1:
+                found.append((silent * chance, edge))
+            silent *= 1 - chance
+        return found
+
+
+def scale(
+    n: int,
+    neighbours: Adjacency,
+    *,
+    test: Fraction,
+    release: Fraction,
+    delta: Fraction | None = None,
+    levels: tuple[Fraction, Fraction] = QUARTILES,
+    search: Search = "free",
+    mode: Mode = "exact",
+    grid: LogGrid | None = None,
+    most_delta: Fraction | None = None,
+) -> Scale:
+    """S for a public number of values.
+
+    Parameters
+    ----------
+    n : int
+        Public under substitution; else a declared or noisy number, charged where it was bought.
+    test, release : Fraction
+        Losses of each test and of the release, > 0. 003 has them equal.
+    delta : Fraction
+        For mode exact: the greatest probability of an unsafe reply.
+    levels : two Fractions
+        Levels p < q of the quantiles, strictly between 0 and 1.
+    grid : LogGrid or None
+        None for bins of 003's factor 1 + 1/ln n.
+    most_delta : Fraction or None
+        For mode paper: the most delta in all that is accepted; None for 1 / (10 n).
+
+    Raises
+    ------
+    PublicParameterError, QuestionError
+        Before rows are read: parameters out of range; a printed threshold whose delta is above ``most_delta``; n too
+        small for the distance ever to reach the threshold.
+
+    Source
+    ------
+    003 section 4, algorithm S; Theorem 7.
+    """
+    tested = _tested(n, neighbours, test, delta, levels, mode, most_delta, "S")
+    return Scale(ranks_of(n, levels), grid or paper_grid(n), tested, release, search, mode)
+
+
+def stable_scale(
+    n: int,
+    neighbours: Adjacency,
+    *,
+    test: Fraction,
+    delta: Fraction | None = None,
+    levels: tuple[Fraction, Fraction] = QUARTILES,
+    mode: Mode = "exact",
+    grid: LogGrid | None = None,
+    most_delta: Fraction | None = None,
+) -> StableScale:
+    """The stable bin for a public number of values; bins of a factor of two unless ``grid`` says otherwise.
+
+    ``delta`` is that of each of the two tests; the other parameters and what is raised are as for ``scale``.
+    """
+    tested = _tested(n, neighbours, test, delta, levels, mode, most_delta, "the stable bin")
+    return StableScale(ranks_of(n, levels), grid or LogGrid(2, 2), tested)
+
+
+def _tested(
+    n: int,
+    neighbours: Adjacency,
+    epsilon: Fraction,
+    delta: Fraction | None,
+    levels: tuple[Fraction, Fraction],
+    mode: Mode,
+    most_delta: Fraction | None,
+    what: str,
+) -> Test:
+    """The test of a mode, unless public numbers tell that it is hopeless or too lax."""
+    ranks_of(n, levels)
+    made = test_for(mode, epsilon, delta, n, neighbours, unsafe=neighbours.rows)
+    refuse_unreachable(made, lambda size: farthest(ranks_of(size, levels), size), n, "the scale")
+    if mode == "paper":
+        refuse_large_delta(2 * made.delta, most_delta or Fraction(1, 10 * n), what)
+    return made
+
+
+def test_for(
+    mode: Mode, epsilon: Fraction, delta: Fraction | None, n: int, neighbours: Adjacency, *, unsafe: int
+) -> Test:
+    """The test of a mode for distances that count rows."""
+    whole(n, "n", 0)
+    if mode == "paper":
+        if delta is not None:
+            raise PublicParameterError("mode paper has the delta of its threshold: leave delta out")
+        return paper_test(epsilon, max(n, 1), neighbours, unsafe=unsafe, sensitivity=neighbours.rows)
+    if delta is None:
+        raise PublicParameterError("mode exact needs a delta")
+    return exact_test(epsilon, delta, neighbours, unsafe=unsafe, sensitivity=neighbours.rows)
