@@ -310,7 +310,7 @@ def false_alarms(runs: int, key: int) -> int:
     """Tight audits at beta .1 that refute the truth: randomized response and geometric noise, three deltas."""
     chance, wrong = np.random.default_rng(key), 0
     for run in range(runs):
-        if run % 4:
+        if run % 10:
             found = bound(*response(math.log(3), 200, chance), delta=(0.0, 0.01), beta=0.1)
             wrong += found.refutes(PureDP(Fraction(math.log(3)))) is not None
         else:

@@ -237,14 +237,19 @@ def _nodes(tree: Guarantee) -> Iterator[Guarantee]:
 
 
 def _undocumented(case: Case, leaf: Guarantee) -> str:
-    """What is missing where the theorem of a leaf is stated; nothing for theorems of ``privacy``."""
-    own = modules.get(type(case.mechanism).__module__)
-    theory = [modules[name] for name in sorted(modules) if name.startswith("reticent.privacy.")]
-    for place in (*([own] if own else []), *mechanisms.ALL, *theory):
+    """What the docstrings of a leaf's class and module lack; nothing for theorems of ``privacy``."""
+    own, theory = (
+        type(case.mechanism),
+        [modules[name] for name in sorted(modules) if name.startswith("reticent.privacy.")],
+    )
+    texts = [own.__doc__ or ""]
+    for place in (*([modules[own.__module__]] if own.__module__ in modules else []), *mechanisms.ALL, *theory):
         if any(isinstance(value, Theorem) and value == leaf.by for value in vars(place).values()):
-            missing = [heading for heading in HEADINGS if heading not in (place.__doc__ or "")]
-            return "" if place in theory or not missing else f"{leaf.by.name} lacks {' '.join(missing)}"
-    return f"the Theorem of {leaf.by.name} is in no module the kit knows"
+            texts.append(place.__doc__ or "")
+            if place in theory:
+                return ""
+    lacking = [[heading for heading in HEADINGS if heading not in text] for text in texts]
+    return "" if [] in lacking else f"{leaf.by.name} lacks {' '.join(min(lacking, key=len))}"
 
 
 def _chance(mass: Mass, exact: object, output: object) -> float:
@@ -333,9 +338,11 @@ class _Kit:
         yield self._line("JSON and back", back == guarantee, loss)
 
     def _replay(self) -> Line:
-        names = ("replay/1", "replay/2", "replay/3")
-        twice = [[self.case.mechanism.sample(self.case.here, Replayed(name)) for name in names] for _ in range(2)]
-        return self._line("same coins, same output", twice[0] == twice[1], "three streams, each drawn from twice")
+        once, twice = (
+            [self.case.mechanism.sample(self.case.here, stream) for _ in range(40)]
+            for stream in (Replayed("again"), Replayed("again"))
+        )
+        return self._line("same coins, same output", once == twice, "40 draws from one stream, and again")
 
     def _alphabet(self) -> Line:
         name, mass = "outputs of one alphabet", self.case.mass

@@ -98,7 +98,7 @@ class Lower:
         with the whole privacy curve, for every kind of loss.
         """
         for one in self.tested:
-            if one.least > float(curves.power(loss, _up(one.most))) + 1e-12:
+            if one.least > one.most and one.least > float(curves.power(loss, _up(one.most))) + 1e-12:
                 return one
         return None
 
