@@ -6,11 +6,13 @@ Nothing here is random. The long tier runs the whole report on larger domains.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import fields, replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -108,7 +110,13 @@ def test_a_mean_is_enumerated_from_rows_to_answer_where_a_row_is_two_steps(monke
 def test_the_deep_report_has_no_line_that_does_not_hold() -> None:
     lines = list(exact.report(deep=True))
     assert failed(lines) == []
-    assert len(lines) > 90
+    assert len(lines) > 80
+
+
+def test_the_example_of_the_page_runs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "theory" / "verification.md").read_text("utf-8")
+    (example,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
+    exec(compile(example, "verification.md", "exec"), {})
 
 
 def test_a_report_is_read_line_by_line() -> None:

@@ -278,6 +278,17 @@ def table_draws(table: Table) -> int:
     return len(words)
 
 
+def own_words(table: Table) -> tuple[list[int], list[int]]:
+    """For each column whose own symbol has words there: the symbol's value, and the first of those words."""
+    height = 1 << (table.width - table.order)
+    columns = [
+        column
+        for column, threshold in enumerate(table.thresholds.tolist())
+        if threshold > column * height and column < table.count
+    ]
+    return [table.law.value(column) for column in columns], [column * height for column in columns]
+
+
 @dataclass(slots=True)
 class Planted:
     """An entropy that gives out the words it was made with, and stops at their end."""
@@ -288,6 +299,7 @@ class Planted:
         """The next number, which must have at most ``count`` bits."""
         if not self.left:
             raise _More(count, 0)
+        assert self.left[0] < 1 << count
         return self.left.pop(0)
 
     def words(self, count: int) -> NDArray[np.uint64]:

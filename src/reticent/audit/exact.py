@@ -21,7 +21,16 @@ import numpy as np
 
 from reticent import mechanisms
 from reticent.audit.claims import Line, Verdict, judge, verify
-from reticent.audit.coins import agree, coin_law, floors, table_draws, table_law, wide_acceptance
+from reticent.audit.coins import (
+    Planted,
+    agree,
+    coin_law,
+    floors,
+    own_words,
+    table_draws,
+    table_law,
+    wide_acceptance,
+)
 from reticent.audit.laws import BITS, ONE, Law, chances
 from reticent.audit.pipelines import pipelines
 from reticent.entropy import Entropy
@@ -107,6 +116,8 @@ def _by_scores(deep: bool) -> list[Task]:
     cases = [([0, 1], [1, 2], HALF), ([3, 1, 1], [1, 0, 5], Fraction(1))]
     if deep:
         cases += [(list(s), [1, 2, 3], THIRD) for s in product((0, 1, 4), repeat=3)] + [([0, 900], [1, 1], Fraction(1))]
+        rows = {3: 1, 100: 2, 258: 7, 259: 1}  # more candidates than share a row of weights, most of them impossible
+        cases.append(([place % 5 for place in range(260)], [rows.get(place, 0) for place in range(260)], HALF))
     return [
         (
             oracle.Categorical(tuple(rate * s for s in scores), tuple(counts)),
@@ -214,7 +225,27 @@ def _table(kind: str, parameter: Fraction, shape: Shape) -> tuple[Law, oracle.La
         raise CheckError("a share is not the floor of its probability")
     for low in tables.lows:
         joined = _joined(joined, table_law(low))
-    return joined, law, drawn
+    return joined, law, drawn + _through(parameter, shape, tables)
+
+
+def _through(scale: Fraction, shape: Shape, tables: laplace.Laplace) -> int:
+    """Run the array sampler and the single one on planted words, one for each column of the head; returns how many."""
+    values, words = own_words(tables.head)
+    columns = [words]
+    for low in tables.lows:
+        some, chosen = own_words(low)
+        places = [place * 7 % len(some) for place in range(len(values))]
+        columns.append([chosen[place] for place in places])
+        values = [value ^ some[place] for value, place in zip(values, places, strict=True)]
+    array = laplace.discrete_laplace(
+        scale, len(values), Planted([word for one in columns for word in one]), shape=shape
+    )
+    single = [laplace.laplace_tables(scale, shape).one(Planted(list(one))) for one in zip(*columns, strict=True)]
+    if shape is PRODUCT:
+        single = [laplace.one_discrete_laplace(scale, Planted(list(one))) for one in zip(*columns, strict=True)]
+    if array.tolist() != values or single != values:
+        raise CheckError("the parts of a value are joined to another value")
+    return 2 * len(values) * len(columns)
 
 
 def _joined(first: Law, second: Law) -> Law:

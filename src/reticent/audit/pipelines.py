@@ -79,7 +79,6 @@ UNSIZED: Final = (Case(MEDIAN, Fraction(120)), Case(ALWAYS, Fraction(120)))
 QUARTERS: Final = Quantiles("x", (Fraction(1, 4), Fraction(3, 4)), interval=False)
 DEEP: Final = (
     Case(Histogram("x", edges=EDGES), Fraction(8), keyed=True),
-    Case(MEDIAN, Fraction(120), keyed=True),
     Case(QUARTERS, Fraction(240)),
 )
 
