@@ -19,8 +19,8 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent import mechanisms
-from reticent.audit.conformance import Case, Effort, Report, check, claims
-from reticent.audit.sampled import bound
+from reticent.audit.conformance import Case, Effort, Report, check
+from reticent.audit.sampled import bound, claims
 from reticent.data.query import Keys, Query
 from reticent.data.schema import Person, Schema, category, real
 from reticent.data.table import Result, open_table
@@ -420,8 +420,10 @@ def test_the_noise_of_every_statistic_conforms(text: str, monkeypatch: pytest.Mo
     cases = [
         Case(f"{text}, call {place}", one.mechanism, one.exact, two.exact) for place, (one, two) in enumerate(found)
     ]
-    report = check(cases, effort=Effort(draws=400, factors=(Fraction(64),)))
-    assert {line.check for line in report.failures} <= {FLOATS}, str(report)
+    for case in cases:
+        factors = (Fraction(64),) if isinstance(case.mechanism, Geometric) else ()  # among ties a rank moves no median
+        report = check([case], effort=Effort(draws=400, factors=factors))
+        assert {line.check for line in report.failures} <= {FLOATS}, str(report)
 
 
 # --- the long tier: a million draws -----------------------------------------------------------------------------------

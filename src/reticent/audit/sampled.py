@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 
 from reticent.audit.events import Feature, Floats, Read, Sample, features, read, with_score
 from reticent.errors import PublicParameterError
-from reticent.privacy import curves
-from reticent.privacy.loss import Loss
+from reticent.privacy import convert, curves
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import Loss, PureDP
 
 SHARES: Final = (0.7, 0.15, 0.1, 0.05)  # of the error rate of one delta, for its best event, second best, ...
 CAUTION: Final = 3.0  # standard errors by which a promising event is judged on the part that picks
@@ -314,6 +315,13 @@ def binomial_tail(hits: int, size: int, share: float) -> float:
 
 def _up(share: float) -> Fraction:
     return min(Fraction(1), Fraction(share) + Fraction(1, 10**12))
+
+
+def claims(guarantee: Guarantee) -> tuple[Loss, ...]:
+    """What outputs may refute: the stated loss, and where it is no epsilon the dominating pair of the same proof."""
+    if guarantee.pair is None or guarantee.parts or isinstance(guarantee.loss, PureDP):
+        return (guarantee.loss,)
+    return (guarantee.loss, convert.as_pld(guarantee).loss)
 
 
 # --- outputs that only one side can give -----------------------------------------------------------------------------
