@@ -78,11 +78,9 @@ def statistic(table: Table, rank: int) -> int:
 
 
 def width(table: Table, low: int, high: int) -> float:
-    """x_(high) - x_(low) with infinities, inf - inf = 0."""
+    """x_(high) - x_(low), infinite where one of them is."""
     a, b = statistic(table, low), statistic(table, high)
-    if a >= b:
-        return 0
-    return math.inf if a == -END or b == END else b - a
+    return math.inf if abs(a) == END or abs(b) == END else b - a
 
 
 @cache

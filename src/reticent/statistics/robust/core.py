@@ -34,7 +34,7 @@ from reticent.exact.rounding import log_bounds
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import ptr
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.numbers import about_up, exact, positive
+from reticent.privacy.numbers import about_up, exact, positive, show
 from reticent.privacy.sensitivity import L1
 
 SPARE: Final = 1e-9  # a capped distance ends otherwise than a full one with at most this probability
@@ -148,8 +148,10 @@ def step(test: Test, release: Fraction, *, law: str, label: str = "") -> ptr.Ptr
     the same for every proposal, so the part is stated for the proposal 1: geometric noise of sensitivity 1. Its
     dominating pair is the one of randomised response, which dominates whatever is ``release``-DP.
     """
+    if exact(release, "release") < 0:
+        raise PublicParameterError(f"release must be >= 0, got {show(release)}")
     parts = None
-    if exact(release, "release") > 0:
+    if release > 0:
         parts = Geometric(L1(Fraction(1), test.neighbours), release).guarantee
     return ptr.measured(test.noise.guarantee, parts, margin=test.margin, law=law, label=label)
 

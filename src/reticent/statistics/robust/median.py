@@ -61,18 +61,19 @@ def leave(data: Order, rank: int, bounds: tuple[int, int], most: int) -> int:
     """A1: rows to change until x_(rank) leaves its bin [low, high), at most ``most``. Exact for either adjacency.
 
     Upwards all values below ``high`` but rank - 1 have to go; downwards as many have to come below ``low`` as rank
-    lacks. Beyond an infinite end there is nowhere to leave to.
+    lacks. Infinity is a bin of its own, and never safe: its distance is 1 by decree.
     """
     low, high = bounds
-    up = data.below(high) - rank + 1 if high <= LARGEST else most
-    down = rank - data.below(low) if low > -LARGEST else most
-    return min(up, down, most)
+    if low == high:
+        return 1
+    return min(data.below(high) - rank + 1, rank - data.below(low), most)
 
 
 def narrow(data: Order, rank: int, width: int, most: int) -> int:
     """The first k >= 0 with a window of k + 1 gaps around ``rank`` wider than ``width``, at most ``most``.
 
     A window x_(rank + j) - x_(rank + j - k - 1), j in 0..k + 1, is what one change may move x_(rank) by after k others.
+    A window with an infinite end is wider than any.
     """
     around, middle = data.window(rank - most, rank + most), most
 
@@ -84,11 +85,13 @@ def narrow(data: Order, rank: int, width: int, most: int) -> int:
 
 
 def bins(value: int, width: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The bins [low, high) of ``value`` in the two discretisations."""
+    """The bins [low, high) of ``value`` in the two discretisations; (value, value) where it is infinite."""
+    if abs(value) >= LARGEST:
+        return (value, value), (value, value)
     found = []
     for shift in (0, width // 2):
         low = (value - shift) // width * width + shift
-        found.append((low, low + width))
+        found.append((max(low, 1 - LARGEST), min(low + width, LARGEST)))
     return found[0], found[1]
 
 

@@ -5,8 +5,8 @@
 
 Ranks are public and counted from below; under add/remove the size is private, and a rank beyond it is +inf like any
 other infinite value. ``LARGEST`` stands for infinity on the integer grid. The width of an interval is infinite where
-an end is, except that equal ends have width 0: so it grows with the upper end and falls with the lower one, which is
-all the proofs need (docs/proofs/robust.md, section 1).
+an end is, from +inf to +inf too, so that rows that are not there never look like rows that agree. It grows with the
+upper end and falls with the lower one, which is all the proofs need (docs/proofs/robust.md, section 1).
 
 An engine answers ``window`` by order statistics in a range of ranks, ``below`` by one filtered count, ``total`` by one
 filtered sum and the two order statistics at its ends. ``Sorted`` answers them in memory.
@@ -92,6 +92,6 @@ def at(data: Order, rank: int) -> int:
 
 
 def widths(low: Integers, high: Integers) -> Integers:
-    """Widths of the intervals from ``low`` to ``high``: 0 where the ends meet or cross, INFINITE where one is."""
-    found = np.where((low == -LARGEST) | (high == LARGEST), INFINITE, high - low)
-    return np.where(low >= high, 0, found)
+    """Widths of the intervals from ``low`` to ``high``: INFINITE where an end is, 0 where the ends meet or cross."""
+    endless = (low == -LARGEST) | (high == LARGEST) | ((low == high) & (np.abs(low) == LARGEST))
+    return np.where(low > high, 0, np.where(endless, INFINITE, high - low))

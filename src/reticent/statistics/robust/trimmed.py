@@ -64,7 +64,6 @@ class TrimmedMean:
 
     first: int
     last: int
-    grid: LogGrid
     scale: StableScale
     release: Fraction
 
@@ -72,7 +71,7 @@ class TrimmedMean:
         positive(self.release, "release")
         if not 2 <= whole(self.first, "first", 1) <= whole(self.last, "last", 1):
             raise PublicParameterError("a trimmed mean leaves out at least one value on either side")
-        if self.scale.ranks != (self.first - 1, self.last + 1) or self.scale.grid != self.grid:
+        if self.scale.ranks != (self.first - 1, self.last + 1):
             raise PublicParameterError("the scale of a trimmed mean is the width one rank beyond those it adds up")
 
     @property
@@ -147,5 +146,4 @@ def trimmed_mean(
     refuse_unreachable(tested, most, n, "the trimmed mean")
     if mode == "paper":
         refuse_large_delta(2 * tested.delta, most_delta or Fraction(1, 10 * n), "TM")
-    bins = grid or LogGrid(2, 2)
-    return TrimmedMean(first, last, bins, StableScale((first - 1, last + 1), bins, tested), release)
+    return TrimmedMean(first, last, StableScale((first - 1, last + 1), grid or LogGrid(2, 2), tested), release)
