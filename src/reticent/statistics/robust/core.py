@@ -38,6 +38,7 @@ from reticent.privacy.numbers import about_up, exact, positive, show
 from reticent.privacy.sensitivity import L1
 
 SPARE: Final = 1e-9  # a capped distance ends otherwise than a full one with at most this probability
+SILENT: Final = 2e-3  # a proposal made for n aims at replies but for this probability
 LONGEST: Final = 1 << 50  # no public n beyond it
 
 Mode: TypeAlias = Literal["exact", "paper"]
@@ -86,6 +87,11 @@ class Test:
     def cap(self) -> int:
         """Distances beyond it need not be told apart."""
         return self.threshold + max(1, self.noise.radius(2 * SPARE))
+
+    @property
+    def enough(self) -> int:
+        """A distance that replies but for probability ``SILENT``: what proposals made for a public n aim at."""
+        return self.threshold + self.noise.radius(2 * SILENT)
 
     @property
     def delta(self) -> Fraction:

@@ -8,7 +8,8 @@ For a public rank r and a proposed width h >= 1 in grid steps:
 
 Search "free" tests the second, which is unsafe only at 0; "bins" the greatest A1_j, unsafe up to 1, one test either
 way, because the released law x_(r) + h x noise does not depend on the bins; mode "paper" each A1_j for itself.
-``Median`` is told h. ``ScaledMedian`` first buys a width and proposes h = width x n^(-exponent), 1/3 in 003.
+``Median`` is told h. ``ScaledMedian`` first buys a width and proposes h = multiple x width x n^(-exponent): 1 and 1/3
+in 003, 2 enough and 1 for the least width that the test lets pass (``scaled_median``).
 
 Source. 003 section 6 and Theorem 12; the windows are those of Nissim, Raskhodnikova and Smith 2007. Proofs:
 docs/proofs/robust.md, sections 5 and 6.
@@ -48,12 +49,15 @@ from reticent.statistics.robust.core import (
     whole,
 )
 from reticent.statistics.robust.order import INFINITE, LARGEST, Order, at, widths
-from reticent.statistics.robust.scale import Scale, Spread, StableScale, test_for
+from reticent.statistics.robust.scale import Scale, Spread, StableScale, stable_scale, test_for
 from reticent.statistics.robust.shapes import MadeUp
 
 LAW: Final = "order statistic plus noise of the proposed width"
 HALF: Final = Fraction(1, 2)
 THIRD: Final = Fraction(1, 3)
+ROOM: Final = (
+    3  # windows of cap gaps are this many times narrower than cap / n of the scale, for a column with one mode
+)
 QUANTILES: Final = 15  # of the noisy scale, for the chance of a reply
 
 
@@ -186,7 +190,7 @@ class Median:
 
 @dataclass(frozen=True, slots=True)
 class ScaledMedian:
-    """M with the scale asked first: width = scale x n^(-exponent), at least one grid step.
+    """M with the scale asked first: width = multiple x scale x n^(-exponent), at least one grid step.
 
     Guarantee
     ---------
@@ -195,17 +199,19 @@ class ScaledMedian:
 
     Accuracy
     --------
-    Given a reply the noise is geometric of scale width / release; with the stable bin of a factor of two
-    width <= 2 w n^(-exponent) + 1 for the width w between the quantiles.
+    Given a reply the noise is geometric of scale width / release; with the stable bin of a factor of two the width is
+    at most 2 w multiple n^(-exponent) + 1 for the width w between the quantiles.
     """
 
     level: Level
     scale: Scale | StableScale
     n: int
     exponent: Fraction = THIRD
+    multiple: int = 1
 
     def __post_init__(self) -> None:
         whole(self.n, "n", 1)
+        whole(self.multiple, "multiple", 1)
         if not 0 <= exact(self.exponent, "exponent") <= 1 or self.exponent.denominator > 64:
             raise PublicParameterError("exponent must be a fraction between 0 and 1 with denominator at most 64")
         if self.level.test.neighbours != self.scale.test.neighbours:
@@ -217,7 +223,7 @@ class ScaledMedian:
 
     def width(self, scale: int) -> int:
         """The width proposed for a released scale."""
-        return root(scale, self.n, self.exponent)
+        return min(root(self.multiple * scale, self.n, self.exponent), INFINITE - 1)
 
     def sample(self, exact: Order, entropy: Entropy) -> Outcome[int]:
         found = self.scale.sample(exact, entropy)
@@ -288,3 +294,33 @@ def level_for(
     if mode == "paper":
         refuse_large_delta(2 * tested.delta, most_delta or Fraction(1, 10 * n), "M")
     return Level(math.ceil(n * where), tested, release, search, mode)
+
+
+def scaled_median(
+    n: int,
+    neighbours: Adjacency,
+    *,
+    scale_test: Fraction,
+    test: Fraction,
+    release: Fraction,
+    delta: Fraction,
+) -> ScaledMedian:
+    """The median by three tests: the stable bin of the quartiles, then the bin-free test of the least width.
+
+    The width is 2 enough / n of the bin's edge w: it holds enough ranks where the density at the median is at least
+    1 / (2 w), which a uniform column has. 003's n^(-1/3) is wider from n = (2 enough)^(3/2) on.
+
+    Parameters
+    ----------
+    scale_test, test, release : Fraction
+        Losses of each of the two tests of the scale, of the test of the width and of the release, > 0.
+    delta : Fraction
+        The greatest probability of an unsafe reply, of each of the three tests.
+
+    Guarantee
+    ---------
+    (2 scale_test + test + release, 3 delta). Parameters else and what is raised are as for ``level_for``.
+    """
+    asked = level_for(n, neighbours, test=test, release=release, delta=delta)
+    bought = stable_scale(n, neighbours, test=scale_test, delta=delta)
+    return ScaledMedian(asked, bought, n, Fraction(1), ROOM * asked.test.enough)
