@@ -196,6 +196,7 @@ MISTAKES = [
     ("[study]", "[study", "study.toml is not TOML"),
     ('title  = "A study"', 'title = "a"\ntitle = "b"', "study.toml is not TOML"),
     ("[columns.x]", "[columns.age]", "study.toml is not TOML"),
+    ("high = 120", "high = " + "9" * 5000, "study.toml holds a number or a date that cannot be read"),
 ]
 
 

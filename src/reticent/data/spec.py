@@ -107,6 +107,8 @@ def read_spec(path: str | Path) -> Spec:
         raise SpecError(f"{path.name} cannot be read as UTF-8 text.") from None
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path.name} is not TOML: {error}.") from None
+    except ValueError:  # a number of more digits than Python reads, a month that is none
+        raise SpecError(f"{path.name} holds a number or a date that cannot be read.") from None
     except RecursionError:
         raise SpecError(f"{path.name} is nested too deeply.") from None
     try:
