@@ -1,0 +1,107 @@
+"""Who the neighbours are, and how many values there are: what every statistic of this package starts from.
+
+A row added or removed changes exactly one of (values up to the CROWD-th of their cell, values beyond it) by one, so
+both cost what the number of values alone costs (docs/proofs/unbounded.md, section 3). The second shows atoms; values
+that merely share a cell of the public prior, a millionth of their size wide, are no atom.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.cells import FINE, LEAST, Cells
+from reticent.data.table import Counts
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.mechanisms import Geometric, gate
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import positive
+from reticent.privacy.sensitivity import L1
+from reticent.statistics.intervals import two_laplace_tail
+from reticent.statistics.quantiles import BETA, FLATTERED, TIED, Size
+
+CROWD: Final = 8
+ROW: Final = Adjacency("add_remove", unit="row")  # what parts of a partition are proved for
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The public circumstances: whose difference is hidden, and the number of values where it is public.
+
+    ``neighbours.rows`` is the most values one person has. ``values`` needs substitution: else n is private.
+    """
+
+    neighbours: Adjacency
+    values: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.neighbours.kind == "local" or self.neighbours.unit != "person":
+            raise PublicParameterError("these statistics are of a table, about a person")
+        if self.values is not None and (self.values < 0 or self.neighbours.kind != "substitute" or self.rows > 1):
+            raise PublicParameterError("the number of values is public only where each person has one and is replaced")
+
+    @property
+    def rows(self) -> int:
+        return self.neighbours.rows
+
+    @property
+    def steps(self) -> int:
+        """Rows added or removed between neighbours."""
+        return self.rows * (2 if self.neighbours.kind == "substitute" else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How many values there are and whether many of them are equal, for ``epsilon``."""
+
+    terms: Terms
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+
+    @property
+    def mechanism(self) -> Geometric:
+        """Where the number of values is public the ties alone are drawn, which a replaced row moves by one at most."""
+        steps = self.terms.steps if self.terms.values is None else self.terms.rows
+        return Geometric(L1(Fraction(steps), self.terms.neighbours), self.epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.mechanism.guarantee
+
+    def draw(self, data: Counts, entropy: Entropy) -> Size:
+        """What is released of the table first."""
+        mechanism = self.mechanism
+        ties = int(np.maximum(data.counts - CROWD, 0).sum())
+        beyond = mechanism.radius(0.02)
+        if self.terms.values is not None:
+            (more,) = gate.draw(mechanism, (ties,), entropy)
+            n = float(self.terms.values)
+            return Size(n, more > max(beyond, TIED * n), n)
+        others, more = gate.draw(mechanism, (int(data.counts.sum()) - ties, ties), entropy)
+        spread = two_laplace_tail(FLATTERED) * float(mechanism.scale)
+        size = float(others + more)
+        return Size(size, more > max(beyond, TIED * size), size - spread)
+
+
+def against_prior(share: float, odds: float = 1.0 / BETA) -> float:
+    """What a score must cost for candidates of this prior share to outweigh all others at these odds."""
+    return math.log(odds) - math.log(share)
+
+
+def values_of(cells: Cells, index: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The public value of each cell, as ``cells.value`` gives it, as a double (exact without a declared step)."""
+    if cells.step is not None:
+        return np.asarray(index * float(cells.step), dtype=np.float64)
+    size = np.maximum(np.abs(index) - 1, 0)
+    binade, within = size >> FINE, size & ((1 << FINE) - 1)
+    made = np.ldexp(1.0 + (2.0 * within + 1.0) / (2 << FINE), (LEAST + binade).astype(np.int32))
+    return np.asarray(np.sign(index) * made, dtype=np.float64)

@@ -1,0 +1,126 @@
+"""CoinPress: a mean in zero-concentrated privacy from a rough public centre, radius and standard deviation.
+
+Each round clips the values to the ball that must hold them, takes a noisy mean with discrete Gaussian noise, and
+shrinks the ball to where the mean must now be. It needs a centre, a radius that holds the mean and a bound on the
+standard deviation, all public; it pays only the logarithm of the radius for their being rough. Where they are wrong,
+nothing is lost but the answer: a clipped mean is what is estimated.
+
+A value counts as a whole number of steps of its round's ball, so the noise is exact. Under add/remove the number of
+values is a second coordinate of the same draw.
+
+Source: Biswas, Dong, Kamath and Ullman 2020, Algorithms 1 and 2 (one dimension). Deviations: discrete Gaussian noise,
+both adjacencies, the last round also releases the second moment, so that the interval follows the data and not the
+bound on the standard deviation. Proof: docs/proofs/unbounded.md, section 7.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.cells import Cells
+from reticent.data.table import Counts
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.mechanisms import Gaussian, gate
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.privacy import compose
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import exact, positive
+from reticent.privacy.sensitivity import L2
+from reticent.statistics.intervals import FEWEST, normal_half_width
+from reticent.statistics.unbounded.census import Terms, values_of
+
+UNIT: Final = 1 << 12  # a value at the edge of the ball is so many steps
+LAST: Final = Fraction(3, 4)  # of rho, for the last round
+BETA: Final = 0.01  # a round's ball leaves out a value, or the mean, with at most this probability each
+
+
+@dataclass(frozen=True)
+class CoinPress:
+    """The mean of one column for ``rho``: within ``radius`` of ``centre``, standard deviation at most ``deviation``."""
+
+    cells: Cells
+    terms: Terms
+    rho: Fraction
+    centre: Fraction
+    radius: Fraction
+    deviation: Fraction
+    rounds: int = 4
+
+    def __post_init__(self) -> None:
+        positive(self.rho, "rho")
+        exact(self.centre, "centre")
+        positive(self.radius, "radius")
+        positive(self.deviation, "deviation")
+        if not 1 <= self.rounds <= 20:
+            raise PublicParameterError(f"rounds must be between 1 and 20, got {self.rounds}")
+
+    @cached_property
+    def steps(self) -> tuple[Gaussian, ...]:
+        """The mechanism of each round. A value moves (1, y, y^2) by at most 1, 1 and 1; not drawn where public."""
+        shares = [(1 - LAST) / (self.rounds - 1)] * (self.rounds - 1) + [LAST] if self.rounds > 1 else [Fraction(1)]
+        return tuple(
+            Gaussian(L2(self._squared(last=place == self.rounds - 1), self.terms.neighbours), self.rho * share)
+            for place, share in enumerate(shares)
+        )
+
+    def _squared(self, *, last: bool) -> Fraction:
+        """Squared distance of neighbours: (count, sum) and, in the last round, the sum of squares, in UNITs.
+
+        Replaced: y moves by 2 at most, y^2 by 1, and not both by most: (y - y')^2 (1 + (y + y')^2) <= 4 for y, y' in
+        [-1, 1], where the count stays. Added or removed: 1 + y^2 + y^4 <= 3. Rounding a square to whole steps adds at
+        most one step to its move. A person's rows move the vector by that many such steps.
+        """
+        unit = Fraction(UNIT)
+        if self.terms.values is not None:
+            return 4 * unit**2 if not last else 4 * unit**2 + 2 * unit + 1
+        one = (3 if last else 2) * unit**2
+        return one * self.terms.steps**2
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return compose.in_sequence([step.guarantee for step in self.steps], label="CoinPress")
+
+    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Estimate]:
+        """The estimate; no reply where the noisy number of values is too small to divide by."""
+        held = np.clip(data.cells, self.cells.lowest, self.cells.highest)
+        values = values_of(self.cells, held)
+        centre, radius, deviation = float(self.centre), float(self.radius), float(self.deviation)
+        n = float(self.terms.values or 0)
+        for place, step in enumerate(self.steps):
+            last = place == self.rounds - 1
+            likely = max(n, 2.0) if n else 1e6
+            ball = radius + deviation * math.sqrt(2.0 * math.log(2.0 * likely / BETA))
+            drawn = gate.draw(step, self._sums(values, data.counts, centre, ball, last=last), entropy)
+            n = float(self.terms.values) if self.terms.values is not None else drawn[0] / UNIT
+            noise = math.sqrt(float(step.variance)) / UNIT * ball
+            if n < FEWEST or (self.terms.values is None and n < 6.0 * noise / ball):
+                return NO_REPLY
+            mean = drawn[-1 - last] / UNIT / n
+            centre += ball * mean
+            spread = math.hypot(deviation / math.sqrt(n), noise / n * math.sqrt(1.0 + mean**2))
+            radius = spread * math.sqrt(2.0 * math.log(2.0 / BETA))
+        square = ball**2 * max(drawn[-1] / UNIT / n - mean**2, 0.0)
+        # the noise of the second moment is allowed for, and the bound of the deviation holds
+        square = min(square + 2.0 * noise * ball / n, deviation**2)
+        sampling = normal_half_width(self.terms.rows * square / n)
+        private = normal_half_width((noise / n) ** 2 * (1.0 + mean**2))
+        half = math.hypot(sampling, private)
+        return Reply(Estimate(centre, centre - half, centre + half, private, sampling))
+
+    def _sums(
+        self, values: NDArray[np.float64], counts: NDArray[np.int64], centre: float, ball: float, *, last: bool
+    ) -> tuple[int, ...]:
+        """(count, sum, sum of squares) in steps; the count where it is private, the squares in the last round."""
+        with np.errstate(over="ignore"):
+            y = np.rint(np.clip((values - centre) / ball, -1.0, 1.0) * UNIT).astype(np.int64)
+        count = () if self.terms.values is not None else (int(counts.sum()) * UNIT,)
+        squares = (int((y * y // UNIT * counts).sum()),) if last else ()
+        return (*count, int((y * counts).sum()), *squares)

@@ -1,0 +1,372 @@
+"""Several quantiles at once: the middle level first, then both sides of it at one price.
+
+    census    how many values, and are many of them equal; not bought where n is public and no interval is wanted
+    root      the middle level, on all values
+    values    each side of it like this again, depth by depth      one price for each depth of the tree
+    ends      between two neighbouring values the upper end of one and the lower end of the next      one or two depths
+
+A value lies in one part of each depth, so all draws of one depth cost what one of them costs: log2 of the number of
+levels, where separate quantiles cost that number, and all ends together cost two draws. What is drawn cuts ties as
+well (``slices``). A part is asked for the level it holds of what is left: a in (l, h) is (a - l) / (h - l). Rank errors
+of the cuts pass on to what is drawn beside them; the intervals allow for it.
+
+Ends are drawn from cells as wide as the values already released suggest (``around``), not from the prior: it is there
+that a prior would cost more than the data of a small table can pay.
+
+Source: Kaplan, Schnapp and Stemmer 2022. Deviations: exact sampling, a public prior in place of bounds, ties cut by
+slices where the paper perturbs values, both adjacencies (a replaced row is a row removed and a row added), intervals.
+Proofs: docs/proofs/unbounded.md, sections 1 and 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final
+
+from reticent.data.cells import Cells
+from reticent.data.table import Counts
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.mechanisms import Exponential
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.privacy import compose
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import positive
+from reticent.privacy.sensitivity import Linf
+from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
+from reticent.statistics.quantiles import SIZE_SHARE, UNEVEN, Size
+from reticent.statistics.ranks import cell_share, draw, sensitivity
+from reticent.statistics.unbounded.around import Around
+from reticent.statistics.unbounded.census import ROW, Census, Terms, against_prior
+from reticent.statistics.unbounded.slices import SLICES, Part, cut, reachable, runs_of, whole
+
+FINEST: Final = 10**6  # denominators of conditional levels
+LAST: Final = Fraction(1, FINEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How what the census leaves is divided: the root, the depths of values below it, the depths of ends."""
+
+    root: Fraction
+    values: Fraction
+    ends: Fraction
+
+    def __post_init__(self) -> None:
+        if self.root <= 0 or self.values < 0 or self.ends < 0 or self.root + self.values + self.ends != 1:
+            raise PublicParameterError("shares are not negative, the root's is above 0, and they sum to 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A part of the table between two cuts, and the variances of the cuts' rank errors; private."""
+
+    part: Part
+    least: Fraction
+    most: Fraction
+    low: float
+    high: float
+
+
+@dataclass(slots=True)
+class Drawn:
+    """What was drawn, all of it released: slices of values by level, ends by level, and what follows from them.
+
+    ``error`` has standard deviations of rank errors, ``shift`` the ranks between a level and its ends.
+    """
+
+    size: Size
+    values: dict[Fraction, int] = field(default_factory=dict)
+    error: dict[Fraction, float] = field(default_factory=dict)
+    shift: dict[Fraction, float] = field(default_factory=dict)
+    ends: dict[tuple[Fraction, bool], int] = field(default_factory=dict)  # by level, and whether it is the upper end
+    around: Around | None = None
+
+
+Aim = tuple[Fraction, tuple[Fraction, bool]]  # a level, and what it is drawn for
+
+
+def depth_of(levels: int) -> int:
+    """Depths of a balanced tree of so many levels."""
+    return levels.bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class JointQuantiles:
+    """Quantiles of one column at rising ``levels``, with 95 % intervals unless ``shares.ends`` is 0.
+
+    Attributes
+    ----------
+    cells : Cells
+        Public candidates with public weights: of a prior, or of bounds.
+    levels : tuple of Fraction
+        Rising, in (0, 1), with denominators up to 10^6.
+    terms : Terms
+    epsilon : Fraction
+        Of all of it.
+    shares : Shares
+    wanted : tuple of Fraction
+        The levels whose intervals are bought.
+    pairs : bool
+        Whether the ends serve the distance of the outer two levels: each end then has half of the distance's shift.
+    """
+
+    cells: Cells
+    levels: tuple[Fraction, ...]
+    terms: Terms
+    epsilon: Fraction
+    shares: Shares
+    wanted: tuple[Fraction, ...]
+    pairs: bool = False
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+        if not self.levels or any(not LAST <= q <= 1 - LAST or q.denominator > FINEST for q in self.levels):
+            raise PublicParameterError("levels are fractions of at most 10^6 parts between 0 and 1, at least one")
+        if sorted(set(self.levels)) != list(self.levels) or not set(self.wanted) <= set(self.levels):
+            raise PublicParameterError("levels rise, and intervals are wanted of some of them")
+        if (self.shares.values > 0) != (len(self.levels) > 1) or (self.shares.ends > 0) != bool(self.wanted):
+            raise PublicParameterError("a share is for something to be drawn, and what is drawn has a share")
+
+    # --- what it costs -----------------------------------------------------------------------------------------------
+
+    @property
+    def census(self) -> Census | None:
+        """None where n is public and no interval is bought."""
+        if self.terms.values is not None and not self.wanted:
+            return None
+        return Census(self.terms, self.epsilon * SIZE_SHARE)
+
+    @property
+    def depths(self) -> tuple[Fraction, ...]:
+        """Epsilon of a draw about one row added or removed, at each depth of the tree of values."""
+        deeper = depth_of(len(self.levels)) - 1
+        return (self._each(self.shares.root, 1), *[self._each(self.shares.values, max(deeper, 1))] * deeper)
+
+    @property
+    def end_depths(self) -> tuple[Fraction, ...]:
+        """The same for ends: two depths where the ends of two neighbouring levels lie between their values."""
+        if not self.wanted:
+            return ()
+        places = [self.levels.index(q) for q in self.wanted]
+        deep = 2 if any(b - a == 1 for a in places for b in places) else 1
+        return (self._each(self.shares.ends, deep),) * deep
+
+    def _each(self, share: Fraction, depth: int) -> Fraction:
+        left = self.epsilon if self.census is None else self.epsilon * (1 - SIZE_SHARE)
+        return left * share / (depth * self.terms.steps)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        gaps = len(self.levels) + 1
+        stages = [(epsilon, 1 << place, f"values, depth {place + 1}") for place, epsilon in enumerate(self.depths)]
+        stages += [
+            (epsilon, gaps << place, f"ends, depth {place + 1}") for place, epsilon in enumerate(self.end_depths)
+        ]
+        rows = [
+            compose.across([_mechanism(Fraction(1, 2), epsilon).guarantee] * parts, neighbours=ROW, label=label)
+            for epsilon, parts, label in stages
+        ]
+        tree = compose.of_person(
+            compose.in_sequence(rows, label="all depths"), self.terms.neighbours, rows=self.terms.rows
+        )
+        census = self.census
+        return compose.in_sequence([tree] if census is None else [census.guarantee, tree], label="joint quantiles")
+
+    # --- the draws ---------------------------------------------------------------------------------------------------
+
+    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Drawn]:
+        """The census, the values and the ends; no reply where the data cannot outweigh the prior."""
+        census, n = self.census, float(self.terms.values or 0)
+        size = Size(n, False, n) if census is None else census.draw(data, entropy)
+        if not self.feasible(size):
+            return NO_REPLY
+        cells, drawn = reachable(self.cells), Drawn(size)
+        table = Leaf(whole(cells, data), Fraction(0), Fraction(1), 0.0, 0.0)
+        aims: list[Aim] = [(q, (q, False)) for q in self.levels]
+        found: dict[tuple[Fraction, bool], tuple[int, float]] = {}
+        leaves = _visit(cells, table, aims, self.depths, found, entropy)
+        for (q, _), (place, error) in found.items():
+            drawn.values[q], drawn.error[q] = place, error
+        if not self.wanted:
+            return Reply(drawn)
+        around = Around.of(self.cells, [drawn.values[q] // SLICES for q in self.levels], size.values)
+        drawn.around = around
+        drawn.shift.update({q: self._shift(q, drawn) for q in self.wanted})
+        ends: dict[tuple[Fraction, bool], tuple[int, float]] = {}
+        for place, leaf in enumerate(leaves):
+            inside = [
+                (q, key) for q, key in self._ends(drawn) if leaf.least < q < leaf.most and self._gap(key) == place
+            ]
+            part = around.part(leaf.part, gap=place)
+            beside = Leaf(part, leaf.least, leaf.most, leaf.low, leaf.high)
+            _visit(around.cells, beside, sorted(inside), self.end_depths, ends, entropy)
+        drawn.ends.update({key: place for key, (place, _) in ends.items()})
+        return Reply(drawn)
+
+    def _ends(self, drawn: Drawn) -> list[Aim]:
+        """Levels of the ends; one that reaches beyond a neighbouring value is not drawn (``_end``)."""
+        n = max(drawn.size.values, 1.0)
+        steps = {q: Fraction(min(d / n, 1.0)).limit_denominator(FINEST) for q, d in drawn.shift.items()}
+        low = [(max(q - step, LAST / 2), (q, False)) for q, step in steps.items()]
+        return low + [(min(q + step, 1 - LAST / 2), (q, True)) for q, step in steps.items()]
+
+    def _gap(self, key: tuple[Fraction, bool]) -> int:
+        """The number of the gap between values that an end lies in."""
+        return self.levels.index(key[0]) + key[1]
+
+    # --- ranks, in post-processing -----------------------------------------------------------------------------------
+
+    def _shift(self, q: Fraction, drawn: Drawn) -> float:
+        """D: ranks between a level and its ends, so that sampling, the value's error and the end's own stay within.
+
+        An end is drawn beside the value, so the value's error moves both.
+        """
+        n = max(drawn.size.values, 1.0)
+        end = 2.0 / float(self.end_depths[0]) * math.sqrt(1.0 + 0.25 * (len(self.end_depths) - 1))
+        if drawn.size.tied:
+            share = 0.0 if drawn.around is None else cell_share(drawn.around.cells)
+            far = against_prior(share, 100.0) + math.log1p(n / end)
+            spread = self.terms.rows * n * float(q * (1 - q))
+            return math.ceil(far * end + normal_half_width(spread + drawn.error[q] ** 2))
+        if self.pairs:
+            # the cut between moves both quantiles by as many ranks and leaves their distance
+            low, high = self.levels[0], self.levels[-1]
+            spread = self.terms.rows * n * float(low * (1 - low) + high * (1 - high) - 2 * low * (1 - high))
+            own = self.own(q, drawn)
+            return math.ceil(UNEVEN * half_width(known(spread), [end, end, own, own]) / 2.0)
+        spread = self.terms.rows * n * float(q * (1 - q))
+        return math.ceil(half_width(known(spread), [end, drawn.error[q] / math.sqrt(2.0)]))
+
+    def own(self, q: Fraction, drawn: Drawn) -> float:
+        """The scale of a value's rank error without what the root passes on."""
+        root = self.levels[len(self.levels) // 2]
+        share = float(q / root if q < root else (1 - q) / (1 - root))
+        return math.sqrt(max(drawn.error[q] ** 2 - (share * drawn.error[root]) ** 2, 0.0) / 2.0)
+
+    def feasible(self, size: Size) -> bool:
+        """Whether the data outweigh the public prior wherever a value could leave the data.
+
+        A draw between two cuts stays between them. The root and the outermost draws of each side can leave: they need
+        as many ranks outwards as the prior weighs. Of a tied value no more than the slices in reach count.
+        """
+        n = max(size.surely, 0.0)
+        share = cell_share(self.cells)
+        for levels, most in ((self.levels, Fraction(1)), ([1 - q for q in reversed(self.levels)], Fraction(1))):
+            inside, span = list(levels), most
+            for epsilon in self.depths:
+                if not inside:
+                    break
+                # the middle of an even number differs on the two sides: the deeper half is the harder
+                middle = inside[(len(inside) - (levels is not self.levels)) // 2]
+                rate = _rate(_conditional(middle / span), epsilon)
+                if rate * n * float(middle) < against_prior(share) + math.log1p(rate * n / 2.0):
+                    return False
+                inside, span = [q for q in inside if q < middle], middle
+        return True
+
+    # --- answers -----------------------------------------------------------------------------------------------------
+
+    def edges(self, q: Fraction, drawn: Drawn) -> tuple[float, float]:
+        """The ends of the cell that a value is."""
+        low, high = self.cells.edges(drawn.values[q] // SLICES)
+        return float(low), float(high)
+
+    def values_of(self, drawn: Drawn) -> tuple[float, ...]:
+        """The values, in the order of the levels."""
+        return tuple(float(self.cells.value(drawn.values[q] // SLICES)) for q in self.levels)
+
+    def interval(self, q: Fraction, drawn: Drawn) -> tuple[float, float]:
+        """From the lower end to the upper end, cells included."""
+        low, high = self.edges(q, drawn)
+        return min(low, self._end(q, False, drawn)), max(high, self._end(q, True, drawn))
+
+    def _end(self, q: Fraction, upper: bool, drawn: Drawn) -> float:
+        """An end; where it reaches beyond the next value, that value's end, which reaches further."""
+        place, step = self.levels.index(q), 1 if upper else -1
+        key = (q, upper)
+        while key not in drawn.ends:
+            place += step
+            if not 0 <= place < len(self.levels) or self.levels[place] not in self.wanted:
+                return float(self.cells.edges(self.cells.highest if upper else self.cells.lowest)[upper])
+            key = (self.levels[place], upper)
+        assert drawn.around is not None
+        return drawn.around.edges(drawn.ends[key] // SLICES)[upper]
+
+    def estimates(self, drawn: Drawn) -> tuple[Estimate, ...]:
+        """One estimate for each level, in order; they rise with the level."""
+        return tuple(
+            self._estimate(q, value, drawn) for q, value in zip(self.levels, self.values_of(drawn), strict=True)
+        )
+
+    def _estimate(self, q: Fraction, value: float, drawn: Drawn) -> Estimate:
+        low, high = self.interval(q, drawn)
+        if q not in drawn.shift:
+            return Estimate(value, low, high, high - low, 0.0)
+        slope = (high - low) / (2.0 * max(drawn.shift[q], 1.0))
+        noise = half_width(NONE, [drawn.error[q] / math.sqrt(2.0)])
+        spread = self.terms.rows * max(drawn.size.values, 0.0) * float(q * (1 - q))
+        return Estimate(value, low, high, noise * slope, normal_half_width(spread) * slope)
+
+
+# --- one draw, and the tree of them ----------------------------------------------------------------------------------
+
+
+def _mechanism(level: Fraction, epsilon: Fraction) -> Exponential:
+    return Exponential(Linf(Fraction(sensitivity(level, "add_remove")), ROW), epsilon)
+
+
+def _rate(level: Fraction, epsilon: Fraction) -> float:
+    """What one rank costs."""
+    return float(_mechanism(level, epsilon).rate * level.denominator)
+
+
+def _conditional(share: Fraction) -> Fraction:
+    """A level within a part, with a denominator that scores can carry."""
+    return min(max(share.limit_denominator(FINEST), LAST), 1 - LAST)
+
+
+def _visit(
+    cells: Cells,
+    leaf: Leaf,
+    aims: Sequence[Aim],
+    epsilons: Sequence[Fraction],
+    into: dict[tuple[Fraction, bool], tuple[int, float]],
+    entropy: Entropy,
+) -> list[Leaf]:
+    """Draw the middle of ``aims`` in a part, then both sides of it; what is left between the cuts, in order."""
+    if not aims:
+        return [leaf]
+    place = len(aims) // 2
+    middle, key = aims[place]
+    share = (middle - leaf.least) / (leaf.most - leaf.least)
+    level = _conditional(share)
+    if leaf.part.first >= leaf.part.stop:  # nothing is left to choose from
+        found, (low, high) = leaf.part.stop - 1, (leaf.part, leaf.part)
+    else:
+        found = draw(runs_of(cells, leaf.part), level, 0, _mechanism(level, epsilons[0]), entropy)
+        low, high = cut(leaf.part, found)
+    passed = float(1 - share) ** 2 * leaf.low + float(share) ** 2 * leaf.high
+    variance = passed + 2.0 / _rate(level, epsilons[0]) ** 2
+    into[key] = (found, math.sqrt(variance))
+    below = Leaf(low, leaf.least, middle, leaf.low, variance)
+    above = Leaf(high, middle, leaf.most, variance, leaf.high)
+    rest = epsilons[1:]
+    return [
+        *_visit(cells, below, aims[:place], rest, into, entropy),
+        *_visit(cells, above, aims[place + 1 :], rest, into, entropy),
+    ]
+
+
+def joint_quantiles(
+    cells: Cells, levels: Sequence[Fraction], terms: Terms, epsilon: Fraction, *, interval: bool = True
+) -> JointQuantiles:
+    """Quantiles at ``levels`` with the usual shares: 3/5 for values, every depth alike, and 2/5 for ends."""
+    chosen = tuple(sorted(set(levels)))
+    depth = depth_of(len(chosen))
+    part = Fraction(3, 5) if interval else Fraction(1)
+    shares = Shares(part / depth, part * (depth - 1) / depth, 1 - part)
+    return JointQuantiles(cells, chosen, terms, epsilon, shares, chosen if interval else ())
