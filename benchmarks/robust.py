@@ -101,7 +101,7 @@ def value_of(mechanism: median.ScaledMedian) -> Callable[[Sorted], float | None]
 
     def estimate(column: Sorted) -> float | None:
         found = mechanism.sample(column, coins)
-        return found.value * STEP if isinstance(found, Reply) else None
+        return float(found.value.value) * STEP if isinstance(found, Reply) else None
 
     return estimate
 
@@ -141,7 +141,7 @@ def trimmed_means(n: int, epsilon: Fraction) -> list[Method]:
 
     def estimate(column: Sorted) -> float | None:
         found = made.sample(column, coins)
-        return float(found.value) * STEP if isinstance(found, Reply) else None
+        return float(found.value.value) * STEP if isinstance(found, Reply) else None
 
     return [Method("TM: stable bin, alpha .1", made.guarantee, estimate)]
 

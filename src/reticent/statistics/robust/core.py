@@ -46,6 +46,14 @@ Search: TypeAlias = Literal["free", "bins"]
 
 
 @dataclass(frozen=True, slots=True)
+class Noisy:
+    """A released number and the scale of its geometric noise, both in grid steps; the scale is part of the release."""
+
+    value: Fraction
+    scale: Fraction
+
+
+@dataclass(frozen=True, slots=True)
 class Test:
     """A noisy distance and the threshold it must reach.
 

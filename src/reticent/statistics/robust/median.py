@@ -38,6 +38,7 @@ from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.robust.core import (
     Mode,
+    Noisy,
     Search,
     Test,
     first_distance,
@@ -144,12 +145,14 @@ class Level:
         each = tuple(leave(data, self.rank, held, self.test.cap) for held in bins(at(data, self.rank), width))
         return (max(each),) if self.mode == "exact" else each
 
-    def sample(self, data: Order, width: int, entropy: Entropy) -> Outcome[int]:
-        """The noisy order statistic, in grid steps within +-LARGEST."""
+    def sample(self, data: Order, width: int, entropy: Entropy) -> Outcome[Noisy]:
+        """The noisy order statistic within +-LARGEST, and the scale of its noise, which the width tells."""
         noise = Geometric(L1(Fraction(width), self.test.neighbours), self.release)
         passed = [self.test.passes(distance, entropy) for distance in self.distances(data, width)]
         (noisy,) = noise.sample((at(data, self.rank),), entropy)
-        return Reply(min(max(noisy, -LARGEST), LARGEST)) if any(passed) else NO_REPLY
+        if not any(passed):
+            return NO_REPLY
+        return Reply(Noisy(Fraction(min(max(noisy, -LARGEST), LARGEST)), noise.scale))
 
     def chance(self, public: MadeUp, width: int) -> float:
         return 1 - math.prod(1 - self.test.chance(distance) for distance in self.distances(public.table, width))
@@ -180,7 +183,7 @@ class Median:
     def guarantee(self) -> Guarantee:
         return self.level.guarantee
 
-    def sample(self, exact: Order, entropy: Entropy) -> Outcome[int]:
+    def sample(self, exact: Order, entropy: Entropy) -> Outcome[Noisy]:
         return self.level.sample(exact, self.width, entropy)
 
     def chance(self, public: MadeUp) -> float:
@@ -225,7 +228,7 @@ class ScaledMedian:
         """The width proposed for a released scale."""
         return min(root(self.multiple * scale, self.n, self.exponent), INFINITE - 1)
 
-    def sample(self, exact: Order, entropy: Entropy) -> Outcome[int]:
+    def sample(self, exact: Order, entropy: Entropy) -> Outcome[Noisy]:
         found = self.scale.sample(exact, entropy)
         if isinstance(found, NoReply):
             return NO_REPLY

@@ -56,9 +56,10 @@ from reticent.statistics.robust.shapes import MadeUp
 ZERO: Final = -(1 << 40)  # the cell of width 0
 ENDLESS: Final = 1 << 40  # the cell of infinite width
 SPAN: Final = 16  # cells of a bin where the width of a bin is given by a formula
+LONG: Final = 1 << 12  # bits of an integer that is compared with powers of two without a thought
 PLACES: Final = 96  # binary places of logarithms
 FINEST: Final = 1 << 13  # cells of a factor of two, at most, in a grid made for n
-ROOM: Final = 9  # bins hold the changes of a distribution at least as peaked at its quartiles as a lognormal one
+ROOM: Final = 10  # bins hold the changes of a distribution at least as peaked at its quartiles as a lognormal one
 LAW: Final = "cell of the width, plus noise of a bin"
 QUARTILES: Final = (Fraction(1, 4), Fraction(3, 4))
 
@@ -84,18 +85,23 @@ class LogGrid:
     def cell(self, width: int) -> int:
         """The largest j with 2^(j / binade) <= width, certified; ZERO and ENDLESS for 0 and infinity.
 
-        Only a power of two lies on an edge, so certified bounds of the logarithm settle every other width, or integers.
+        By integers where they are short. Elsewhere only a power of two lies on an edge, and certified bounds of the
+        logarithm settle every other width.
         """
         if width <= 0:
             return ZERO
         if width >= INFINITE:
             return ENDLESS
+        length = width.bit_length()
         if width & (width - 1) == 0:
-            return self.binade * (width.bit_length() - 1)
-        low, high = log_bounds(Fraction(width), PLACES)
-        two_low, two_high = log_bounds(Fraction(2), PLACES)
-        first, last = math.floor(self.binade * low / two_high), math.floor(self.binade * high / two_low)
-        return first if first == last else int(width**self.binade).bit_length() - 1
+            return self.binade * (length - 1)
+        if length * self.binade > LONG:
+            low, high = log_bounds(Fraction(width), PLACES)
+            two_low, two_high = log_bounds(Fraction(2), PLACES)
+            first, last = math.floor(self.binade * low / two_high), math.floor(self.binade * high / two_low)
+            if first == last:
+                return first
+        return int(width**self.binade).bit_length() - 1
 
     def least(self, cell: int) -> int:
         """The least width >= 1 in ``cell`` or above."""
@@ -129,10 +135,10 @@ def paper_grid(n: int) -> LogGrid:
 
 
 def fine_grid(n: int, test: Test) -> LogGrid:
-    """Bins as narrow as the test allows: a factor e^(9 enough / n), at most e. Public.
+    """Bins as narrow as the test allows: a factor e^(10 enough / n), at most e. Public.
 
-    k ranks around a quartile move ln w by about k / (n f w), f the density there; f w is .43 for a normal column, and
-    .23 at the upper quartile of a lognormal one. 003's factor 1 + 1/ln n is wider for large n and narrower for small n.
+    k ranks around a quartile move ln w by about k / (n f w) either way, f the density there; f w is .43 for a normal
+    column, and .23 at the upper quartile of a lognormal one. 003's factor 1 + 1/ln n is wider for large n and narrower for small n.
     """
     width = min(1.0, ROOM * test.enough / whole(n, "n", 1)) / math.log(2)
     return LogGrid(min(max(math.ceil(SPAN / width), 1), FINEST), SPAN)

@@ -1,7 +1,7 @@
 """TM: the mean between two ranks, with noise in proportion to a certified width, by propose-test-release.
 
 For public ranks 2 <= first <= last, the mean of x_(first), ..., x_(last). One row changed, added or removed moves the
-sum by at most max(x_(last + 1) - x_(first), x_(last) - x_(first - 1)), exactly (Proposition 8), so by at most
+sum by at most max(x_(last + 1) - x_(first), x_(last) - x_(first - 1)), exactly (Proposition 9), so by at most
 w = x_(last + 1) - x_(first - 1). The stable bin of w is the same for all neighbours where it is safe; its greatest
 width bounds w there. Reply: sum + geometric noise of that sensitivity, over the number of ranks.
 
@@ -28,7 +28,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.robust.core import Mode, level, refuse_large_delta, refuse_unreachable, whole
+from reticent.statistics.robust.core import Mode, Noisy, level, refuse_large_delta, refuse_unreachable, whole
 from reticent.statistics.robust.order import INFINITE, Order, widths
 from reticent.statistics.robust.scale import LogGrid, StableScale, farthest, test_for
 from reticent.statistics.robust.shapes import MadeUp
@@ -78,8 +78,8 @@ class TrimmedMean:
     def guarantee(self) -> Guarantee:
         return ptr.cascade([self.scale.steps(self.release)], label="trimmed mean")
 
-    def sample(self, exact: Order, entropy: Entropy) -> Outcome[Fraction]:
-        """In grid steps of the column: an integer over the number of ranks."""
+    def sample(self, exact: Order, entropy: Entropy) -> Outcome[Noisy]:
+        """The noisy mean, an integer over the number of ranks, and the scale of its noise, which tells the edge."""
         test, total = self.scale.test, exact.total(self.first, self.last)
         passed = [(test.passes(distance, entropy), edge) for distance, edge in self.scale.distances(exact)]
         for replies, edge in passed:
@@ -89,7 +89,8 @@ class TrimmedMean:
                 rows = test.neighbours.rows
                 noise = Geometric(L1(Fraction(rows * edge), test.neighbours), self.release)
                 (noisy,) = noise.sample((total,), entropy)
-                return Reply(Fraction(noisy, self.last - self.first + 1))
+                size = self.last - self.first + 1
+                return Reply(Noisy(Fraction(noisy, size), noise.scale / size))
         return NO_REPLY
 
     def chance(self, public: MadeUp) -> float:
