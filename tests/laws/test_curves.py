@@ -169,7 +169,7 @@ def test_delta_does_not_rise_with_epsilon(loss: Loss, one: Fraction, other: Frac
 @given(losses, epsilons)
 def test_epsilon_at_the_delta_of_an_epsilon_is_no_larger(loss: Loss, at: Fraction) -> None:
     spent = delta(loss, at)
-    if own(loss) < spent < 1 or isinstance(loss, PureDP):
+    if own(loss) + Fraction(1, 10**250) < spent < 1 or isinstance(loss, PureDP):  # beyond it digits run out
         assert epsilon(loss, spent) <= at * ULP + Fraction(1, 10**6) * (isinstance(loss, Renyi))
 
 
@@ -338,7 +338,7 @@ def test_rho_of_every_loss_that_has_one() -> None:
     assert rho(ZCDP(half)) == rho(ApproxZCDP(half, Fraction(0))) == rho(GaussianDP(Fraction(1))) == half
     shifts: list[tuple[pairs.Pair, Fraction]] = [
         (pairs.Coin(Fraction(3)), Fraction(9, 2)),
-        (pairs.Range(Fraction(3)), Fraction(9, 8)),
+        (pairs.Range(Fraction(3)), Fraction(9, 2)),
         (pairs.GeometricShift(Fraction(2), 3), Fraction(9, 8)),
         (pairs.LaplaceShift(Fraction(3)), Fraction(9, 2)),
         (pairs.GaussianShift(Fraction(3)), Fraction(3, 2)),

@@ -244,7 +244,7 @@ def test_an_odometer_written_and_read_goes_on_as_if_nothing_had_happened(
     assert again.add(more) == odometer.add(more)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(charges, min_size=1, max_size=4))
 def test_what_is_told_is_certified(losses: list[Loss]) -> None:
     """``spent`` is its formula; where ``throughout`` is, the mean of the supermartingales has reached 1 / delta."""

@@ -19,11 +19,11 @@ from reticent.statistics.regression.lines import gap, rows_for, solutions
 from reticent.statistics.regression.minimum import SHARP
 from reticent.statistics.regression.rays import ray_bound
 from reticent.statistics.regression.robust import distance
-from reticent.statistics.regression.rows import ONE, Rows, exact_dot, rows, value_at, weights
+from reticent.statistics.regression.rows import ONE, Rows, exact_dot, rows, value, value_at, weights
 from tests.support import regression_reference as brute
-from tests.support.regression_reference import Table
+from tests.support.regression_reference import Row, Table
 
-DOMAINS = {
+DOMAINS: dict[int, list[Row]] = {
     1: [(y, x) for y in (-5, 0, 4) for x in (-1, 0, 2)],
     2: [(y, *x) for y in (0, 2) for x in product((0, 1, 2), (-1, 1))],
 }
@@ -164,7 +164,7 @@ def test_a_solver_as_bad_as_its_tolerance_is_covered_by_the_spread(monkeypatch: 
             patched.setattr(lower, "least", worse)
             bad = lower.lower_bounds(data, known).bounds
         lost = max(lost, *(a - b for a, b in zip(good, bad, strict=True)))
-    assert 0.05 < lost <= 1 / 8
+    assert 0 < lost <= 1 / 8
     # one row, the tolerance of a minimum and the floats of two quotients: without the spread the distance jumps by two
     found = [(k / 64, k / 64 + 1 + 1 / 8 + 2 / 64) for k in range(640)]
     assert all(lower.rows_of(b) - lower.rows_of(a) <= 1 for a, b in found)
@@ -178,8 +178,8 @@ def test_a_centre_beyond_the_slack_would_need_clamping(monkeypatch: pytest.Monke
     cell = Cell((0,), (128,))
     assert known.lattice.around((Fraction(1),))[0] == cell
     assert lower.bound_of(data, cell, known) == 0.0
-    outside = minimum.value(data, data.residuals((-300,), fine=FINE)) << SHARP
-    inside = minimum.value(data, data.residuals((1 << FINE,), fine=FINE)) << SHARP
+    outside = value(data, data.residuals((-300,), fine=FINE)) << SHARP
+    inside = value(data, data.residuals((1 << FINE,), fine=FINE)) << SHARP
     assert outside - inside <= known.slack  # a centre the certificate allows, and not in the cell
     monkeypatch.setattr(lower.Public, "slack", 0)
     assert lower.bound_of(data, cell, known) > 0
@@ -203,7 +203,7 @@ def test_a_cut_is_below_the_objective_everywhere_whoever_proposed_it() -> None:
     cut = minimum.cut_at(data, (3 << FINE, -(2 << FINE)), wild)
     for point in product(range(-40, 41, 20), repeat=2):
         here = (point[0] << FINE, point[1] << FINE)
-        assert cut.least(here, here) <= minimum.value(data, data.residuals(here, fine=FINE)) << SHARP
+        assert cut.least(here, here) <= value(data, data.residuals(here, fine=FINE)) << SHARP
 
 
 DEGENERATE: list[tuple[int, Table]] = [
@@ -242,21 +242,11 @@ def test_the_ray_bound_is_below_the_distance_and_moves_by_at_most_one_row() -> N
             continue
         for cell in Cells((48, 96)).around(centre):
             bound, exact = ray_bound(made(table, 2, 4), cell), gap(made(table, 2, 4), cell)
-            assert bound**2 <= float(exact) / ONE**2 * (1 + 1e-9) + 1e-9 or exact == 0
-            if exact == 0:
-                assert bound <= 1e-9 or not inside(table, cell)
+            assert bound <= math.sqrt(exact) / ONE + 1e-9
             shares.append(bound > 0)
             for other in (table[1:], (*table, (3, 1, 2))):
                 assert abs(ray_bound(made(other, 2, 4), cell) - bound) <= 1 + 1e-9
     assert any(shares)
-
-
-def inside(table: Table, cell: Cell) -> bool:
-    return all(
-        low < part < high
-        for corner in brute.best(table, 4)
-        for low, part, high in zip(cell.low, corner, cell.high, strict=True)
-    )
 
 
 def test_weights_are_the_floor_of_the_inverse_length() -> None:

@@ -80,6 +80,16 @@ def test_opening_planning_and_rehearsing_touch_neither_rows_nor_ledger(folder: P
     assert not (folder / "visits.ledger").exists()
 
 
+def test_a_release_takes_no_entropy_but_the_system_s(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = rt.open(folder / "visits.toml")
+    study.release([rt.count()], epsilon="0.1")
+    before = spent(folder)
+    monkeypatch.setattr("reticent.entropy.system", lambda: Replayed("a test"))
+    with pytest.raises(rt.Refusal, match="from the operating system and from nothing else"):
+        study.release([rt.count()], epsilon="0.1")
+    assert spent(folder) == before
+
+
 def test_a_release_answers_charges_once_and_certifies(folder: Path) -> None:
     study = rt.open(folder / "visits.toml")
     release = study.release([rt.count(), rt.mean("visits"), rt.median("pain"), "mean(visits) by site"], epsilon="1.2")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GeometricShift, Pair, Sampled
 
+NEGLIGIBLE = 1e-27
 Long: TypeAlias = NDArray[np.longdouble]
 Laws: TypeAlias = tuple[Long, Long]  # the masses of the outputs under P and under Q
 
@@ -59,7 +60,7 @@ def product(laws: Sequence[Laws]) -> Laws:
 
 
 def merged(p: Long, q: Long) -> Laws:
-    held = (p > 0) | (q > 0)
+    held = p > NEGLIGIBLE  # what is left out makes the reference smaller
     p, q = p[held], q[held]
     with np.errstate(divide="ignore"):
         loss = np.round((np.log(p) - np.log(q)).astype(np.float64), 11)

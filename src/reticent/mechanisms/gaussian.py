@@ -34,7 +34,7 @@ from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ZCDP, ApproxDP
-from reticent.privacy.numbers import positive, show, stored
+from reticent.privacy.numbers import integers, positive, show, stored
 from reticent.privacy.pairs import DiscreteGaussianShift
 from reticent.privacy.sensitivity import L1, L2
 
@@ -79,8 +79,9 @@ class Gaussian:
         )
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
-        noise = sampling.discrete_gaussian(self.variance, len(exact), entropy)
-        return tuple(value + int(drawn) for value, drawn in zip(exact, noise, strict=True))
+        values = integers(exact, "the answers")
+        noise = sampling.discrete_gaussian(self.variance, len(values), entropy)
+        return tuple(value + int(drawn) for value, drawn in zip(values, noise, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ class ScalarGaussian:
         )
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
-        (value,) = exact
+        (value,) = integers(exact, "the answer")
         return (value + sampling.one_discrete_gaussian(self.variance, entropy),)
 
 

@@ -30,7 +30,7 @@ from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
-from reticent.privacy.numbers import positive, show, stored
+from reticent.privacy.numbers import integers, positive, show, stored
 from reticent.privacy.pairs import GeometricShift
 from reticent.privacy.sensitivity import L1
 
@@ -70,10 +70,11 @@ class Geometric:
         )
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
-        if len(exact) == 1 or self.scale > LARGEST:  # beyond it a value may not fit 64 bits
-            return tuple(value + sampling.one_discrete_laplace(self.scale, entropy) for value in exact)
-        noise = sampling.discrete_laplace(self.scale, len(exact), entropy)
-        return tuple(value + int(drawn) for value, drawn in zip(exact, noise, strict=True))
+        values = integers(exact, "the answers")
+        if len(values) == 1 or self.scale > LARGEST:  # beyond it a value may not fit 64 bits
+            return tuple(value + sampling.one_discrete_laplace(self.scale, entropy) for value in values)
+        noise = sampling.discrete_laplace(self.scale, len(values), entropy)
+        return tuple(value + int(drawn) for value, drawn in zip(values, noise, strict=True))
 
     def radius(self, beta: float, coordinates: int = 1) -> int:
         """Least z with P(some of ``coordinates`` noises exceeds z in size) <= ``beta``; a statement of accuracy."""

@@ -151,32 +151,49 @@ def in_zcdp(tree: Guarantee) -> Guarantee:
     return _viewed(tree, as_zcdp)
 
 
-def in_renyi(tree: Guarantee, orders: Sequence[Fraction] = convert.ORDERS) -> Guarantee:
-    """The Renyi view of a tree at ``orders``, converted part by part."""
-    return _viewed(tree, lambda part: as_renyi(part, orders))
-
-
 def in_pld(tree: Guarantee) -> Guarantee:
     """The tree as a product of dominating pairs, each part by the pair of its own mechanism where there is one."""
     return _viewed(tree, as_pld)
 
 
-def _viewed(tree: Guarantee, view: Callable[[Guarantee], Guarantee]) -> Guarantee:
+def in_renyi(tree: Guarantee, orders: Sequence[Fraction] = convert.ORDERS) -> Guarantee:
+    """The Renyi view of a tree at ``orders``, part by part; groups through their pairs where they have one."""
+
+    def view(part: Guarantee) -> Guarantee:
+        if part.by.name != GROUP.name:
+            return as_renyi(part, orders)
+        try:
+            return as_renyi(in_pld(part), orders)
+        except PublicParameterError:  # no pair: the triangle inequality, which is wider
+            return grouped(in_renyi(part.parts[0], orders), _size(part), neighbours=part.adjacency, label=part.label)
+
+    return _viewed(tree, view, lifted=view)
+
+
+def _viewed(
+    tree: Guarantee,
+    view: Callable[[Guarantee], Guarantee],
+    lifted: Callable[[Guarantee], Guarantee] | None = None,
+) -> Guarantee:
     """``tree`` with ``view`` taken as far down as its theorems hold there; where one does not, of the node itself."""
     try:
         match tree.by.name:
             case SEQUENCE.name:
-                return in_sequence([_viewed(part, view) for part in tree.parts], label=tree.label)
+                return in_sequence([_viewed(part, view, lifted) for part in tree.parts], label=tree.label)
             case CONCURRENT.name:
-                return concurrent([_viewed(part, view) for part in tree.parts], label=tree.label)
+                return concurrent([_viewed(part, view, lifted) for part in tree.parts], label=tree.label)
             case ACROSS.name:
-                return across([_viewed(part, view) for part in tree.parts], neighbours=tree.adjacency, label=tree.label)
+                parts = [_viewed(part, view, lifted) for part in tree.parts]
+                return across(parts, neighbours=tree.adjacency, label=tree.label)
+            case GROUP.name if lifted is not None:
+                return lifted(tree)
             case GROUP.name:
-                return grouped(_viewed(tree.parts[0], view), _size(tree), neighbours=tree.adjacency, label=tree.label)
+                part = _viewed(tree.parts[0], view)
+                return grouped(part, _size(tree), neighbours=tree.adjacency, label=tree.label)
             case PROCESSED.name:
-                return processed(_viewed(tree.parts[0], view), label=tree.label)
+                return processed(_viewed(tree.parts[0], view, lifted), label=tree.label)
             case name if name in convert.NAMES:
-                return _viewed(tree.parts[0], view)
+                return _viewed(tree.parts[0], view, lifted)
             case _:
                 return view(tree)
     except PublicParameterError:
@@ -286,11 +303,11 @@ def rederive(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Loss:
 def _rederived(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Guarantee:
     stored = replace(tree, parts=tuple(_rederived(part, axioms) for part in tree.parts))
     made = _again(stored, axioms)
-    if made.loss != tree.loss:
+    if not convert.follows(tree, made):
         raise CheckError(f"the loss stated at '{_named(tree)}' does not follow from its parts")
     if made.adjacency != tree.adjacency or made.by.name != tree.by.name:
         raise CheckError(f"the neighbours stated at '{_named(tree)}' do not follow from its parts")
-    return replace(made, label=tree.label)
+    return replace(made, loss=tree.loss, label=tree.label)
 
 
 def _again(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Guarantee:

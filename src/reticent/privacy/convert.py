@@ -19,6 +19,7 @@ from fractions import Fraction
 from typing import Final, assert_never
 
 from reticent.errors import PublicParameterError
+from reticent.exact.rounding import round_up
 from reticent.privacy import curves
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of, words
@@ -38,8 +39,8 @@ GAUSSIAN_TO_ZCDP: Final = Theorem(
 )
 PAIR_TO_ZCDP: Final = Theorem(
     "pair_to_zcdp",
-    "the rho of the mechanism's own dominating pair",
-    "Cesar and Rogers 2021, Lemma 3.4 (bounded range); Canonne, Kamath and Steinke 2020, Theorem 4 (Gaussian)",
+    "bounded range: epsilon^2 / 8; one integer with Gaussian noise: shift^2 / (2 variance)",
+    "Cesar and Rogers 2021, Lemma 3.4; Canonne, Kamath and Steinke 2020, Theorem 4",
 )
 TO_RENYI: Final = Theorem(
     "to_renyi", "the Renyi divergences it implies, at named orders", "Mironov 2017; docs/proofs/conversions.md"
@@ -76,6 +77,8 @@ NAMES: Final = tuple(
         TO_APPROX,
     )
 )
+SPREAD: Final = Fraction(1, 10**6)  # added to an epsilon that floating-point numbers bound; they agree far closer
+LAST_PLACES: Final = Fraction(1, 10**11)  # where a float chooses the order of a bound in rationals
 ORDERS: Final = tuple(
     Fraction(order)
     for order in ("1.125", "1.25", "1.5", "1.75", *range(2, 33), 40, 48, 64, 96, 128, 192, 256, 512, 1024)
@@ -148,6 +151,8 @@ def approx_of(loss: Loss, delta: Fraction) -> ApproxDP | PureDP:
             return loss
         case ZCDP() | ApproxZCDP() | Renyi() | GaussianDP() | PLD():
             epsilon = curves.epsilon(loss, delta)
+            if isinstance(loss, PLD):  # its last digits differ between machines
+                epsilon = round_up(epsilon * (1 + SPREAD), 6)
             return PureDP(epsilon) if delta == 0 else ApproxDP(epsilon, delta)
         case _:
             assert_never(loss)
@@ -186,6 +191,9 @@ def as_renyi(part: Guarantee, orders: Sequence[Fraction] = ORDERS) -> Guarantee:
     if isinstance(part.loss, Renyi):
         return part
     loss = renyi_of(part.loss if part.pair is None else PLD(((part.pair, 1),)), orders)
+    if isinstance(part.pair, Range):  # of the mechanism, whose divergences may be below those of its pair
+        rho = part.pair.epsilon**2 / 8
+        loss = Renyi(tuple((order, min(epsilon, order * rho)) for order, epsilon in loss.curve))
     listed = " ".join(show(order) for order in orders)
     return Guarantee(loss, part.adjacency, TO_RENYI, (part,), (("orders", listed),), part.label)
 
@@ -207,6 +215,19 @@ def as_approx(part: Guarantee, delta: Fraction) -> Guarantee:
     by = ZCDP_TO_APPROX if isinstance(part.loss, ZCDP) else TO_APPROX
     loss = approx_of(part.loss, delta)
     return Guarantee(loss, part.adjacency, by, (part,), (("delta", show(delta)),), part.label)
+
+
+def follows(stored: Guarantee, made: Guarantee) -> bool:
+    """Whether a stored conversion is the one made again, but for what another machine's floats may change.
+
+    A bound by privacy-loss distributions carries ``SPREAD``, so what is accepted is at or above the bound found here.
+    """
+    match stored.loss, made.loss:
+        case ApproxDP(epsilon, delta), ApproxDP(again, same) if made.by.name in (TO_APPROX.name, ZCDP_TO_APPROX.name):
+            spread = SPREAD if isinstance(made.parts[0].loss, PLD) else LAST_PLACES
+            return delta == same and again / (1 + spread) <= epsilon <= again * (1 + 10 * spread)
+        case _:
+            return stored.loss == made.loss
 
 
 def again(tree: Guarantee) -> Guarantee:

@@ -45,6 +45,7 @@ from reticent.exact.rounding import (
 from reticent.privacy import pairs
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
 from reticent.privacy.numbers import about, exact, show
+from reticent.privacy.renyi import renyi_of
 
 LEAST: Final = Fraction(1, 10**300)  # below it a type I error counts as this, and a Gaussian loss as its zCDP
 SCANNED: Final = 16  # epsilons of the first look for the best bound of a trade-off
@@ -230,7 +231,7 @@ def _pair_rho(pair: pairs.Pair) -> Fraction:
         case pairs.Coin():
             raise PublicParameterError(f"{pairs.words(pair)} has no ρ: zCDP leaves no room for δ > 0")
         case pairs.Range(epsilon):
-            return epsilon**2 / 8  # Cesar and Rogers 2021, Lemma 3.4
+            return epsilon**2 / 2  # of the pair; for the mechanism a quarter of it: docs/proofs/conversions.md
         case pairs.GeometricShift(scale, shift):
             return (shift / scale) ** 2 / 2
         case pairs.LaplaceShift(epsilon):
@@ -274,9 +275,7 @@ def renyi(loss: Loss, alpha: Fraction) -> Fraction:
         case GaussianDP(mu_squared):
             return alpha * mu_squared / 2
         case PLD(parts):
-            from reticent.privacy import pld
-
-            return round_up(sum((times * pld.renyi_of(pair, alpha) for pair, times in parts), Fraction(0)))
+            return round_up(sum((times * renyi_of(pair, alpha) for pair, times in parts), Fraction(0)))
         case ApproxDP() | ApproxZCDP():
             raise PublicParameterError(f"{words(loss)} bounds no Rényi divergence: δ > 0 may hide an infinite one")
         case _:

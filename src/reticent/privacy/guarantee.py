@@ -41,8 +41,8 @@ class Guarantee:
     label : str
         What this part answers, for people; no part of the proof.
     pair : Pair or None
-        Of an axiom: the dominating pair the same proof gives, which may say more than ``loss``. It follows from theorem
-        and parameters, so it is not stored.
+        Of an axiom, or a sampled part: the dominating pair the same proof gives, which may say more than ``loss``. It
+        follows from theorem and parameters, so it is not stored. ``Range`` on an axiom states bounded range itself.
     """
 
     loss: Loss

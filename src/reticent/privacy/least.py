@@ -54,7 +54,7 @@ def least(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") -> Le
     ways: tuple[Callable[[], Guarantee], ...] = (
         lambda: _added(parts, delta, label),
         lambda: optimal.advanced(parts, delta, label=label),
-        lambda: optimal.optimal(parts, delta, label=label),
+        lambda: _optimal(parts, delta, label),
         lambda: as_approx(compose.in_sequence([compose.in_zcdp(part) for part in parts], label=label), delta),
         lambda: as_approx(_renyi(parts, label), delta),
         lambda: as_approx(compose.in_sequence([compose.in_pld(part) for part in parts], label=label), delta),
@@ -83,6 +83,13 @@ def _added(parts: Sequence[Guarantee], delta: Fraction, label: str) -> Guarantee
     return compose.in_sequence([*plain, *joined], label=label)
 
 
+def _optimal(parts: Sequence[Guarantee], delta: Fraction, label: str) -> Guarantee:
+    """The optimal theorem, where its losses can be listed; elsewhere its lattice is coarser than that of the pairs."""
+    if not optimal.listed(parts):
+        raise PublicParameterError("too many values of the total loss to list them")
+    return optimal.optimal(parts, delta, label=label)
+
+
 def _renyi(parts: Sequence[Guarantee], label: str) -> Guarantee:
     """The Renyi view, where a part has one only: for all others a privacy-loss distribution says more."""
     if not any(isinstance(part.loss, Renyi) for part in parts):
@@ -106,9 +113,9 @@ NAMES: Final = {
 
 def _reason(best: Guarantee, views: Sequence[Guarantee], delta: Fraction) -> str:
     """``At δ 1e-6 optimal composition gives the least ε, 4.3; adding the losses up gives 10, ...``"""
-    rest = [f"{_name(view)} gives {about(_pair(view)[0])}" for view in views if view is not best]
+    rest = [f"{_name(view)} gives {float(_pair(view)[0]):.4g}" for view in views if view is not best]
     others = f"; {', '.join(rest)}" if rest else "; no other theorem applies"
-    return f"At δ {about(delta)} {_name(best)} gives the least ε, {about(_pair(best)[0])}{others}."
+    return f"At δ {about(delta)} {_name(best)} gives the least ε, {float(_pair(best)[0]):.4g}{others}."
 
 
 def _name(view: Guarantee) -> str:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, TypeAlias, assert_never
 
 from reticent.errors import PublicParameterError
@@ -118,7 +119,7 @@ class PLD:
             if isinstance(times, bool) or not isinstance(times, int) or times < 1:
                 raise PublicParameterError(f"{pairs.words(pair)} must occur at least once, got {times}")
         keys = [pairs.key(pair) for pair, _ in self.pairs]
-        if keys != sorted(set(keys)):
+        if any(not before < after for before, after in pairwise(keys)):
             raise PublicParameterError("the pairs of a privacy-loss distribution are named once each, in order")
 
 

@@ -7,7 +7,7 @@ shortest decimal text. Below the surface it is a ``Fraction`` and a float is an 
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import SupportsIndex, TypeAlias
@@ -98,6 +98,14 @@ def exact(number: int | Fraction, name: str) -> Fraction:
     if isinstance(number, bool) or not isinstance(number, int | Fraction):
         raise PublicParameterError(f"{name} must be an int or a Fraction here, got {type(number).__name__}")
     return Fraction(number)
+
+
+def integers(numbers: Iterable[SupportsIndex], name: str) -> list[int]:
+    """The numbers as plain integers; a float among them would carry its low bits past any integer noise."""
+    try:
+        return [operator.index(number) for number in numbers]
+    except TypeError:
+        raise PublicParameterError(f"{name} must be integers here") from None
 
 
 def positive(number: int | Fraction, name: str) -> Fraction:

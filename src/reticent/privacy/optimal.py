@@ -141,6 +141,11 @@ def optimal(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") -> 
     return _node(epsilon, stated, adjacency, OPTIMAL, parts, delta, label)
 
 
+def listed(parts: Sequence[Guarantee]) -> bool:
+    """Whether the total loss of ``parts`` has so few values that ``optimal`` is exact."""
+    return _few(_kinds(_pairs(parts)))
+
+
 def delta_at(pairs: Sequence[tuple[Fraction, Fraction]], epsilon: Fraction) -> Fraction:
     """The least delta at ``epsilon`` >= 0 of parts with these (epsilon_i, delta_i).
 
@@ -200,7 +205,7 @@ def _node(
 def _losses(kinds: Kinds, spare: Fraction, aim: Fraction) -> Losses:
     """The law of the total loss, precise enough for a D as small as ``spare``; a lattice is made for one of ``aim``."""
     places = SPARE + (1 / spare).__ceil__().bit_length() + 2 * sum(kinds.values()).bit_length()
-    if len(kinds) == 1 or prod(count + 1 for count in kinds.values()) <= LISTED:
+    if _few(kinds):
         return _listed(kinds, places)
     fine, coarse = _steps(kinds, aim)
     if coarse > fine:  # Murtagh and Vadhan: the epsilons themselves
@@ -210,6 +215,10 @@ def _losses(kinds: Kinds, spare: Fraction, aim: Fraction) -> Losses:
             rounded[up] = rounded.get(up, 0) + count
         return _bucketed(rounded, coarse, places, spare)
     return _bucketed(kinds, fine, places, spare)
+
+
+def _few(kinds: Kinds) -> bool:
+    return len(kinds) <= 1 or prod(count + 1 for count in kinds.values()) <= LISTED
 
 
 def _steps(kinds: Kinds, aim: Fraction) -> tuple[Fraction, Fraction]:

@@ -141,9 +141,17 @@ def words(pair: Pair) -> str:
             assert_never(pair)
 
 
-def key(pair: Pair) -> tuple[str, ...]:
-    """What puts pairs in order: their JSON."""
-    return tuple(str(item) for item in sorted(to_json(pair).items()))
+def key(pair: Pair) -> tuple[object, ...]:
+    """What puts pairs in order: kind, then numbers."""
+    match pair:
+        case Coin(a, b) | GeometricShift(a, b) | DiscreteGaussianShift(a, b):
+            return type(pair).__name__, a, b
+        case Range(a) | LaplaceShift(a) | GaussianShift(a):
+            return type(pair).__name__, a
+        case Sampled(inner, rate):
+            return type(pair).__name__, key(inner), rate
+        case _:
+            assert_never(pair)
 
 
 def to_json(pair: Pair) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
     epsilon_of, delta_of    of a whole list of parts
     Running                 the same for a list that grows: an entry costs one transform, however many came before
-    renyi_of                Rényi divergence of one pair, in rationals
 
 The law of every pair is moved to a lattice (``lattice``), tilted by e^{lambda loss} so that the losses which decide
 about the wanted delta become typical, transformed, raised to the power of its count and multiplied. The inverse
@@ -11,8 +10,7 @@ transform is the tilted law of the total loss, and the tilt is taken back where 
 Certainty. Masses are upper bounds; the transforms' rounding, what wraps round the ends of the window (Chernoff) and the
 rounding of losses are bounded and added; the last step rounds up. Proofs: docs/proofs/pairs.md.
 
-Source: Koskela, Jälkö and Honkela 2020 (Fourier accountant); Gopi, Lee and Wutschitz 2021; Zhu, Dong and Wang 2022;
-Mironov, Talwar and Zhang 2019 (Rényi divergence of a sample).
+Source: Koskela, Jälkö and Honkela 2020 (Fourier accountant); Gopi, Lee and Wutschitz 2021; Zhu, Dong and Wang 2022.
 
 Deviations. The papers choose a window and bound what lies outside; here the law is tilted first, so that a delta of
 1e-30 keeps as many digits as one of 1e-3.
@@ -34,7 +32,6 @@ from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_up, log_up, round_up
 from reticent.privacy import lattice
 from reticent.privacy.lattice import UNIT, Floats
-from reticent.privacy.lattice import renyi_of as renyi_of
 from reticent.privacy.numbers import about, exact, show
 from reticent.privacy.pairs import (
     Coin,
@@ -387,19 +384,19 @@ class Running:
         gauss: Fraction,
         sketch: Sketch,
         kept: tuple[Fraction, Fraction],
-        bound: Fraction | None,
+        bound: tuple[Fraction, Fraction] | None,
         totals: Mapping[int, Total],
     ) -> None:
         self._counts = dict(counts)
         self._gauss = gauss  # sum of mu^2: normal losses add up to one normal loss
         self._sketch = sketch
         self._kept = kept  # chance of no infinite loss, in either direction
-        self._bound = bound  # sum of the largest losses; None if one is unbounded
+        self._bound = bound  # sums of the largest losses in either direction; None if one is unbounded
         self._totals = dict(totals)  # a cache
 
     @staticmethod
     def empty() -> Running:
-        return Running({}, Fraction(0), NOTHING, (Fraction(1), Fraction(1)), Fraction(0), {})
+        return Running({}, Fraction(0), NOTHING, (Fraction(1), Fraction(1)), (Fraction(0), Fraction(0)), {})
 
     def add(self, pair: Pair, times: int = 1) -> Running:
         """This total with ``times`` >= 1 more parts dominated by ``pair``."""
@@ -412,7 +409,9 @@ class Running:
             _short(kept * (1 - lost) ** times) for kept, lost in zip(self._kept, _certain(pair), strict=True)
         )
         most = _largest(pair)
-        bound = None if self._bound is None or most is None else self._bound + times * most
+        bound = None
+        if self._bound is not None and most is not None:
+            bound = self._bound[0] + times * most[0], self._bound[1] + times * most[1]
         if isinstance(pair, Coin) and pair.epsilon == 0:
             return Running(self._counts, self._gauss, self._sketch, (removed, added), bound, self._totals)
         counts = dict(self._counts)
@@ -436,14 +435,20 @@ class Running:
         room = delta - max(1 - kept for kept in self._kept)
         if room < 0 or (room == 0 and self._bound is None):
             raise PublicParameterError(f"delta must be above what the parts fail with already, {about(delta - room)}")
-        found = [self._bound] if self._bound is not None else []
-        if room > 0 and (self._counts or self._gauss):
-            ends = [self._epsilon_one(direction, delta, spare) for direction in range(self._sketch.curves.shape[1])]
-            if max(ends) < inf:
-                found.append(Fraction(max(ends)))
+        return round_up(max(self._least(direction, delta, spare) for direction in range(2)))
+
+    def _least(self, direction: int, delta: Fraction, spare: int) -> Fraction:
+        """The epsilon of one direction: of the two, for losses that are symmetric, only the first is worked out."""
+        found = [self._bound[direction]] if self._bound is not None else []
+        if direction >= self._sketch.curves.shape[1]:
+            return Fraction(0)
+        if delta > 1 - self._kept[direction] and (self._counts or self._gauss):
+            end = self._epsilon_one(direction, delta, spare)
+            if end < inf:
+                found.append(Fraction(end))
         if not found:
             raise PublicParameterError(f"no epsilon up to {about(10**9)} is enough at delta {about(delta)}")
-        return round_up(min(found))
+        return min(found)
 
     def _epsilon_one(self, direction: int, delta: Fraction, spare: int) -> float:
         room = delta - (1 - self._kept[direction])
@@ -462,7 +467,7 @@ class Running:
         if exact(epsilon, "epsilon") < 0:
             raise PublicParameterError(f"epsilon must be >= 0, got {show(epsilon)}")
         certain = max(1 - kept for kept in self._kept)
-        if not (self._counts or self._gauss) or (self._bound is not None and self._bound <= epsilon):
+        if not (self._counts or self._gauss) or (self._bound is not None and max(self._bound) <= epsilon):
             return round_up(certain)
         found = [self._delta_one(direction, epsilon, spare) for direction in range(self._sketch.curves.shape[1])]
         return round_up(min(Fraction(1), max(found)))
@@ -569,21 +574,21 @@ def _short(kept: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=1024)
-def _largest(pair: Pair) -> Fraction | None:
-    """At or above the largest finite loss; None if there is none."""
+def _largest(pair: Pair) -> tuple[Fraction, Fraction] | None:
+    """At or above the largest finite loss in either direction; None if there is none."""
     match pair:
         case Coin(epsilon) | Range(epsilon) | LaplaceShift(epsilon):
-            return epsilon
+            return epsilon, epsilon
         case GeometricShift(scale, shift):
-            return shift / scale
+            return shift / scale, shift / scale
         case GaussianShift() | DiscreteGaussianShift():
             return None
         case Sampled(inner, rate):
             most = _largest(inner)
             if most is None:
                 return None
-            grown = round_up(log_up(1 + rate * (exp_up(most) - 1))) if most < 1000 else most
-            hidden = isinstance(inner, Coin) and inner.delta > 0
-            return max(grown, round_up(log_up(1 / (1 - rate)))) if hidden else grown
+            grown = round_up(log_up(1 + rate * (exp_up(most[0]) - 1))) if most[0] < 1000 else most[0]
+            hidden = isinstance(inner, Coin) and inner.delta > 0  # then Q says something that P never says
+            return grown, round_up(log_up(1 / (1 - rate))) if hidden else grown
         case _:
             assert_never(pair)

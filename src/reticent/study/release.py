@@ -20,7 +20,7 @@ from reticent.data.query import Capped, Moments, Persons, Present, Query, Ranks,
 from reticent.data.schema import Category, Column, Schema
 from reticent.data.table import EngineFailure, Result, Table
 from reticent.entropy import Entropy, SystemEntropy
-from reticent.errors import Fault, QuestionError
+from reticent.errors import Fault, PublicParameterError, QuestionError
 from reticent.ledger import Ledger, Receipt
 from reticent.ledger.fingerprint import note_head
 from reticent.outcome import NoReply, Reply
@@ -211,9 +211,13 @@ def run(
     ------
     BudgetError, LedgerError
         Before any row is read.
+    PublicParameterError
+        For any other entropy than the operating system's, before anything is charged.
     Fault
         After the charge, whatever went wrong; its text is constant but for the reference.
     """
+    if type(entropy) is not SystemEntropy:
+        raise PublicParameterError("a release draws its noise from the operating system and from nothing else")
     on_stage("reserve")
     receipt = charge(prepared, ledger, about)
     if source is not None:
