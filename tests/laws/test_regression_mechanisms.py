@@ -298,8 +298,8 @@ def test_robust_regression_finds_a_line(neighbours: Adjacency) -> None:
     values = [reply.value for reply in replies if isinstance(reply, Reply)]
     assert len(values) >= 4
     for value in values:
-        assert abs(value[0] / 2**14 - 1) < 1.5
-        assert abs(value[1] / 2**14 - 2) < 1.5
+        assert abs(value[0].value / 2**14 - 1) < 1.5
+        assert abs(value[1].value / 2**14 - 2) < 1.5
 
 
 def test_three_coefficients_use_the_lower_bound() -> None:

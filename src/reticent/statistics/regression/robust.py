@@ -42,6 +42,7 @@ from reticent.statistics.regression.rows import REACH, Rows
 from reticent.statistics.regression.short_cut import OfColumn
 from reticent.statistics.robust.core import (
     Mode,
+    Noisy,
     Test,
     exact_test,
     paper_test,
@@ -106,20 +107,21 @@ class SolutionStep:
     def guarantee(self) -> Guarantee:
         return ptr.one_test(self.step, label="robust regression")
 
-    def sample(self, data: Rows, lattice: Cells, entropy: Entropy) -> Outcome[tuple[int, ...]]:
+    def sample(self, data: Rows, lattice: Cells, entropy: Entropy) -> Outcome[tuple[Noisy, ...]]:
         found, centre = distance(data, lattice, most=self.test.cap)
         passes = self.test.passes(found, entropy)
-        noisy: list[int] = []
+        noisy: list[Noisy] = []
         for part, side in zip(centre, lattice.sides, strict=True):
             nearest = -((part.denominator - 2 * part.numerator) // (2 * part.denominator))  # within the cell
             noise = Geometric(L1(Fraction(side), self.test.neighbours), self.release)
-            noisy += noise.sample((nearest,), entropy)
+            (value,) = noise.sample((nearest,), entropy)
+            noisy.append(Noisy(Fraction(value), noise.scale))
         return Reply(tuple(noisy)) if passes else NO_REPLY
 
 
 @dataclass(frozen=True, slots=True)
 class RobustRegression:
-    """R_H: coefficients in steps of their grid, or no reply.
+    """R_H: coefficients and their noise scales in steps of the coefficients' grid, or no reply.
 
     Guarantee
     ---------
@@ -160,7 +162,7 @@ class RobustRegression:
         shrink = Fraction(self.n ** -float(self.exponent))  # public
         return cells(tuple(min(width * shrink, Fraction(REACH)) for width in widths), least=self.least)
 
-    def sample(self, exact: Rows, entropy: Entropy) -> Outcome[tuple[int, ...]]:
+    def sample(self, exact: Rows, entropy: Entropy) -> Outcome[tuple[Noisy, ...]]:
         found = self.blocks.coefficients(exact, entropy)
         outcomes = [self.scale.sample(ordered(column), entropy) for column in found.T]
         widths = []

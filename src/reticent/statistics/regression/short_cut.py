@@ -11,7 +11,7 @@ Proof: docs/proofs/regression.md, section 7.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
@@ -21,6 +21,7 @@ from reticent.statistics.regression.blocks import Blocks, side_by_side
 from reticent.statistics.regression.rows import Rows
 from reticent.statistics.robust.order import Order, ordered
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -37,8 +38,8 @@ class OfColumn(Protocol[T_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class ShortCut:
-    """Coefficients in steps of their grid, or no reply.
+class ShortCut(Generic[T]):
+    """What the median says of every coefficient, in steps of its grid, or no reply.
 
     Guarantee
     ---------
@@ -50,7 +51,7 @@ class ShortCut:
     """
 
     blocks: Blocks
-    median: OfColumn[int]
+    median: OfColumn[T]
 
     def __post_init__(self) -> None:
         if self.median.guarantee.adjacency != self.blocks.neighbours:
@@ -60,7 +61,7 @@ class ShortCut:
     def guarantee(self) -> Guarantee:
         return side_by_side(self.median.guarantee, len(self.blocks.default), "short-cut regression")
 
-    def sample(self, exact: Rows, entropy: Entropy) -> Outcome[tuple[int, ...]]:
+    def sample(self, exact: Rows, entropy: Entropy) -> Outcome[tuple[T, ...]]:
         found = self.blocks.coefficients(exact, entropy)
         outcomes = [self.median.sample(ordered(column), entropy) for column in found.T]
         if any(isinstance(outcome, NoReply) for outcome in outcomes):
