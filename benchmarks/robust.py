@@ -25,7 +25,7 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
-from reticent.statistics.robust import median, scale, shapes, trimmed
+from reticent.statistics.robust import extent, median, scale, shapes, trimmed
 from reticent.statistics.robust.order import Sorted, ordered
 
 Floats = NDArray[np.float64]
@@ -195,7 +195,7 @@ def main() -> None:
             found = columns(shape, n, runs)
             title = f"{shape}, n {n:,}, ε {float(epsilon):g}"
             compare(found, medians(n, epsilon), MEDIANS[shape], lambda x: float(np.median(x)), f"median {title}")
-            quartiles = scale.ranks_of(n, scale.QUARTILES)
+            quartiles = extent.ranks_of(n, scale.QUARTILES)
             compare(
                 found,
                 scales(n, epsilon),

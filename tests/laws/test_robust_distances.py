@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import PublicParameterError
-from reticent.statistics.robust import median, order, scale, trimmed
+from reticent.statistics.robust import extent, median, order, trimmed
 from reticent.statistics.robust.core import squared_log
-from reticent.statistics.robust.scale import ENDLESS, ZERO, LogGrid, Reach, reach
+from reticent.statistics.robust.extent import ENDLESS, ZERO, LogGrid, Reach, reach
 from tests.support import robust_reference as slow
 from tests.support.robust_reference import END, Table
 
@@ -68,7 +68,7 @@ def up_to(size: int) -> tuple[Table, ...]:
 def a_zero(low: int, high: int, grid: LogGrid, shift: int) -> Distance:
     def distance(table: Table) -> int:
         found = reach(column(table), low, high, FAR)
-        return scale.leave(found, grid.bounds(found.width, shift))
+        return extent.leave(found, grid.bounds(found.width, shift))
 
     return distance
 
@@ -135,7 +135,7 @@ def most_moved(found: list[Distance], judged: Iterable[Table], kind: str) -> int
 
 
 def free(low: int, high: int, grid: LogGrid) -> Distance:
-    return lambda table: scale.spread(reach(column(table), low, high, FAR), grid)
+    return lambda table: extent.spread(reach(column(table), low, high, FAR), grid)
 
 
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
@@ -167,7 +167,7 @@ def test_one_direction_of_a_zero_alone_is_found_out(direction: str) -> None:
         found = reach(column(table), 1, 3, FAR)
         low, high = COARSE.bounds(found.width, 0)
         bounds = (-1, high) if direction == "up" else (low, order.INFINITE + 1)
-        return scale.leave(found, bounds)
+        return extent.leave(found, bounds)
 
     exact = slow.to_other_class(everything, substituted, lambda t: slow.log_bin(slow.width(t, 1, 3), 2, 2, 0))
     assert any(half(table) > exact.get(table, FAR) for table in everything)
@@ -425,7 +425,7 @@ def test_the_squared_logarithm_is_the_floor(n: int) -> None:
 
 def test_ranks_are_symmetric_and_start_at_one() -> None:
     for n in range(1, 60):
-        low, high = scale.ranks_of(n, (Fraction(1, 4), Fraction(3, 4)))
+        low, high = extent.ranks_of(n, (Fraction(1, 4), Fraction(3, 4)))
         assert (low, high) == (n // 4 + 1, n - n // 4)
         first, last = trimmed.trim_ranks(n, Fraction(2, 5))
         assert first - 1 == n - last == n // 5

@@ -26,9 +26,10 @@ from reticent.privacy import compose, ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
-from reticent.statistics.robust import core, median, order, scale, shapes, trimmed
+from reticent.statistics.robust import core, extent, median, order, scale, shapes, trimmed
 from reticent.statistics.robust.core import paper_test
-from reticent.statistics.robust.scale import ENDLESS, ZERO, LogGrid, Spread
+from reticent.statistics.robust.extent import ENDLESS, ZERO, LogGrid
+from reticent.statistics.robust.scale import Spread
 from tests.support import robust_reference as slow
 from tests.support.robust_reference import END, Ending, Table
 
@@ -165,15 +166,15 @@ def test_mutants_of_the_scale_are_caught(near: Adjacency) -> None:
     def halved(table: Table) -> Endings:
         """One direction only: what narrows the width is not looked at."""
         cell, _ = mechanism.distances(column(table))
-        ground = scale.reach(column(table), *mechanism.ranks, mechanism.test.cap)
+        ground = extent.reach(column(table), *mechanism.ranks, mechanism.test.cap)
         highs = [mechanism.grid.bounds(ground.width, shift)[1] for shift in mechanism.grid.shifts]
-        distance = max(scale.leave(ground, (-1, high)) for high in highs)
+        distance = max(extent.leave(ground, (-1, high)) for high in highs)
         return (Ending(distance, cell, model(table)[0].rate),)
 
     def other_ranks(table: Table) -> Endings:
         """The test looks at the quantiles one rank further in."""
-        inner = scale.reach(column(table), 2, 3, mechanism.test.cap)
-        each = [scale.leave(inner, mechanism.grid.bounds(inner.width, shift)) for shift in mechanism.grid.shifts]
+        inner = extent.reach(column(table), 2, 3, mechanism.test.cap)
+        each = [extent.leave(inner, mechanism.grid.bounds(inner.width, shift)) for shift in mechanism.grid.shifts]
         return (Ending(max(each), model(table)[0].centre, model(table)[0].rate),)
 
     assert not caught(model)
@@ -411,6 +412,27 @@ def test_the_median_with_its_scale_keeps_the_sum(near: Adjacency) -> None:
 
     worst_seen = max(max(slow.delta(law(a), law(b), epsilon), slow.delta(law(b), law(a), epsilon)) for a, b in found)
     assert 0.1 * delta < worst_seen <= delta + ROUNDING
+
+
+def test_four_epsilon_for_the_median_with_s_where_the_paper_counts_six() -> None:
+    """003 Theorem 12; every loss is computed from the noise."""
+    near, epsilon = SUBSTITUTE, Fraction(1, 2)
+    spent: dict[str, Any] = {"test": epsilon, "release": epsilon}
+    n = 10**4
+    ours = median.ScaledMedian(
+        median.level_for(n, near, delta=MILLIONTH, **spent), scale.scale(n, near, delta=MILLIONTH, **spent), n
+    )
+    assert ours.guarantee.loss == ApproxDP(4 * epsilon, ours.level.test.delta + ours.scale.test.delta)
+    printed = median.ScaledMedian(
+        median.level_for(n, near, mode="paper", **spent), scale.scale(n, near, mode="paper", **spent), n
+    )
+    each = printed.level.test.delta
+    assert printed.guarantee.loss == ApproxDP(4 * epsilon, 4 * each)
+    assert printed.printed.loss == ApproxDP(6 * epsilon, 4 * each)
+    bins = median.scaled_median(n, near, scale_test=epsilon, test=epsilon, release=epsilon, delta=MILLIONTH)
+    assert bins.guarantee.loss == ApproxDP(4 * epsilon, 2 * bins.scale.test.delta + bins.level.test.delta)
+    for tree in (ours.guarantee, printed.guarantee, printed.printed, bins.guarantee):
+        claim(tree)
 
 
 # Programs have the laws written out
@@ -689,3 +711,34 @@ def test_what_is_asked_of_a_column_does_not_grow_with_it(n: int) -> None:
         found = mechanism.sample(column_of_engine, Replayed("watched"))
         assert sorted(column_of_engine.asked) == sorted(wanted)
         assert found == mechanism.sample(table, Replayed("watched"))
+
+
+def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
+    """Windows of public ranks, fetched before a width is known, give the answers of the whole column."""
+    spent: dict[str, Any] = {"test": Fraction(1), "release": Fraction(1), "delta": Fraction(1, 1000)}
+    bins = scale.stable_scale(300, SUBSTITUTE, test=Fraction(1), delta=Fraction(1, 1000))
+    made: list[Any] = [
+        scale.scale(300, SUBSTITUTE, **spent),
+        bins,
+        trimmed.trimmed_mean(300, SUBSTITUTE, alpha=Fraction(1, 5), **spent),
+        *(median.Median(median.level_for(300, SUBSTITUTE, search=s, **spent), 1 << 21) for s in ("free", "bins")),
+        median.ScaledMedian(median.level_for(300, SUBSTITUTE, search="bins", **spent), bins, 300),
+    ]
+    replies = 0
+    for key, shape in enumerate(("normal", "lognormal", "cauchy", "uniform") * 5):
+        table = shapes.made_up(shape, 300, key).table  # type: ignore[arg-type]
+        for mechanism in made:
+            found = mechanism.sample(order.fetched(table, mechanism.needs), Replayed(key))
+            assert found == mechanism.sample(table, Replayed(key))
+            replies += isinstance(found, Reply)
+    assert 20 < replies < 120
+
+
+def test_only_what_was_fetched_is_answered() -> None:
+    held = order.fetched(column((1, 2, 3, 4)), order.Needs(((2, 3),), ((1, 4),)))
+    assert (held.window(3, 3).tolist(), held.total(1, 4)) == ([3], 10)
+    assert [held.below(value) for value in (0, 2, 3, 4, 9)] == [1, 1, 2, 3, 3]
+    with pytest.raises(PublicParameterError, match="not fetched"):
+        held.window(1, 2)
+    with pytest.raises(PublicParameterError, match="not what was needed"):
+        order.Fetched(order.Needs(((2, 3),)), (np.array([1], np.int64),))

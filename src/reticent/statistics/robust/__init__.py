@@ -3,6 +3,7 @@
     order     what a statistic may ask of a column: order statistics, counts below, sums between ranks
     core      the test every one of them shares: an integer distance, its noise, its threshold, its true delta
     shapes    the probability of a reply for a public shape and n, never for the file
+    extent    widths of two quantiles: logarithmic cells and bins, and what k changes can reach
     scale     S: distance of two quantiles on a logarithmic grid; the stable bin that certifies it
     median    M: an order statistic, with a scale given or asked first; the distance that needs no bins
     trimmed   the trimmed mean behind the stable bin

@@ -49,7 +49,7 @@ from reticent.statistics.robust.core import (
     step,
     whole,
 )
-from reticent.statistics.robust.order import INFINITE, LARGEST, Order, at, widths
+from reticent.statistics.robust.order import INFINITE, LARGEST, Needs, Order, around, at, widths
 from reticent.statistics.robust.scale import Scale, Spread, StableScale, stable_scale, test_for
 from reticent.statistics.robust.shapes import MadeUp
 
@@ -138,6 +138,10 @@ class Level:
             return ptr.one_test(one, label="median")
         return ptr.first_reply([one, one], shown="value", label="median")
 
+    @property
+    def needs(self) -> Needs:
+        return Needs(around((self.rank,), self.test.cap))
+
     def distances(self, data: Order, width: int) -> tuple[int, ...]:
         """The distance of each test."""
         if self.search == "free" and self.mode == "exact":
@@ -183,6 +187,10 @@ class Median:
     def guarantee(self) -> Guarantee:
         return self.level.guarantee
 
+    @property
+    def needs(self) -> Needs:
+        return self.level.needs
+
     def sample(self, exact: Order, entropy: Entropy) -> Outcome[Noisy]:
         return self.level.sample(exact, self.width, entropy)
 
@@ -223,6 +231,22 @@ class ScaledMedian:
     @property
     def guarantee(self) -> Guarantee:
         return compose.in_sequence([self.scale.guarantee, self.level.guarantee], label="median with its scale")
+
+    @property
+    def printed(self) -> Guarantee:
+        """What 003 Theorem 29 charges for two levels of two steps: 6 eps and four deltas where all losses are eps."""
+        one = step(self.level.test, self.level.release, law=LAW, label="median")
+        before = step(
+            self.scale.test,
+            self.scale.release if isinstance(self.scale, Scale) else Fraction(0),
+            law="scale",
+            label="scale",
+        )
+        return ptr.cascade([[before, before], [one, one]], label="median with its scale")
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(self.scale.needs.windows + self.level.needs.windows)
 
     def width(self, scale: int) -> int:
         """The width proposed for a released scale."""

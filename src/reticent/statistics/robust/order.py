@@ -9,7 +9,9 @@ an end is, from +inf to +inf too, so that rows that are not there never look lik
 upper end and falls with the lower one, which is all the proofs need (docs/proofs/robust.md, section 1).
 
 An engine answers ``window`` by order statistics in a range of ranks, ``below`` by one filtered count, ``total`` by one
-filtered sum and the two order statistics at its ends. ``Sorted`` answers them in memory.
+filtered sum and the two order statistics at its ends. ``Sorted`` answers them in memory. Distances are capped, so all
+that any mechanism here asks lies in windows of *public* ranks (``needs``): an engine may fetch them in one go, before a
+width is known, and ``Fetched`` answers from them.
 """
 
 from __future__ import annotations
@@ -77,6 +79,57 @@ class Sorted:
         whole = (int((inside >> 32).sum()) << 32) + int((inside & 0xFFFFFFFF).sum())
         lacking = max(0, last - max(len(self.values), first - 1)), max(0, min(1, last + 1) - first)
         return whole + LARGEST * (lacking[0] - lacking[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Public ranks to fetch: windows (first, last) of order statistics, and sums from one rank to another."""
+
+    windows: tuple[tuple[int, int], ...]
+    totals: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A column by what was fetched of it, ranks in order; ``below`` is exact within a window and else at its edge.
+
+    That is enough for a distance capped at ``most``: within ``most`` ranks of its own rank the count is exact, and
+    farther away both this one and the exact one give the cap.
+    """
+
+    needs: Needs
+    windows: tuple[Integers, ...]
+    totals: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        lengths = [last - first + 1 for first, last in self.needs.windows]
+        if lengths != [len(found) for found in self.windows] or len(self.totals) != len(self.needs.totals):
+            raise PublicParameterError("what was fetched is not what was needed")
+
+    def window(self, first: int, last: int) -> Integers:
+        for (low, high), found in zip(self.needs.windows, self.windows, strict=True):
+            if low <= first and last <= high:
+                return found[first - low : last - low + 1]
+        raise PublicParameterError("ranks that were not fetched")
+
+    def below(self, value: int) -> int:
+        held = list(zip(self.needs.windows, self.windows, strict=True))
+        least = min(first for first, _ in self.needs.windows) - 1
+        return max([least, *(first - 1 + int(np.sum(found < value)) for (first, _), found in held if found[0] < value)])
+
+    def total(self, first: int, last: int) -> int:
+        return self.totals[self.needs.totals.index((first, last))]
+
+
+def fetched(data: Order, needs: Needs) -> Fetched:
+    """What an engine would fetch, of a column in memory."""
+    windows = tuple(data.window(first, last) for first, last in needs.windows)
+    return Fetched(needs, windows, tuple(data.total(first, last) for first, last in needs.totals))
+
+
+def around(ranks: tuple[int, ...], most: int) -> tuple[tuple[int, int], ...]:
+    """Windows of ``most`` ranks on either side of each rank."""
+    return tuple((rank - most, rank + most) for rank in ranks)
 
 
 def ordered(values: Integers) -> Sorted:

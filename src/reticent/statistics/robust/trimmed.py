@@ -29,8 +29,9 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.robust.core import Mode, Noisy, level, refuse_large_delta, refuse_unreachable, whole
-from reticent.statistics.robust.order import INFINITE, Order, widths
-from reticent.statistics.robust.scale import LogGrid, StableScale, farthest, test_for
+from reticent.statistics.robust.extent import LogGrid, farthest
+from reticent.statistics.robust.order import INFINITE, Needs, Order, widths
+from reticent.statistics.robust.scale import StableScale, test_for
 from reticent.statistics.robust.shapes import MadeUp
 
 
@@ -77,6 +78,10 @@ class TrimmedMean:
     @property
     def guarantee(self) -> Guarantee:
         return ptr.cascade([self.scale.steps(self.release)], label="trimmed mean")
+
+    @property
+    def needs(self) -> Needs:
+        return Needs(self.scale.needs.windows, ((self.first, self.last),))
 
     def sample(self, exact: Order, entropy: Entropy) -> Outcome[Noisy]:
         """The noisy mean, an integer over the number of ranks, and the scale of its noise, which tells the edge."""
