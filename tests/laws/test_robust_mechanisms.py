@@ -28,7 +28,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
 from reticent.statistics.robust import core, extent, median, order, scale, shapes, trimmed
 from reticent.statistics.robust.core import paper_test
-from reticent.statistics.robust.extent import ENDLESS, ZERO, LogGrid
+from reticent.statistics.robust.extent import ENDLESS, ZERO, LogGrid, reach
 from reticent.statistics.robust.scale import Spread
 from tests.support import robust_reference as slow
 from tests.support.robust_reference import END, Ending, Table
@@ -622,6 +622,19 @@ def test_a_reply_probability_is_the_share_of_replies() -> None:
     chance = shapes.reply_probability(tight, "normal", n, tables=200)
     assert 0.2 < chance < 0.98
     assert abs(share - chance) < 0.1
+
+
+def test_the_factor_of_the_scale_is_public_and_holds() -> None:
+    one = Fraction(1)
+    made = scale.scale(10**4, SUBSTITUTE, test=one, release=one, delta=MILLIONTH)
+    factor, table = made.factor(0.05), shapes.made_up("normal", 10**4, 5).table
+    exact = float(reach(table, *made.ranks, 0).width)
+    found = [made.sample(table, Replayed(key)) for key in range(400)]
+    off = [abs(math.log(one.value.value / exact)) for one in found if isinstance(one, Reply)]
+    assert len(off) == 400
+    assert 0.93 < sum(far <= math.log(factor) for far in off) / 400 < 0.97
+    hopeless = scale.scale(10**4, SUBSTITUTE, test=one / 20, release=one / 20, delta=MILLIONTH)
+    assert hopeless.factor(0.05) > 1000
 
 
 def test_a_made_up_table_is_the_same_for_one_key() -> None:

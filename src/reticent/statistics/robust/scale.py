@@ -126,6 +126,10 @@ class Scale:
         """Of the cell: within a bin all neighbours are at most span - 1 cells apart."""
         return Geometric(L1(Fraction(self.grid.span - 1), self.test.neighbours), self.release)
 
+    def factor(self, beta: float) -> float:
+        """A factor that a safe reply is within, but for probability ``beta``; public, before rows are read."""
+        return math.exp2(min((self.noise.radius(beta) + 0.5) / self.grid.binade, 1000.0))
+
     @property
     def guarantee(self) -> Guarantee:
         one = step(self.test, self.release, law=LAW, label="scale")
