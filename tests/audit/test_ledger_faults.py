@@ -41,6 +41,14 @@ def test_a_call_that_fails_leads_to_no_answer_without_a_debit(
 
 
 @traced
+@pytest.mark.xfail(strict=True, reason="close() hides that the log was not copied; the file is published without it")
+def test_a_ledger_whose_making_failed_is_not_said_to_be_made(tmp_path: Path) -> None:
+    calls = calls_of(tmp_path / "a")
+    synced = [place for name, place in calls[: calls.index(("link", 1))] if name == "fdatasync"]
+    assert sum(call_fails(tmp_path / "a", "fdatasync", place, "EIO").stillborn for place in synced) == 0
+
+
+@traced
 def test_a_writer_that_answers_all_the_same_is_caught(tmp_path: Path) -> None:
     places = [place for name, place in calls_of(tmp_path / "a") if name == "pwrite64"]
     spoiled = (call_fails(tmp_path / "a", "pwrite64", place, "EIO", "hasty") for place in reversed(places))

@@ -17,7 +17,7 @@ import reticent as rt
 from reticent.data.schema import Column
 from reticent.study.release import Release
 from tests.support.fuzz_bytes import NUMBERS, TEXTS, odd_bytes, spoiled
-from tests.support.fuzz_kit import Canaries, Room, Tried, Trouble, released, run_here, shown, tried
+from tests.support.fuzz_kit import Canaries, Room, Tried, Trouble, debts, released, run_here, shown, size, tried
 from tests.support.fuzz_study import BASE, rows_csv
 
 ASKS: Final = (
@@ -224,10 +224,8 @@ def _in_memory(chance: random.Random, room: Room) -> list[Trouble]:
     study: rt.Study = opened.value
     before = study.ledger.spent()
     made = tried(lambda: study.release(chance.sample(ASKS, 2), epsilon="0.1"), "release of rows in memory")
-    found = list(made.troubles)
+    found = [*made.troubles, *debts(made, size(study.ledger.spent()) - size(before))]
     room.endings[f"memory {made.name}"] += 1
-    if made.charged == (study.ledger.spent() == before):
-        found.append(Trouble("charge", f"in memory: {type(made.value or made.ending).__name__}"))
     return [*found, *room.swept(_said(made, study) + shown(study.ledger))]
 
 

@@ -49,7 +49,10 @@ CALL: Final = re.compile(r"^(?:\d+ +)?(\w+)\(")
 
 @dataclass(frozen=True, slots=True)
 class Harm:
-    """What faults did. ``unknown`` is a refusal that cannot tell whether it was charged; the last four must be 0."""
+    """What faults did. ``unknown`` is a refusal that cannot tell whether it was charged; the last five must be 0.
+
+    ``stillborn`` is a ledger that was said to be made and then refuses every use: nothing is lost, but nothing works.
+    """
 
     points: int = 0
     answered: int = 0
@@ -60,6 +63,7 @@ class Harm:
     untrue: int = 0
     unreadable: int = 0
     untyped: int = 0
+    stillborn: int = 0
 
     def __add__(self, other: Harm) -> Harm:
         return Harm(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
@@ -117,8 +121,9 @@ def judged(folder: Path, said: Path) -> Harm:
     except LedgerError:
         broken, kept = True, []
     done = [token for token, ending in endings.items() if ending == "done" and token != "made"]
+    broken_as = "unreadable" if done or not broken else "stillborn"
     untrue = sum(endings.get(token) == "refused" for token in kept) + len(kept) - len(set(kept))
-    return counted + Harm(lost=len(set(done) - set(kept)), untrue=untrue, unreadable=int(broken))
+    return counted + Harm(lost=len(set(done) - set(kept)), untrue=untrue, **{broken_as: int(broken)})
 
 
 def calls_of(folder: Path) -> list[tuple[str, int]]:
@@ -263,7 +268,8 @@ def release_fails(folder: Path, at: int, *, after: bool) -> tuple[Harm, int]:
     study = rt.open(clinic(folder))
     failing = Failing(folder, at, after=after)
     ending: BaseException | None = None
-    with failing.disk():
+    home = {"XDG_STATE_HOME": str(folder / "home")}  # where a claim goes that cannot be written beside its source
+    with mock.patch.dict(os.environ, home), failing.disk():
         try:
             study.release(["count"], epsilon="1")
         except Exception as error:

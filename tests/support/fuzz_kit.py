@@ -33,7 +33,7 @@ from types import FrameType
 from typing import Any, Final
 
 import reticent as rt
-from reticent.errors import Fault, Refusal, ReticentError
+from reticent.errors import Fault, ReticentError
 from reticent.ledger import Ledger
 
 CODES: Final = (0, 2, 3, 4, 5, 6, 70, 130)
@@ -332,11 +332,6 @@ class Tried:
         """How it ended, in a word."""
         return "exception" if self.troubles else "done" if self.ending is None else type(self.ending).__name__
 
-    @property
-    def charged(self) -> bool:
-        """Whether an honest ledger must have been charged by a release that ended so."""
-        return isinstance(self.ending, Fault) or (self.ending is None and not self.troubles)
-
 
 def tried(call: Any, what: str) -> Tried:
     """Call the library; an exception that is none of its own is a trouble."""
@@ -357,6 +352,14 @@ def tried(call: Any, what: str) -> Tried:
     return Tried(value, ending, said, tuple(found))
 
 
+def debts(done: Tried, moved: Any) -> list[Trouble]:
+    """What is wrong where a release ended like this and the ledger went up by ``moved``; some answers cost nothing."""
+    owed = size(done.value.certificate.charged) if done.value is not None else 0
+    if isinstance(done.ending, Fault):
+        return [] if moved > 0 else [Trouble("charge", "a fault without a debit")]
+    return [] if moved == owed else [Trouble("charge", f"{owed} was owed and {moved} charged: {done.name}")]
+
+
 def balance(ledger: Path) -> object:
     """What a ledger says is spent; None where there is none yet."""
     return Ledger.open(ledger).spent() if ledger.exists() else None
@@ -365,17 +368,13 @@ def balance(ledger: Path) -> object:
 def released(study: rt.Study, ask: Sequence[Any], epsilon: str) -> Tried:
     """A release by the library, with the books compared before and after."""
     place = Path(str(study.spec.ledger))
-    before = _sum(balance(place))
+    before = size(balance(place))
     done = tried(lambda: study.release(ask, epsilon=epsilon), f"release {list(ask)}"[:200])
-    moved = _sum(balance(place)) - before
-    found = list(done.troubles)
-    if done.charged and moved <= 0:
-        found.append(Trouble("charge", f"an ending without a debit: {type(done.value or done.ending).__name__}"))
-    if isinstance(done.ending, Refusal) and moved != 0:
-        found.append(Trouble("charge", f"a refusal that was charged: {done.ending}"))
+    moved = size(balance(place)) - before
+    found = [*done.troubles, *debts(done, moved)]
     return Tried(done.value, done.ending, done.said, tuple(found))
 
 
-def _sum(loss: object) -> Any:
+def size(loss: object) -> Any:
     """The size of a loss, in whatever currency."""
     return 0 if loss is None else getattr(loss, "epsilon", None) or getattr(loss, "rho", 0)

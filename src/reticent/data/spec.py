@@ -157,7 +157,11 @@ def _source(study: Tables, folder: Path) -> str:
 
 def _ledger(study: Tables, folder: Path) -> str | None:
     ledger = _text(study, "ledger", "[study]")
-    return None if ledger is None else str(folder / ledger)
+    if ledger is None:
+        return None
+    if "\x00" in ledger or len(ledger) > 4000 or any(len(part.encode()) > 255 for part in Path(ledger).parts):
+        raise SpecError("[study] ledger is not the name of a file")
+    return str(folder / ledger)
 
 
 def _person(tables: Tables) -> Person:
