@@ -23,7 +23,7 @@ from tests.support.fuzz_runs import MIX, PARTS, apart, batch
 
 
 @pytest.mark.parametrize(
-    ("part", "number"), [("study", 250), ("certificate", 150), ("cli", 40), ("data", 14), ("process", 1)]
+    ("part", "number"), [("study", 120), ("certificate", 70), ("cli", 25), ("data", 8), ("process", 1)]
 )
 def test_fuzzed_inputs_end_in_words_and_tell_nothing(part: str, number: int, tmp_path: Path) -> None:
     assert [str(finding) for finding in batch(part, "change", 0, number, tmp_path).findings] == []
