@@ -557,18 +557,19 @@ def test_too_few_values_are_refused_before_rows_are_read(n: int) -> None:
 
 
 def test_the_refusal_names_the_least_number_of_values() -> None:
+    spent: dict[str, Any] = {"test": Fraction(1), "release": Fraction(1), "delta": MILLIONTH, "most_factor": math.inf}
     with pytest.raises(QuestionError) as refused:
-        scale.scale(20, SUBSTITUTE, test=Fraction(1), release=Fraction(1), delta=MILLIONTH)
+        scale.scale(20, SUBSTITUTE, **spent)
     least = int(str(refused.value).split("At least ")[1].split(" values")[0].replace(",", ""))
-    assert scale.scale(least, SUBSTITUTE, test=Fraction(1), release=Fraction(1), delta=MILLIONTH)
-    with pytest.raises(QuestionError):
-        scale.scale(least - 1, SUBSTITUTE, test=Fraction(1), release=Fraction(1), delta=MILLIONTH)
+    assert scale.scale(least, SUBSTITUTE, **spent)
+    with pytest.raises(QuestionError, match="At least"):
+        scale.scale(least - 1, SUBSTITUTE, **spent)
 
 
 def test_constant_columns_reply_with_what_they_are() -> None:
     constant, n = column((7,) * 200), 200
     spent: dict[str, Any] = {"test": Fraction(1), "release": Fraction(1), "delta": MILLIONTH}
-    spread = scale.scale(n, SUBSTITUTE, **spent)
+    spread = scale.scale(n, SUBSTITUTE, most_factor=math.inf, **spent)
     assert spread.sample(constant, Replayed(1)) == Reply(Spread(ZERO, spread.grid))
     assert Spread(ZERO, GRID).value == 0.0
     assert Spread(ZERO, GRID).width == 1
@@ -582,7 +583,7 @@ def test_constant_columns_reply_with_what_they_are() -> None:
     endless = column((-END,) * 100 + (END,) * 100)
     for mechanism in (both, trimmed.trimmed_mean(n, SUBSTITUTE, alpha=Fraction(4, 10), **spent)):
         assert mechanism.sample(endless, Replayed(1)) == NO_REPLY
-    told = scale.scale(n, SUBSTITUTE, **spent).sample(endless, Replayed(1))
+    told = spread.sample(endless, Replayed(1))
     assert isinstance(told, Reply)
     assert told.value.value == math.inf
 
@@ -633,8 +634,10 @@ def test_the_factor_of_the_scale_is_public_and_holds() -> None:
     off = [abs(math.log(one.value.value / exact)) for one in found if isinstance(one, Reply)]
     assert len(off) == 400
     assert 0.93 < sum(far <= math.log(factor) for far in off) / 400 < 0.97
-    hopeless = scale.scale(10**4, SUBSTITUTE, test=one / 20, release=one / 20, delta=MILLIONTH)
-    assert hopeless.factor(0.05) > 1000
+    spent: dict[str, Any] = {"test": one / 20, "release": one / 20, "delta": MILLIONTH}
+    assert scale.scale(10**4, SUBSTITUTE, most_factor=math.inf, **spent).factor(0.05) > 10**6
+    with pytest.raises(QuestionError, match="off by a factor above 10"):
+        scale.scale(10**4, SUBSTITUTE, **spent)
 
 
 def test_a_made_up_table_is_the_same_for_one_key() -> None:
@@ -709,7 +712,7 @@ def test_what_is_asked_of_a_column_does_not_grow_with_it(n: int) -> None:
     """Two windows of 2 cap + 1 ranks for A0; an order statistic and two counts for each A1; one window without bins."""
     spent: dict[str, Any] = {"test": Fraction(1), "release": Fraction(1), "delta": MILLIONTH}
     table = shapes.made_up("normal", n, 1).table
-    spread, level = scale.scale(n, SUBSTITUTE, **spent), median.level_for(n, SUBSTITUTE, **spent)
+    spread, level = scale.scale(n, SUBSTITUTE, most_factor=math.inf, **spent), median.level_for(n, SUBSTITUTE, **spent)
     binned = median.level_for(n, SUBSTITUTE, search="bins", **spent)
     mean = trimmed.trimmed_mean(n, SUBSTITUTE, alpha=Fraction(1, 5), **spent)
     window = ("window", 2 * spread.test.cap + 1)
@@ -731,7 +734,7 @@ def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
     spent: dict[str, Any] = {"test": Fraction(1), "release": Fraction(1), "delta": Fraction(1, 1000)}
     bins = scale.stable_scale(300, SUBSTITUTE, test=Fraction(1), delta=Fraction(1, 1000))
     made: list[Any] = [
-        scale.scale(300, SUBSTITUTE, **spent),
+        scale.scale(300, SUBSTITUTE, most_factor=math.inf, **spent),
         bins,
         trimmed.trimmed_mean(300, SUBSTITUTE, alpha=Fraction(1, 5), **spent),
         *(median.Median(median.level_for(300, SUBSTITUTE, search=s, **spent), 1 << 21) for s in ("free", "bins")),

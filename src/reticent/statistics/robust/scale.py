@@ -25,7 +25,7 @@ from fractions import Fraction
 from typing import Final
 
 from reticent.entropy import Entropy
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.privacy import ptr
@@ -53,6 +53,7 @@ SPAN: Final = 16  # cells of a bin where the width of a bin is given by a formul
 FINEST: Final = 1 << 13  # cells of a factor of two, at most, in a grid made for n
 ROOM: Final = 10  # bins hold the changes of a distribution at least as peaked at its quartiles as a lognormal one
 LAW: Final = "cell of the width, plus noise of a bin"
+FACTOR: Final = 10.0  # a scale further off than this in one reply of twenty is no use
 QUARTILES: Final = (Fraction(1, 4), Fraction(3, 4))
 
 
@@ -248,6 +249,7 @@ def scale(
     mode: Mode = "exact",
     grid: LogGrid | None = None,
     most_delta: Fraction | None = None,
+    most_factor: float = FACTOR,
 ) -> Scale:
     """S for a public number of values.
 
@@ -265,12 +267,14 @@ def scale(
         None for ``fine_grid`` in mode exact, and 003's factor 1 + 1/ln n in mode paper.
     most_delta : Fraction or None
         For mode paper: the most delta in all that is accepted; None for 1 / (10 n).
+    most_factor : float
+        For mode exact: the most that one reply in twenty may be off by.
 
     Raises
     ------
     PublicParameterError, QuestionError
         Before rows are read: parameters out of range; a printed threshold whose delta is above ``most_delta``; n too
-        small for the distance ever to reach the threshold.
+        small for the distance ever to reach the threshold; noise beyond ``most_factor``.
 
     Source
     ------
@@ -278,7 +282,13 @@ def scale(
     """
     tested = _tested(n, neighbours, test, delta, levels, mode, most_delta, "S")
     bins = grid or (paper_grid(n) if mode == "paper" else fine_grid(n, tested))
-    return Scale(ranks_of(n, levels), bins, tested, release, search, mode)
+    made = Scale(ranks_of(n, levels), bins, tested, release, search, mode)
+    if mode == "exact" and made.factor(0.05) > most_factor:
+        raise QuestionError(
+            f"the scale at this ε would be a guess: one reply in twenty is off by a factor above {most_factor:g}. "
+            "More values or a larger ε would do. Nothing was charged."
+        )
+    return made
 
 
 def stable_scale(
