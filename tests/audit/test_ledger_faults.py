@@ -41,7 +41,6 @@ def test_a_call_that_fails_leads_to_no_answer_without_a_debit(
 
 
 @traced
-@pytest.mark.xfail(strict=True, reason="close() hides that the log was not copied; the file is published without it")
 def test_a_ledger_whose_making_failed_is_not_said_to_be_made(tmp_path: Path) -> None:
     calls = calls_of(tmp_path / "a")
     synced = [place for name, place in calls[: calls.index(("link", 1))] if name == "fdatasync"]

@@ -40,8 +40,10 @@ def test_code_proof_and_test_of_every_row_are_there() -> None:
         (code,) = re.findall(r"`(reticent\.[\w.]+)`", row)
         module, name = code.rsplit(".", 1)
         assert hasattr(importlib.import_module(module), name), code
-        (proof,) = re.findall(r"\]\(([\w./]+\.md)\)", row)
-        assert (ROOT / "docs/theory" / proof).is_file(), proof
+        written, in_code = re.findall(r"\]\(([\w./]+\.md)\)", row), re.findall(r"`(src/[\w/]+\.py)`", row)
+        places = [ROOT / "docs/theory" / page for page in written] + [ROOT / file for file in in_code]
+        assert len(places) == 1, row
+        assert places[0].is_file(), row
         (test,) = re.findall(r"`(tests/[\w/.:]+)`", row)
         path, _, function = test.partition("::")
         assert (ROOT / path).is_file(), test

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from reticent.lab.coins import Coins
 from reticent.mechanisms import (
     Exponential,
     Gaussian,
@@ -16,13 +17,13 @@ from reticent.mechanisms import (
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.groups import group_loss
 from reticent.privacy.guarantee import Guarantee, Theorem
-from reticent.privacy.loss import Loss, words
+from reticent.privacy.loss import Loss, known, words
 from reticent.study.odds import OddsBands
 
 Mechanism: TypeAlias = (
     Geometric | Laplace | Gaussian | ScalarGaussian | Exponential | PermuteAndFlip | RandomizedResponse
 )
-Part: TypeAlias = Loss | Guarantee | Mechanism
+Part: TypeAlias = Loss | Guarantee | Mechanism | Coins
 GIVEN: Final = Theorem("given", "a loss taken for granted in a lesson", "stated")
 
 
@@ -41,8 +42,10 @@ def guarantee_of(part: Part) -> Guarantee:
             | RandomizedResponse()
         ):
             return part.guarantee
+        case Coins():
+            return part.mechanism.guarantee
         case _:
-            return Guarantee(part, Adjacency("add_remove"), GIVEN)
+            return Guarantee(known(part), Adjacency("add_remove"), GIVEN)
 
 
 def called(part: Part) -> str:

@@ -10,6 +10,7 @@ Dong, Roth and Su 2022, Definitions 2 and 3.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.errors import PublicParameterError
-from reticent.exact.rounding import exp_up, round_down
+from reticent.exact.rounding import exp_up, round_up
 from reticent.lab.parts import Part, guarantee_of
 from reticent.privacy import curves
 from reticent.privacy.explain import LARGEST, LEVEL, epsilon_delta, percent_up
@@ -29,8 +30,8 @@ from reticent.study.picture import DOT, GREY, INK, WIDTH, quiet
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FINE: Final = tuple(sorted({Fraction(k, 1000) for k in range(0, 51, 5)} | {Fraction(k, 50) for k in range(51)}))
-COARSE: Final = tuple(sorted({Fraction(k, 100) for k in range(0, 11, 2)} | {Fraction(k, 20) for k in range(21)}))
+FINE: Final = 60  # epsilons whose lines make a curve
+COARSE: Final = 24  # where each of them takes long
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +120,42 @@ def trade_off(*parts: Part, level: Number = "0.05") -> TradeOff:
 
 @cache
 def _curve(loss: Loss) -> tuple[tuple[Fraction, Fraction], ...]:
-    """Fewer points where each of them is a search."""
+    """The corners of the highest of finitely many lines that no test lies below: between them the lines are straight.
+
+    Each epsilon of the loss gives two: 1 - delta - e^epsilon alpha, and e^-epsilon (1 - delta - alpha).
+    """
     match loss:
         case PureDP() | ApproxDP():
-            epsilon, delta = epsilon_delta(loss)
-            corner = round_down((1 - delta) / (1 + exp_up(min(epsilon, Fraction(LARGEST)))))
-            points = sorted({*FINE, corner})  # where the two lines meet, both errors are equal
-        case GaussianDP():
-            points = [*FINE]
-        case ZCDP() | ApproxZCDP() | Renyi() | PLD():
-            points = [*COARSE]
+            pairs = [epsilon_delta(loss)]
+        case ZCDP() | ApproxZCDP() | Renyi() | GaussianDP() | PLD():
+            most = min(epsilon_delta(loss)[0], Fraction(LARGEST)) + 1
+            steps = COARSE if isinstance(loss, PLD) else FINE
+            pairs = [(most * (k / steps) ** 2, Fraction(0)) for k in map(Fraction, range(steps + 1))]
+            pairs = [(epsilon, curves.delta(loss, epsilon)) for epsilon, _ in pairs]
         case _:
             assert_never(loss)
-    return tuple((alpha, curves.trade_off(loss, alpha)) for alpha in points)
+    lines = [(Fraction(0), Fraction(0))]  # (slope, height at 0)
+    for epsilon, delta in pairs:
+        grown = round_up(exp_up(min(epsilon, Fraction(LARGEST))))
+        lines += [(-grown, 1 - delta), (-1 / grown, (1 - delta) / grown)]
+    return tuple(_highest(lines))
+
+
+def _highest(lines: list[tuple[Fraction, Fraction]]) -> Iterator[tuple[Fraction, Fraction]]:
+    """The corners, in [0, 1], of the largest of falling lines."""
+    at, (slope, height) = Fraction(0), max(lines, key=lambda line: (line[1], line[0]))
+    yield at, height
+    while at < 1:
+        later = [((height - b) / (m - slope), m, b) for m, b in lines if m > slope]
+        if not later:
+            break
+        next_at, _, _ = first = min(later, key=lambda found: (found[0], -found[1]))
+        if next_at >= 1:
+            break
+        at = next_at
+        _, slope, height = first
+        yield at, height + slope * at
+    yield Fraction(1), height + slope
 
 
 def _middle(curve: list[tuple[float, float]]) -> float:

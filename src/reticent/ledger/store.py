@@ -188,6 +188,10 @@ def _draft(file: Path, first: Row) -> None:
         connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (first.number, first.body, first.digest))
         connection.execute("COMMIT")
+        # The draft is published without its log, so all of it must be in the file: closing would hide a failure.
+        busy, logged, copied = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy or logged != copied:
+            raise sqlite3.OperationalError("the log of a new ledger was not copied into its file")
 
 
 def _sync_folder(folder: Path) -> None:

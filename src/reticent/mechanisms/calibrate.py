@@ -1,7 +1,7 @@
 """Noise from targets: the least noise that keeps a loss, and the least loss that keeps an accuracy.
 
-    batch(mechanisms, target)    the mechanisms of one release, their noise scaled by one factor, the least that fits
-    within(...)                  the mechanism with the least loss whose noise stays within a half-width, but for beta
+    batch(mechanisms, target)            mechanisms of one release, all their noise scaled by the least factor that fits
+    geometric_within, gaussian_within    the least loss whose noise stays within a half-width, but for beta
 
 A batch may hold mechanisms of different kinds and sizes; their proportions are the caller's, the factor is found. Every
 guarantee is derived again at the factor found, so an error of the search can cost accuracy, never privacy.

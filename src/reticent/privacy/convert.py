@@ -5,7 +5,7 @@
                Gaussian    mu^2 / 2                              Bun and Steinke 2016, Proposition 1.6
                own pair    eps^2 / 8 for a bounded range         Cesar and Rogers 2021, Lemma 3.4
     as_renyi   Renyi divergences at named orders                 Mironov 2017; closed forms in ``curves``
-    as_pld     a coin for pure and approximate losses            Kairouz, Oh and Viswanath 2017, Theorem 3.3
+    as_pld     a coin for pure and approximate losses            Kairouz, Oh and Viswanath 2017
                the dominating pair of the mechanism where its proof names one
     as_approx  (epsilon, delta) at a named delta; zCDP and Renyi by Canonne, Kamath and Steinke 2020, Proposition 12
 
@@ -48,9 +48,7 @@ TO_RENYI: Final = Theorem(
 OWN_PAIR: Final = Theorem(
     "own_pair", "the mechanism's own dominating pair", "Zhu, Dong and Wang 2022, Definition 7; docs/proofs/pairs.md"
 )
-COIN: Final = Theorem(
-    "coin", "no worse than a coin with the same epsilon and delta", "Kairouz, Oh and Viswanath 2017, Theorem 3.3"
-)
+COIN: Final = Theorem("coin", "no worse than a coin with the same epsilon and delta", "Kairouz, Oh and Viswanath 2017")
 GAUSSIAN_PAIR: Final = Theorem("gaussian_pair", "N(0, 1) against N(mu, 1)", "Dong, Roth and Su 2022, Definition 4")
 ZCDP_TO_APPROX: Final = Theorem(
     "zcdp_to_approx",

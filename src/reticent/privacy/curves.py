@@ -11,7 +11,7 @@ All numbers are Fractions. What is irrational is rounded to 12 digits towards mo
 down, from certified bounds. Where a theorem holds for every member of a family (Renyi orders, epsilons), the member
 is searched in floats or on a grid and the bound at the one found is certified.
 
-Sources. Kairouz, Oh and Viswanath 2017, Theorem 3.3 (pure, approximate); Canonne, Kamath and Steinke 2020, Proposition
+Sources. Kairouz, Oh and Viswanath 2017 (pure, approximate); Canonne, Kamath and Steinke 2020, Proposition
 12, and Pinsker's inequality (zCDP, Renyi); Bun and Steinke 2016, Section 8 (approximate zCDP); Balle and Wang 2018,
 Theorem 8, and Dong, Roth and Su 2022, Corollary 1 (Gaussian); Wasserman and Zhou 2010, Theorem 2.4 (trade-off). Proofs:
 docs/proofs/conversions.md. The numbers of a product of pairs come from ``pld``.
@@ -43,7 +43,7 @@ from reticent.exact.rounding import (
     sqrt_up,
 )
 from reticent.privacy import pairs
-from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
+from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
 from reticent.privacy.numbers import about, exact, show
 from reticent.privacy.renyi import renyi_of
 
@@ -59,7 +59,7 @@ def delta(loss: Loss, epsilon: Fraction) -> Fraction:
     """The delta in [0, 1] that goes with ``epsilon`` >= 0, rounded up: nonincreasing in epsilon, 1 says nothing."""
     if exact(epsilon, "epsilon") < 0:
         raise PublicParameterError(f"epsilon must be >= 0, got {show(epsilon)}")
-    match loss:
+    match known(loss):
         case PureDP(largest):
             bound = _coin_delta(largest, epsilon)
         case ApproxDP(largest, failure):
@@ -125,7 +125,7 @@ def epsilon(loss: Loss, delta: Fraction) -> Fraction:
     """
     if not 0 <= exact(delta, "delta") < 1:
         raise PublicParameterError(f"delta must lie in [0, 1), got {show(delta)}")
-    match loss:
+    match known(loss):
         case PureDP(largest):
             return _coin_epsilon(largest, delta)
         case ApproxDP(largest, failure):
@@ -207,7 +207,7 @@ def rho(loss: Loss) -> Fraction:
         Where no rho is proved: for delta > 0, for a Renyi curve (it is silent between and beyond its orders), and for
         products with a sampled pair or a coin of delta > 0.
     """
-    match _plain(loss):
+    match _plain(known(loss)):
         case PureDP(epsilon):
             return epsilon**2 / 2  # Bun and Steinke 2016, Proposition 1.4
         case ZCDP(rho):
@@ -262,7 +262,7 @@ def renyi(loss: Loss, alpha: Fraction) -> Fraction:
     """
     if exact(alpha, "alpha") <= 1:
         raise PublicParameterError(f"a Rényi order must be > 1, got {show(alpha)}")
-    match _plain(loss):
+    match _plain(known(loss)):
         case PureDP(epsilon):
             return _coin_renyi(epsilon, alpha)
         case ZCDP(rho):
@@ -304,7 +304,7 @@ def trade_off(loss: Loss, alpha: Fraction) -> Fraction:
     """
     if not 0 <= exact(alpha, "alpha") <= 1:
         raise PublicParameterError(f"a type I error must lie in [0, 1], got {show(alpha)}")
-    match loss:
+    match known(loss):
         case PureDP(epsilon):
             bound = _line(epsilon, Fraction(0), alpha)
         case ApproxDP(epsilon, failure):

@@ -30,7 +30,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import approx_of
 from reticent.privacy.groups import group_loss
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
+from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
 from reticent.privacy.numbers import about
 from reticent.privacy.pairs import Coin, Pair, Sampled
 
@@ -86,7 +86,7 @@ def epsilon_delta(loss: Loss) -> tuple[Fraction, Fraction]:
 
     delta = 1 stands for nothing: the failures of the parts of a product may add up to it.
     """
-    match loss:
+    match known(loss):
         case PureDP(epsilon):
             return epsilon, Fraction(0)
         case ApproxDP(epsilon, delta):
@@ -215,7 +215,7 @@ def promise(loss: Loss, *, steps: int = 1, prior: float = 0.1, level: Fraction =
         raise PublicParameterError(f"level must lie between 0 and 1, got {level}")
     if steps < 1:
         raise PublicParameterError(f"a group has at least one member, got {steps}")
-    apart = _steps_apart(loss, steps)
+    apart = _steps_apart(known(loss), steps)
     if apart is None:
         nothing = replace(odds(Fraction(0), prior), factor=math.inf, low=0.0, high=1.0)
         return Promise(None, steps * epsilon_delta(loss)[0], Fraction(1), nothing, level)
@@ -233,9 +233,9 @@ def _steps_apart(loss: Loss, steps: int) -> Loss | None:
         return None
     if steps == 1:
         return loss
-    for known in (loss, ApproxDP(epsilon, delta)):
+    for each in (loss, ApproxDP(epsilon, delta)):
         try:
-            return group_loss(known, steps)
+            return group_loss(each, steps)
         except PublicParameterError:  # no theorem of its own; or delta would reach 1
             continue
     return None

@@ -62,7 +62,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from reticent.errors import BudgetError, PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up, log_down, log_up
-from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
+from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
 from reticent.privacy.numbers import exact, show
 
 Currency: TypeAlias = Literal["approximate", "zcdp"]
@@ -78,7 +78,7 @@ def currency(budget: Loss) -> Currency:
     PublicParameterError
         For a loss that is no budget: a Rényi curve, Gaussian DP, a privacy-loss distribution.
     """
-    match budget:
+    match known(budget):
         case PureDP() | ApproxDP():
             return "approximate"
         case ZCDP() | ApproxZCDP():
@@ -103,7 +103,7 @@ def enter(charge: Loss, budget: Loss) -> Loss:
         When there is no conversion without a further choice: a delta that the release must name first.
     """
     counts = currency(budget)
-    match charge:
+    match known(charge):
         case PureDP(epsilon):
             return charge if counts == "approximate" else ZCDP(epsilon * epsilon / 2)
         case ApproxDP(epsilon, delta):
@@ -154,7 +154,7 @@ def parts(loss: Loss) -> tuple[Fraction, Fraction]:
     PublicParameterError
         For a loss that is in neither currency.
     """
-    match loss:
+    match known(loss):
         case PureDP(epsilon):
             return Fraction(epsilon), Fraction(0)
         case ApproxDP(epsilon, delta):
@@ -200,7 +200,7 @@ def even(*orders: Fraction) -> Orders:
 
 def delta_of(charge: Loss) -> Fraction:
     """The probability a charge takes out before its Rényi divergence is bounded."""
-    match charge:
+    match known(charge):
         case ApproxDP(_, delta) | ApproxZCDP(_, delta):
             return delta
         case PureDP() | ZCDP() | Renyi() | GaussianDP():
@@ -221,7 +221,7 @@ def at_order(charge: Loss, order: Fraction) -> Fraction | None:
     PublicParameterError
         For a privacy-loss distribution: ``convert.renyi_of`` gives its curve, where it has one.
     """
-    match charge:
+    match known(charge):
         case PureDP(epsilon) | ApproxDP(epsilon):
             return grains(_pure_at(epsilon, order))
         case ZCDP(rho) | ApproxZCDP(rho):

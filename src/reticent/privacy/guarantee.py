@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from reticent.errors import PublicParameterError
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.loss import Loss
+from reticent.privacy.loss import Loss, words
 from reticent.privacy.pairs import Pair
 
 
@@ -24,7 +24,7 @@ class Theorem:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Guarantee:
     """A proved statement about what one release reveals about one unit.
 
@@ -52,6 +52,10 @@ class Guarantee:
     parameters: tuple[tuple[str, str], ...] = ()
     label: str = ""
     pair: Pair | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        parts = f", {len(self.parts)} parts" if self.parts else ""
+        return f"<{words(self.loss)}, {self.adjacency.words()}, by {self.by.name}{parts}>"
 
     def parameter(self, name: str) -> str:
         for key, text in self.parameters:

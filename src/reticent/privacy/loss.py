@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from math import isqrt
 from typing import Any, TypeAlias, assert_never
 
 from reticent.errors import PublicParameterError
@@ -104,7 +105,10 @@ class GaussianDP:
 
     @property
     def mu(self) -> Fraction:
-        """mu to 12 digits, rounded up."""
+        """mu: exact where it is rational, else rounded up to 12 digits."""
+        top, bottom = isqrt(self.mu_squared.numerator), isqrt(self.mu_squared.denominator)
+        if Fraction(top * top, bottom * bottom) == self.mu_squared:
+            return Fraction(top, bottom)
         return round_up(sqrt_up(self.mu_squared))
 
 
@@ -125,6 +129,16 @@ class PLD:
 
 Loss: TypeAlias = PureDP | ApproxDP | ZCDP | ApproxZCDP | Renyi | GaussianDP | PLD
 Counted: TypeAlias = PureDP | ApproxDP | ZCDP | ApproxZCDP  # what a budget may be stated in
+
+
+def known(loss: Loss) -> Loss:
+    """``loss`` itself; what is no loss is refused with a word on where to find one."""
+    given: object = loss
+    if not isinstance(given, PureDP | ApproxDP | ZCDP | ApproxZCDP | Renyi | GaussianDP | PLD):
+        hint = " A guarantee has one: .loss" if hasattr(given, "adjacency") else ""
+        name = type(given).__name__
+        raise PublicParameterError(f"a loss is needed here, such as PureDP(Fraction(1)), got {name}.{hint}")
+    return loss
 
 
 def pld_of(parts: Iterable[tuple[Pair, int]]) -> PLD:

@@ -160,7 +160,12 @@ def _scientific(digits: int, places: int) -> str:
 def about(number: int | Fraction, digits: int = 4) -> str:
     """A short rounded text for people; never parsed back, never part of a guarantee."""
     exactly = show(number)
-    return exactly if len(exactly) <= digits + 4 and "/" not in exactly else f"{float(number):.{digits}g}"
+    if len(exactly) <= digits + 4 and "/" not in exactly:
+        return exactly
+    value = Fraction(number)
+    if not value or abs(value.numerator.bit_length() - value.denominator.bit_length()) < 1000:
+        return f"{float(value):.{digits}g}"
+    return f"{Decimal(value.numerator) / Decimal(value.denominator):.{digits - 1}e}"  # beyond what a float can hold
 
 
 def about_up(number: int | Fraction) -> str:

@@ -58,7 +58,7 @@ from typing import Any, Final, TypeAlias
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_down, log_down, round_up
 from reticent.privacy.filters import Orders, conversion, delta_of, even, grains, over_orders
-from reticent.privacy.loss import ApproxDP, Loss, PureDP
+from reticent.privacy.loss import ApproxDP, Loss, PureDP, known
 from reticent.privacy.numbers import exact, read, show
 
 # alpha - 1 = 1/8, 3/16, 1/4, ..., 768, 1024: near the best order for rho from 1e-4 to 100
@@ -106,7 +106,7 @@ class Odometer:
 
     def add(self, charge: Loss) -> Odometer:
         """The odometer once ``charge`` is spent; one step for each order."""
-        match charge:
+        match known(charge):
             case PureDP(epsilon) | ApproxDP(epsilon):
                 total = None if self.epsilon is None else self.epsilon + grains(epsilon)
             case _:

@@ -4,7 +4,7 @@ A pair (P, Q) dominates a mechanism M when for every epsilon, and all neighbours
 max over S of P(M(D) in S) - e^epsilon P(M(D') in S) <= max over S of P(S) - e^epsilon Q(S). What matters of a pair
 is its privacy-loss distribution: the law under P of ln P / Q. Pairs of parts that are composed adaptively multiply.
 
-    Coin(epsilon, delta)              every (epsilon, delta)-DP mechanism      Kairouz, Oh, Viswanath 2017, Theorem 3.3
+    Coin(epsilon, delta)              every (epsilon, delta)-DP mechanism      Kairouz, Oh and Viswanath 2017
     Range(epsilon)                    epsilon-bounded range: the exponential mechanism    Dong, Durfee, Rogers 2020
     GeometricShift(scale, shift)      integers with two-sided geometric noise, L1 sensitivity ``shift``
     LaplaceShift(epsilon)             numbers with continuous Laplace noise, epsilon = sensitivity / scale

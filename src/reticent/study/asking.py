@@ -32,6 +32,7 @@ CAVEAT_SHARE: Final = Fraction(1, 20)
 DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 Question: TypeAlias = Statistic | str
+LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,8 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
     settings = [Setting(schema, units, item.keys) for item in asked]
     free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]
     amounts = shares(asked, within, free)
+    if min(amounts, default=LEAST_SHARE) < LEAST_SHARE:
+        raise PublicParameterError(f"{show(min(amounts))} of the loss for one answer is a slip: no noise is that wide")
     in_rho = within.rho is not None
     set_aside = [
         Fraction(0) if costs_nothing else _set_aside(item, amount, schema)
