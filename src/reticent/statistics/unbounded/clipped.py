@@ -32,33 +32,30 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells, Segment
+from reticent.data.cells import Cells
 from reticent.data.query import POWER_ONE, Moments
 from reticent.data.schema import Fixed, Person, Schema
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
-from reticent.mechanisms import Exponential, Geometric, gate
+from reticent.mechanisms import Geometric, gate
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
-from reticent.privacy.sensitivity import L1, Linf
+from reticent.privacy.sensitivity import L1
 from reticent.statistics.moments import MomentStep
 from reticent.statistics.quantiles import Size
-from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity
 from reticent.statistics.setting import Setting
 from reticent.statistics.soft import design
-from reticent.statistics.unbounded.census import Census, Terms, against_prior, values_of
+from reticent.statistics.unbounded.census import Census, Terms
+from reticent.statistics.unbounded.ladder import FINEST, HALF, LADDER, Choice, climbed, distances
 
-HALF: Final = Fraction(1, 2)
-LADDER: Final = np.exp2(np.arange(-31 * 4, 62 * 4 + 1) / 4.0)  # public radii, a quarter of a binade apart
 STRETCH: Final = 3.0
 MOST_INSIDE: Final = 0.6  # the most outside the inner radius
 MOST_OUTSIDE: Final = 0.25  # a radius that leaves more outside says nothing of the tails
 UNIT: Final = 1 << 20
 Y: Final = Fixed(20, -UNIT, UNIT)
-LADDER_CELLS: Final = Cells((Segment(0, len(LADDER), 1),), Fraction(1), True)
 UNLIKELY: Final = 0.025
 
 
@@ -91,7 +88,7 @@ class Clipped:
         """What the number is a mean of."""
         clip = f"[{self.low:.6g}, {self.high:.6g}]"
         if self.heavy:
-            return f"the mean of values clipped to {clip}: many lie outside, so that the mean itself is not estimated"
+            return f"the mean of values clipped to {clip}, and no more: beyond, too many may lie, or too far"
         return f"clipped to {clip}; the interval allows for tails that fall like the cube of the distance, or faster"
 
 
@@ -113,13 +110,13 @@ class ClippedMean:
     def census(self) -> Census | None:
         return None if self.terms.values is not None else Census(self.terms, self.epsilon * self.shares.census)
 
-    def _choice(self, level: Fraction, share: Fraction) -> Exponential:
-        near = self.terms.neighbours
-        bound = Linf(Fraction(self.terms.rows * sensitivity(level, near.kind)), near)
-        return Exponential(bound, self.epsilon * share)
+    def _choice(self, share: Fraction) -> Choice:
+        return Choice(self.terms, self.epsilon * share)
 
-    def _rate(self, level: Fraction, share: Fraction) -> float:
-        return float(self._choice(level, share).rate * level.denominator)
+    @cached_property
+    def choices(self) -> tuple[Choice, Choice, Choice]:
+        """Of the centre, the inner radius and the radius."""
+        return self._choice(self.shares.centre), self._choice(self.shares.inner), self._choice(self.shares.radius)
 
     @cached_property
     def tails(self) -> Geometric:
@@ -144,9 +141,7 @@ class ClippedMean:
     @property
     def guarantee(self) -> Guarantee:
         parts = [
-            self._choice(HALF, self.shares.centre).guarantee,
-            self._choice(HALF, self.shares.inner).guarantee,
-            self._choice(HALF, self.shares.radius).guarantee,
+            *[choice.mechanism(HALF).guarantee for choice in self.choices],
             self.tails.guarantee,
             self.moments.guarantee,
         ]
@@ -160,15 +155,14 @@ class ClippedMean:
         census, n = self.census, float(self.terms.values or 0)
         size = Size(n, False, n) if census is None else census.draw(data, entropy)
         outside = self.outside(size)
-        if not self.feasible(size) or outside > MOST_OUTSIDE:
+        middle, inside, around = self.choices
+        if not middle.outweighs(self.cells, size) or outside > MOST_OUTSIDE:
             return NO_REPLY
-        mechanism = self._choice(HALF, self.shares.centre)
-        centre = float(self.cells.value(draw(runs(self.cells, data), HALF, 0, mechanism, entropy)))
-        held = np.clip(data.cells, self.cells.lowest, self.cells.highest)
-        away = values_of(self.cells, held) - centre
-        steps = runs(LADDER_CELLS, _tally(np.searchsorted(LADDER, np.abs(away)), data.counts))
-        inner = self._rung(steps, min(4.0 * outside, MOST_INSIDE), self.shares.inner, entropy)
-        radius = self._rung(steps, outside, self.shares.radius, entropy)
+        centre = middle.centre(self.cells, data, entropy)
+        away = distances(self.cells, data, centre)
+        steps = climbed(away, data.counts)
+        inner = inside.rung(steps, min(4.0 * outside, MOST_INSIDE), entropy)
+        radius = around.rung(steps, outside, entropy)
         clip = STRETCH * float(LADDER[radius])
         (beyond,) = gate.draw(self.tails, (int(data.counts[np.abs(away) > clip].sum()),), entropy)
         answer = self.moments.answer([Result(vectors=(powers(away / clip, data.counts),))], entropy)
@@ -180,17 +174,7 @@ class ClippedMean:
 
     def outside(self, size: Size) -> float:
         """The share t: what the choice of the radius can be off, from public or released numbers."""
-        rate = self._rate(Fraction(999, 1000), self.shares.radius)
-        return math.log(len(LADDER) / UNLIKELY) / (rate * max(size.values, 1.0))
-
-    def feasible(self, size: Size) -> bool:
-        """Whether the centre is the data's: they outweigh the prior but for one run in a thousand."""
-        return self._rate(HALF, self.shares.centre) * size.surely / 2.0 >= against_prior(cell_share(self.cells))
-
-    def _rung(self, steps: Runs, outside: float, share: Fraction, entropy: Entropy) -> int:
-        """The rung of the ladder that leaves about this share of the values outside."""
-        level = Fraction(1 - outside).limit_denominator(1000)
-        return draw(steps, level, 0, self._choice(level, share), entropy)
+        return max(self.choices[2].slack / max(size.values, 1.0), 1.0 / FINEST)
 
     def _clipped(
         self, mean: Estimate, centre: float, rungs: tuple[int, int], beyond: int, size: Size, outside: float
@@ -200,9 +184,11 @@ class ClippedMean:
         inner, radius = rungs
         clip = STRETCH * float(LADDER[radius])
         unsure = laplace_radius(float(self.tails.scale), 2.0 * UNLIKELY)
-        expected = (outside + 2.0 / (self._rate(Fraction(999, 1000), self.shares.radius) * n)) / STRETCH**3
+        expected = 1.25 * outside / STRETCH**3  # the radius may leave out a little more than it aims at
         lumps = radius == 0 or beyond - unsure > expected * n
-        heavy = lumps or LADDER[radius] / LADDER[inner] >= _student(outside) / _student(min(4.0 * outside, MOST_INSIDE))
+        heavy = lumps or float(LADDER[radius] / LADDER[inner]) >= _student(outside) / _student(
+            min(4.0 * outside, MOST_INSIDE)
+        )
         bias = 0.0 if heavy else clip * min(expected, max(beyond + unsure, 0.0) / n) / 2.0
         low, high = (centre + clip * end for end in (mean.low, mean.high))
         rounding = self._rounding(centre, clip)
@@ -233,12 +219,3 @@ def powers(y: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[int, int,
     steps = np.rint(np.clip(y, -1.0, 1.0) * UNIT).astype(np.int64)
     squares = np.floor((steps / UNIT) ** 2 * POWER_ONE + 0.5).astype(np.int64)
     return int(counts.sum()), int((steps * counts).sum()), int((squares * counts).sum())
-
-
-def _tally(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Counts:
-    """Counts by rung; a value beyond the last rung counts there."""
-    held = np.minimum(index, len(LADDER) - 1)
-    sums = np.zeros(len(LADDER), dtype=np.int64)
-    np.add.at(sums, held, counts)
-    found = np.flatnonzero(sums)
-    return Counts(found.astype(np.int64), sums[found])

@@ -128,6 +128,8 @@ class JointQuantiles:
             raise PublicParameterError("levels are fractions of at most 10^6 parts between 0 and 1, at least one")
         if sorted(set(self.levels)) != list(self.levels) or not set(self.wanted) <= set(self.levels):
             raise PublicParameterError("levels rise, and intervals are wanted of some of them")
+        if len(self.levels) == 1 and self.wanted:
+            raise PublicParameterError("intervals are placed by two quantiles at least; one has its own by quantile()")
         if (self.shares.values > 0) != (len(self.levels) > 1) or (self.shares.ends > 0) != bool(self.wanted):
             raise PublicParameterError("a share is for something to be drawn, and what is drawn has a share")
 
@@ -366,6 +368,8 @@ def joint_quantiles(
 ) -> JointQuantiles:
     """Quantiles at ``levels`` with the usual shares: 3/5 for values, every depth alike, and 2/5 for ends."""
     chosen = tuple(sorted(set(levels)))
+    if not chosen:
+        raise PublicParameterError("joint quantiles need at least one level")
     depth = depth_of(len(chosen))
     part = Fraction(3, 5) if interval else Fraction(1)
     shares = Shares(part / depth, part * (depth - 1) / depth, 1 - part)

@@ -27,8 +27,8 @@ from reticent.statistics.unbounded.census import Terms, against_prior, values_of
 HALF: Final = Fraction(1, 2)
 LADDER: Final = np.exp2(np.arange(-31 * 4, 62 * 4 + 1) / 4.0)  # a quarter of a binade apart
 RUNGS: Final = Cells((Segment(0, len(LADDER), 1),), Fraction(1), True)
-FINEST: Final = 1000  # denominators of levels
-SURE: Final = 40.0  # odds against a rung that is further off than ``slack``
+FINEST: Final = 10**6  # denominators of levels
+SURE: Final = 1000.0  # odds against a rung that is further off than ``slack``
 
 
 @dataclass(frozen=True, slots=True)

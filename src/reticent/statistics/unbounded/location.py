@@ -1,6 +1,8 @@
 """Huber's location without bounds: a compromise of mean and median, exactly chosen, with its interval.
 
-    quartiles    a joint draw: the middle quantile is a first guess m, half the quartile distance the scale s
+    census       how many values
+    guess        a median m
+    scale        the radius s around m that leaves half of the values outside, on a ladder
     value        t on an even grid around m, by the score |sum of psi_k((x - t) / s)| / k
     ends         the same with the sum aimed D above and below 0
     squares      the sum of psi^2, which is the sampling variance of the sum
@@ -31,30 +33,32 @@ from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Candidates, Exponential, Geometric, gate
-from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.unbounded.census import Terms, values_of
-from reticent.statistics.unbounded.joint import JointQuantiles, Shares
+from reticent.statistics.quantiles import Size
+from reticent.statistics.unbounded.census import Census, Terms
+from reticent.statistics.unbounded.ladder import HALF, LADDER, Choice, climbed, distances
 
 UNIT: Final = 1 << 10  # a value at the bend of psi is so many units
-LEVELS: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
-ALL: Final = Shares(Fraction(1, 2), Fraction(1, 2), Fraction(0))
-QUARTILES: Final = Fraction(3, 10)  # of epsilon: guess and scale
+CENSUS: Final = Fraction(1, 20)  # of epsilon
+GUESS: Final = Fraction(3, 25)
+SCALE: Final = Fraction(2, 25)
 SQUARES: Final = Fraction(1, 20)
-VALUE: Final = Fraction(7, 20)  # the rest goes to the two ends
-HALVES: Final = 6.0  # the grid reaches so many half quartile distances to either side of the guess
+VALUE: Final = Fraction(2, 5)  # the rest goes to the two ends
+HALVES: Final = 6.0  # the grid reaches so many scales to either side of the guess
 STEPS: Final = 1 << 12  # cells of the grid on either side
 
 
 @dataclass(frozen=True)
 class Huber:
-    """Huber's location of one column for ``epsilon``; ``bend`` k > 0 in units of half the quartile distance.
+    """Huber's location of one column for ``epsilon``; ``bend`` k > 0 in units of the scale.
 
-    2 is the usual 1.345 standard deviations of a normal law, 95 % as precise as its mean.
+    The scale is half the quartile distance of a symmetric law; 2 is then the usual 1.345 standard deviations of a
+    normal law, 95 % as precise as its mean.
     """
 
     cells: Cells
@@ -65,13 +69,21 @@ class Huber:
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
         if not Fraction(1, 8) <= self.bend <= 8:
-            raise PublicParameterError("bend must be between 1/8 and 8 half quartile distances")
+            raise PublicParameterError("bend must be between 1/8 and 8 scales")
 
     # --- what it costs -----------------------------------------------------------------------------------------------
 
     @cached_property
-    def quartiles(self) -> JointQuantiles:
-        return JointQuantiles(self.cells, LEVELS, self.terms, self.epsilon * QUARTILES, ALL, ())
+    def census(self) -> Census | None:
+        return None if self.terms.values is not None else Census(self.terms, self.epsilon * CENSUS)
+
+    @cached_property
+    def guess(self) -> Choice:
+        return Choice(self.terms, self.epsilon * GUESS)
+
+    @cached_property
+    def scale(self) -> Choice:
+        return Choice(self.terms, self.epsilon * SCALE)
 
     def _choice(self, share: Fraction) -> Exponential:
         near = self.terms.neighbours
@@ -83,7 +95,7 @@ class Huber:
 
     @cached_property
     def end(self) -> Exponential:
-        return self._choice((1 - QUARTILES - SQUARES - VALUE) / 2)
+        return self._choice((1 - CENSUS - GUESS - SCALE - SQUARES - VALUE) / 2)
 
     @cached_property
     def squares(self) -> Geometric:
@@ -92,26 +104,26 @@ class Huber:
 
     @property
     def guarantee(self) -> Guarantee:
-        draws = [self.value.guarantee, self.end.guarantee, self.end.guarantee, self.squares.guarantee]
-        return compose.in_sequence([self.quartiles.guarantee, *draws], label="Huber's location")
+        place = [choice.mechanism(HALF).guarantee for choice in (self.guess, self.scale)]
+        parts = [*place, self.value.guarantee, self.squares.guarantee, self.end.guarantee, self.end.guarantee]
+        census = self.census
+        return compose.in_sequence(parts if census is None else [census.guarantee, *parts], label="Huber's location")
 
     # --- the draws ---------------------------------------------------------------------------------------------------
 
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[Estimate]:
-        """The estimate, or no reply where the quartiles give none or coincide: then there is no scale."""
-        match self.quartiles.draw(data, entropy):
-            case NoReply():
-                return NO_REPLY
-            case Reply(drawn):
-                low, guess, high = self.quartiles.values_of(drawn)
-        half = (high - low) / 2.0
-        if not half > 0.0:
+        """The estimate, or no reply where the data cannot outweigh the prior or hold a scale."""
+        census, n = self.census, float(self.terms.values or 0)
+        size = Size(n, False, n) if census is None else census.draw(data, entropy)
+        if not self.guess.outweighs(self.cells, size) or 2.0 * self.scale.slack > size.surely:
             return NO_REPLY
-        grid = Grid(guess, half, float(self.bend) * half)
-        held = np.clip(data.cells, self.cells.lowest, self.cells.highest)
-        sums = grid.sums(values_of(self.cells, held), data.counts)
+        guess = self.guess.centre(self.cells, data, entropy)
+        away = distances(self.cells, data, guess)
+        rung = self.scale.rung(climbed(away, data.counts), 0.5, entropy)
+        grid = Grid(guess, float(LADDER[rung]), float(self.bend * Fraction(float(LADDER[rung]))))
+        sums = grid.sums(away, data.counts)
         place = self._pick(sums, 0, self.value, entropy)
-        (spread,) = gate.draw(self.squares, (grid.squares(values_of(self.cells, held), data.counts, place),), entropy)
+        (spread,) = gate.draw(self.squares, (grid.squares(away, data.counts, place),), entropy)
         shift = self._shift(spread)
         ends = [self._pick(sums, aim, self.end, entropy) for aim in (shift, -shift)]
         return Reply(self._estimate(grid, place, ends, spread))
@@ -159,11 +171,11 @@ class Grid:
         low = least if place == 0 else self.at(place) - self.step / 2.0
         return low, most if place == 2 * STEPS else self.at(place) + self.step / 2.0
 
-    def places(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def places(self, away: NDArray[np.float64]) -> NDArray[np.int64]:
         """Each value as a whole number of units from the guess, a unit being bend / UNIT; far ones are cut."""
         reach = (HALVES * self.half / self.bend + 2.0) * UNIT
         with np.errstate(over="ignore", invalid="ignore"):
-            found = np.rint((values - self.guess) / self.bend * UNIT)
+            found = np.rint(away / self.bend * UNIT)
         return np.clip(found, -reach, reach).astype(np.int64)
 
     def centres(self) -> NDArray[np.int64]:
@@ -171,9 +183,9 @@ class Grid:
         at = np.arange(-STEPS, STEPS + 1, dtype=np.float64) * (self.step / self.bend * UNIT)
         return np.rint(at).astype(np.int64)
 
-    def sums(self, values: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def sums(self, away: NDArray[np.float64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sum over values of psi, in units, at every candidate: exact, by running sums."""
-        places = self.places(values)
+        places = self.places(away)
         order = np.argsort(places, kind="stable")
         where, many = places[order], counts[order]
         number = np.concatenate([[0], np.cumsum(many)])
@@ -185,7 +197,7 @@ class Grid:
         found: NDArray[np.int64] = inside + UNIT * (number[-1] - number[high]) - UNIT * number[low]
         return found
 
-    def squares(self, values: NDArray[np.float64], counts: NDArray[np.int64], place: int) -> int:
+    def squares(self, away: NDArray[np.float64], counts: NDArray[np.int64], place: int) -> int:
         """The sum of psi^2 at one candidate, each rounded to a whole number of at most UNIT."""
-        u = np.clip(self.places(values) - int(self.centres()[place]), -UNIT, UNIT)
+        u = np.clip(self.places(away) - int(self.centres()[place]), -UNIT, UNIT)
         return int((u * u // UNIT * counts).sum())

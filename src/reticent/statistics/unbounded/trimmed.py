@@ -6,9 +6,9 @@ Let x_(1) <= ... <= x_(n), g values trimmed at either end, N = n - 2 g, and
 
 Moving k values to one end moves the trimmed mean to h_k or h_-k at most. So t needs the least k with h_-k <= t <= h_k
 replaced values, or more than g, and this number moves by at most 1 when a value is replaced. It is the score of an
-exponential mechanism over an even grid placed by released quantiles. The noise follows the local sensitivity by itself
-where a smooth sensitivity must first be bounded and then hidden: no delta, no bounds, no scale to release, and the
-draw is exact because the score is a whole number. With g = (n - 1) / 2 it is the median.
+exponential mechanism over an even grid placed by a released median and radius. The noise follows the local sensitivity
+by itself, where a smooth sensitivity must first be bounded and then hidden: no delta, no bounds, and the draw is exact
+because the score is a whole number. With g = (n - 1) / 2 it is the median.
 
 Ends of the interval are drawn by the score |kappa(t) - D|, kappa(t) the least k with h_k >= t, sensitivity 1 likewise.
 
@@ -33,24 +33,26 @@ from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Candidates, Exponential, Geometric, gate
-from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.unbounded.census import Terms, values_of
-from reticent.statistics.unbounded.joint import JointQuantiles, Shares
+from reticent.statistics.quantiles import Size
+from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.unbounded.ladder import HALF, LADDER, Choice, climbed, distances
 
+MOST_OUTSIDE: Final = 0.75  # a radius nearer to the centre than that has no say
 STEPS: Final = 1 << 12  # candidates on either side of the middle
-REACH: Final = 2.0  # they reach so many times the distance of the trimming points to either side
+REACH: Final = 3.0  # they reach so many times the distance of the trimming points to either side
 CANDIDATES: Final = np.arange(-STEPS, STEPS + 1, dtype=np.int64)
 FAR: Final = 1 << 32  # values further out than so many steps count as that far
 SQUARE: Final = 1 << 10
-ALL: Final = Shares(Fraction(1, 2), Fraction(1, 2), Fraction(0))
-PLACE: Final = Fraction(3, 10)  # of epsilon: the quantiles that place the grid
+GUESS: Final = Fraction(3, 25)  # of epsilon: the median that places the grid
+SCALE: Final = Fraction(2, 25)  # the radius that leaves the trimmed values outside
 SQUARES: Final = Fraction(1, 20)
-VALUE: Final = Fraction(7, 20)  # the rest goes to the two ends
+VALUE: Final = Fraction(2, 5)  # the rest goes to the two ends
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,12 @@ class TrimmedMean:
         return max(min((self.trim * n).__floor__(), (n - 1) // 2), 0)
 
     @cached_property
-    def place(self) -> JointQuantiles:
-        levels = (self.trim, Fraction(1, 2), 1 - self.trim)
-        return JointQuantiles(self.cells, levels, self.terms, self.epsilon * PLACE, ALL, ())
+    def guess(self) -> Choice:
+        return Choice(self.terms, self.epsilon * GUESS)
+
+    @cached_property
+    def scale(self) -> Choice:
+        return Choice(self.terms, self.epsilon * SCALE)
 
     def _choice(self, share: Fraction) -> Exponential:
         near = self.terms.neighbours
@@ -92,7 +97,7 @@ class TrimmedMean:
 
     @cached_property
     def end(self) -> Exponential:
-        return self._choice((1 - PLACE - SQUARES - VALUE) / 2)
+        return self._choice((1 - GUESS - SCALE - SQUARES - VALUE) / 2)
 
     @cached_property
     def squares(self) -> Geometric:
@@ -100,28 +105,25 @@ class TrimmedMean:
 
     @property
     def guarantee(self) -> Guarantee:
-        draws = [self.squares.guarantee, self.value.guarantee, self.end.guarantee, self.end.guarantee]
-        return compose.in_sequence([self.place.guarantee, *draws], label="trimmed mean")
+        place = [choice.mechanism(HALF).guarantee for choice in (self.guess, self.scale)]
+        ends = [self.end.guarantee] * 2
+        return compose.in_sequence([*place, self.squares.guarantee, self.value.guarantee, *ends], label="trimmed mean")
 
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[Estimate]:
-        """The estimate, or no reply where the quantiles give none or coincide."""
-        if self.trimmed < 1:
+        """The estimate, or no reply where the data cannot outweigh the prior or hold a radius."""
+        n = float(self.terms.values or 0)
+        size = Size(n, False, n)
+        outside = max(2.0 * float(self.trim), self.scale.slack / max(n, 1.0))
+        if self.trimmed < 1 or outside > MOST_OUTSIDE or not self.guess.outweighs(self.cells, size):
             return NO_REPLY
-        match self.place.draw(data, entropy):
-            case NoReply():
-                return NO_REPLY
-            case Reply(drawn):
-                low, middle, high = self.place.values_of(drawn)
-        if not high > low:
-            return NO_REPLY
-        step = REACH * (high - low) / STEPS
-        held = np.clip(data.cells, self.cells.lowest, self.cells.highest)
+        middle = self.guess.centre(self.cells, data, entropy)
+        away = distances(self.cells, data, middle)
+        radius = float(LADDER[self.scale.rung(climbed(away, data.counts), outside, entropy)])
+        step = REACH * 2.0 * radius / STEPS
         with np.errstate(over="ignore"):
-            near = np.clip(np.rint((values_of(self.cells, held) - middle) / step), -float(FAR), float(FAR))
+            near = np.clip(np.rint(away / step), -float(FAR), float(FAR))
         values = np.repeat(near.astype(np.int64), data.counts)
-        half = 0.5 * (high - low) / step
-        centre = round((0.5 * (low + high) - middle) / step)
-        u = np.rint(np.clip((values - centre) / half, -1.0, 1.0) * SQUARE).astype(np.int64)
+        u = np.rint(np.clip(values * (step / radius), -1.0, 1.0) * SQUARE).astype(np.int64)
         (spread,) = gate.draw(self.squares, (int((u * u // SQUARE).sum()),), entropy)
         moved, inside = windows(values, self.trimmed), len(values) - 2 * self.trimmed
         place = self._pick(distance(moved, inside), self.value, entropy)
