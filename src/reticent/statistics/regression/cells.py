@@ -4,8 +4,8 @@ Cells of sides h_d have edges k h_d + j h_d / (p + 1), shift j = 0..p. A coordin
 edge under at most one shift, so p coordinates spoil at most p of the p + 1 shifts: one is left in which the point is at
 least h_d / (2 (p + 1)) away from every edge. 003 takes the 2^p products of two shifts each.
 
-All edges are multiples of one step of the coefficients' grid. Inside a cell, the pieces its facets are cut into and the
-points that are looked at depend on the cell's sides only; they are multiples of 2^-14 of a step (``FINE``).
+All edges are multiples of one step of the coefficients' grid. The points looked at inside a cell depend on its sides
+only and are multiples of 2^-14 of a step (``FINE``).
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from reticent.statistics.regression.rows import REACH, Integers
 
 FINE: Final = 14
 LEAST: Final = 64  # steps of a side, so that a fine point is near every point of a cell
-PIECES: Final = 96  # pieces of one facet, at most
-POINTS: Final = 1024  # points of a cell, at most
+POINTS: Final = 256  # of the lattice in a cell, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,68 +68,10 @@ def cells(widths: tuple[Fraction, ...], *, least: int = LEAST) -> Cells:
     return Cells(tuple(-(-max(width, Fraction(least)) // shifts) * shifts for width in widths))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cover:
-    """Pieces that cover the facets of a cell, and points inside it, in fine steps from its low corner; public.
-
-    Attributes
-    ----------
-    low, high : integers of shape (pieces, p)
-        Opposite corners of every piece; equal in the coordinate of its facet.
-    points : integers of shape (points, p)
-    """
-
-    low: Integers
-    high: Integers
-    points: Integers
-
-    def radii(self) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """Greatest distance of every point from each piece, shape (pieces, points), in fine steps, rounded up."""
-        found = np.zeros((len(self.low), len(self.points)))
-        for d in range(self.low.shape[1]):
-            here = self.points[:, d][None, :].astype(np.float64)
-            away = np.maximum(np.abs(here - self.low[:, d][:, None]), np.abs(here - self.high[:, d][:, None]))
-            found += away * away
-        return np.sqrt(found) * (1 + 2.0**-48)
-
-
-def cover(sides: tuple[int, ...], *, pieces: int = PIECES, points: int = POINTS) -> Cover:
-    """The cover of a cell of these sides: longest edges are cut first; points lie on a lattice."""
-    fine = [side << FINE for side in sides]
-    lows, highs = [], []
-    for facet in range(len(sides)):
-        free = [d for d in range(len(sides)) if d != facet]
-        cuts = _cuts([fine[d] for d in free], pieces)
-        for end in (0, fine[facet]):
-            for index in product(*(range(cut) for cut in cuts)):
-                low, high = [end] * len(sides), [end] * len(sides)
-                for d, cut, k in zip(free, cuts, index, strict=True):
-                    low[d], high[d] = fine[d] * k // cut, fine[d] * (k + 1) // cut
-                lows.append(low)
-                highs.append(high)
-    each = max(1, _root(points, len(sides)))
-    axes = [[side * (2 * k + 1) // (2 * each) for k in range(each)] for side in fine]
-    lattice = [list(point) for point in product(*axes)]
-    return Cover(np.array(lows, np.int64), np.array(highs, np.int64), np.array(lattice, np.int64))
-
-
-def _cuts(lengths: list[int], most: int) -> list[int]:
-    """How often to cut each edge, so that there are at most ``most`` parts with short diagonals."""
-    found = [1] * len(lengths)
-    while lengths:
-        longest = max(range(len(lengths)), key=lambda d: lengths[d] / found[d])
-        total = 1
-        for d, cut in enumerate(found):
-            total *= cut + (d == longest)
-        if total > most:
-            break
-        found[longest] += 1
-    return found
-
-
-def _root(total: int, power: int) -> int:
-    """The greatest k with k^power <= total."""
-    k = 1
-    while (k + 1) ** power <= total:
-        k += 1
-    return k
+def inner_points(sides: tuple[int, ...], *, most: int = POINTS) -> Integers:
+    """A lattice of at most ``most`` points inside a cell of these sides, in fine steps from its low corner; public."""
+    each = 1
+    while (each + 1) ** len(sides) <= most:
+        each += 1
+    axes = [[(side << FINE) * (2 * k + 1) // (2 * each) for k in range(each)] for side in sides]
+    return np.array(list(product(*axes)), np.int64)

@@ -224,5 +224,5 @@ def robust_regression(
         tested = exact_test(test, delta, blocks.neighbours, unsafe=far, sensitivity=far)
     refuse_unreachable(tested, lambda size: size, n, "robust regression")
     power = exponent or Fraction(1, 2 * columns)
-    least = max(LEAST, n >> 6)  # so that a rounded centre is near the exact one
+    least = max(LEAST, n >> 4)  # so that a rounded centre is near the exact one
     return RobustRegression(blocks, scale, SolutionStep(tested, release, columns), n, power, least)
