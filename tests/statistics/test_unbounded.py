@@ -24,7 +24,7 @@ from reticent.statistics.unbounded.census import Terms, values_of
 from reticent.statistics.unbounded.clipped import STRETCH, Clipped, ClippedMean
 from reticent.statistics.unbounded.coinpress import CoinPress
 from reticent.statistics.unbounded.joint import joint_quantiles
-from reticent.statistics.unbounded.ladder import LADDER
+from reticent.statistics.unbounded.ladder import LADDER, Choice
 from reticent.statistics.unbounded.location import Huber
 from reticent.statistics.unbounded.spread import between, iqr
 from reticent.statistics.unbounded.trimmed import TrimmedMean
@@ -173,12 +173,20 @@ def test_the_bias_of_clipping_widens_both_ends_and_is_left_out_where_the_clipped
 
 
 def test_lumps_far_out_are_noticed() -> None:
-    made = plan("mean", CELLS, "add_remove", 10_000, "1")
-    values = np.concatenate([np.random.default_rng(1).normal(0, 1, 9_700), np.full(300, 1e6)])
-    for run in range(10):
+    """Their mean is 4,000 and the others' 0: it is said that the mean is clipped, or nothing is said."""
+    made = plan("mean", CELLS, "add_remove", 40_000, "1")
+    values = np.concatenate([np.random.default_rng(1).normal(0, 1, 39_840), np.full(160, 1e6)])
+    for run in range(6):
         outcome = made.draw(counted(CELLS, values), Replayed(f"lumps {run}"))
-        assert isinstance(outcome, Reply)
-        assert outcome.value.heavy
+        assert outcome == NO_REPLY or outcome.value.heavy
+
+
+def test_a_radius_that_is_the_priors_is_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = plan("mean", CELLS, "substitute", 4_000, "1")
+    data = counted(CELLS, LAWS["normal"].draw(np.random.default_rng(1), 4_000))
+    at = iter((100, 200))
+    monkeypatch.setattr(Choice, "rung", lambda self, steps, outside, entropy: next(at))
+    assert made.draw(data, Replayed("far")) == NO_REPLY
 
 
 # --- declining, and odd tables ---------------------------------------------------------------------------------------

@@ -57,6 +57,7 @@ MOST_OUTSIDE: Final = 0.25  # a radius that leaves more outside says nothing of 
 UNIT: Final = 1 << 20
 Y: Final = Fixed(20, -UNIT, UNIT)
 UNLIKELY: Final = 0.025
+FARTHER: Final = 32  # rungs between the two radii, a factor of 256, that no tail with a mean comes near
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,8 @@ class ClippedMean:
         steps = climbed(away, data.counts)
         inner = inside.rung(steps, min(4.0 * outside, MOST_INSIDE), entropy)
         radius = around.rung(steps, outside, entropy)
+        if 0 < inner < radius - FARTHER:
+            return NO_REPLY  # the prior's radius, not the data's
         clip = STRETCH * float(LADDER[radius])
         (beyond,) = gate.draw(self.tails, (int(data.counts[np.abs(away) > clip].sum()),), entropy)
         answer = self.moments.answer([Result(vectors=(powers(away / clip, data.counts),))], entropy)
