@@ -280,6 +280,7 @@ def test_json_has_the_documented_fields(released: Path, study: Path) -> None:
         "`explain WORD`": ("explain", "delta"),
         "`explain CERTIFICATE`": ("explain", certificate),
         "`verify`": ("verify", certificate),
+        "`audit`": ("audit", str(study), *table4, "--triples", "33"),
         "`ledger amend`": ("ledger", "amend", str(study), "--reason", "as before"),
         "`ledger adopt`": ("ledger", "adopt", str(study), "--reason", "lost"),
         "`ledger close`": ("ledger", "close", "clinic.ledger", "--reason", "over"),

@@ -26,6 +26,7 @@ VERBS: Final = (
     "ledger adopt",
     "explain",
     "verify",
+    "audit",
     "demo",
 )
 

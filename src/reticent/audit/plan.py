@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from reticent.audit.neighbours import Family, Pair, engine, families
 from reticent.audit.replay import STYLES, Comparison, Finding, Replayer, Tape
 from reticent.data.schema import Schema
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, QuestionError
 
 if TYPE_CHECKING:
     from reticent.study.asking import Prepared
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Verdict: TypeAlias = Literal["passed", "refuted"]
 
 TRIPLES: Final = 200
+QUICK: Final = 50  # before a release: about a second
 CELLS: Final = 20_000  # published in all; a plan of many cells is run on fewer pairs, extremes first
 ENOUGH: Final = 20  # findings after which an audit stops: it has refuted the plan
 SHOWN: Final = 5
@@ -77,15 +78,25 @@ class Audited:
         """The greatest ratio of all answers."""
         return max((moved.ratio for moved in self.answers if moved.ratio is not None), default=None)
 
+    def verdict_of(self, answer: str) -> Verdict:
+        """The verdict of one answer; a finding about the whole plan is about no single one."""
+        return "refuted" if any(found.answer == answer for found in self.findings) else "passed"
+
+    @property
+    def reason(self) -> str:
+        """The first finding, and how many more there are; empty where nothing was found."""
+        if not self.findings:
+            return ""
+        first, more = self.findings[0], len(self.findings) - 1
+        at = f"{first.answer}: " if first.answer else ""
+        return f"{at}{first.words}" + (f" (and {more} more)" if more else "")
+
     @property
     def words(self) -> str:
         """One line for people."""
         run = f"plan audit {self.verdict}: {self.triples:,} made-up pairs of neighbours, {self.calls:,} noise calls"
         if self.findings:
-            first = self.findings[0]
-            more = "" if len(self.findings) == 1 else f" (and {len(self.findings) - 1} more)"
-            at = f"{first.answer}: " if first.answer else ""
-            return f"{run}; {at}{first.words}{more}"
+            return f"{run}; {self.reason}"
         if self.ratio is None:
             return f"{run}; nothing published depends on the rows"
         return (
@@ -171,6 +182,23 @@ def audit(plan: Prepared, schema: Schema, *, triples: int = TRIPLES) -> Audited:
             if len(tally.findings) >= ENOUGH:
                 break
     return tally.audited()
+
+
+def before(plan: Prepared, schema: Schema, wanted: int | Literal["quick"]) -> Audited:
+    """The audit of what is about to be charged: ``wanted`` triples, or "quick".
+
+    Raises
+    ------
+    QuestionError
+        For a finding: the code is wrong somewhere, and nothing should be released by it.
+    """
+    found = audit(plan, schema, triples=QUICK if wanted == "quick" else wanted)
+    if found.verdict != "passed":
+        raise QuestionError(
+            f"The plan audit found an error in this release, on made-up rows: {found.reason}. Do not work around it: "
+            "report it with the study file. Nothing was charged."
+        )
+    return found
 
 
 def _batches(schema: Schema, triples: int) -> Iterator[tuple[Family, tuple[Pair, ...]]]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from reticent.cli import demonstrate, describe, publish, records
+from reticent.cli import demonstrate, describe, publish, records, verification
 from reticent.cli.boundary import Verbs
 
 app = typer.Typer(
@@ -53,6 +53,7 @@ app.command()(publish.release)
 app.add_typer(ledger, name="ledger")
 app.command()(records.explain)
 app.command()(records.verify)
+app.command()(verification.audit)
 app.command()(demonstrate.demo)
 
 ledger.command("show")(records.ledger_show)

@@ -53,6 +53,7 @@ def release(
     purpose: Annotated[str, typer.Option(metavar="TEXT", help="What for; printed in the certificate.")] = "",
     who: Annotated[str, typer.Option(metavar="TEXT", help="Who releases; printed in the certificate.")] = "curator",
     override: Annotated[str, typer.Option(metavar="REASON", help="Why ε may be above 10; printed.")] = "",
+    audit: Annotated[bool, typer.Option("--audit", help="Audit the plan on made-up rows first.")] = False,
     ledger: Annotated[Path | None, typer.Option(metavar="LEDGER", help="Charge this ledger instead.")] = None,
     same_people: Annotated[bool, typer.Option("--same-people", help="The file changed, the people did not.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the files of an earlier release.")] = False,
@@ -84,6 +85,7 @@ def release(
         who=who,
         key=key,
         override=reason,
+        audit="quick" if audit else None,
         on_stage=voice.stage,
     )
     _publish(voice, made, stem)
@@ -170,6 +172,7 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
     """A release on standard output, what surrounds it on standard error."""
     from reticent.privacy.explain import sentence
     from reticent.privacy.loss import from_json, words
+    from reticent.study.certificate import audit_words
 
     document = made.certificate.document
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
@@ -178,6 +181,8 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
     if not made.replied:
         ending.append(("no reply", layout.ASK_WHY))
     ending.append(("guarantee", promised))
+    if document["audit"] is not None:
+        ending.append(("audit", audit_words(document["audit"])))
     if written:
         ending.append(("wrote", ", ".join(written)))
     ending.append(("ledger", f"{left} of {approved} is left"))
@@ -196,6 +201,7 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
             "answers": document["answers"],
             "caveats": list(made.certificate.caveats),
             "files": list(written),
+            "audit": document["audit"],
         },
         *([title] if title else []),
         layout.answers(made.answers),

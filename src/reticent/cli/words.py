@@ -129,7 +129,7 @@ TEXTS: Final = {
         3   released, with at least one no reply
         4   refused: the budget does not cover it; nothing was charged
         5   refused: the study file, the question or the ledger file; nothing was read, nothing was charged
-        6   a check failed (verify, ledger verify, a certificate that cannot be read)
+        6   a check failed (verify, ledger verify, a certificate that cannot be read), or audit found something
         70  internal fault; after the charge, the charge stays and nothing is shown
         130 stopped by the user
         """,

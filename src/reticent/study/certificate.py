@@ -184,6 +184,8 @@ class Certificate:
     ) -> Verification:
         """Check the signature, the ledger's entry, the chain, and derive every loss again.
 
+        An audit that is stated is compared with itself and with the answers; it is not run again.
+
         Parameters
         ----------
         ledger : Ledger or path, optional
@@ -200,7 +202,7 @@ class Certificate:
         """
         opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
         signature = _signature(self, key, allow_unsigned)
-        return Verification((signature, *_in_ledger(self, opened), *_derivation(self)))
+        return Verification((signature, *_in_ledger(self, opened), *_derivation(self), *_audit(self)))
 
     def explain(self, prior: float = 0.1) -> str:
         """What the release means for one person, in odds, for someone who believed with probability ``prior``."""
@@ -412,6 +414,35 @@ def _derivation(certificate: Certificate) -> Iterator[Check]:
         yield Check("losses", same, f"losses re-derived: {words(derived)} {ending}")
     honest = document["adjacency"] == record.adjacency_to_json(tree.adjacency) and _own_words(document["guarantee"])
     yield Check("neighbours", honest, "neighbours equal" if honest else "neighbours differ from those of the proof")
+
+
+def _audit(certificate: Certificate) -> Iterator[Check]:
+    """Whether a stated plan audit is one of these answers and passed. Running it again takes the study file."""
+    document = certificate.document
+    stated = document["audit"]
+    if stated is None:
+        return
+    names, asked = [one["name"] for one in stated["answers"]], [answer["name"] for answer in document["answers"]]
+    shares = [stated["greatest_share_of_loss"], *(one["ratio"] for one in stated["answers"])]
+    if stated["verdict"] != "passed" or stated["findings"] or stated["findings_in_all"]:
+        yield Check("audit", False, "plan audit: it found an error in what was released")
+    elif names[: len(asked)] != asked or len(names) > len(asked) + 1:
+        yield Check("audit", False, "plan audit: it is of another plan than that of these answers")
+    elif (
+        any(share is not None and not 0 <= share <= 1 for share in shares)
+        or sum(one["calls"] for one in stated["answers"]) != stated["noise_calls"]
+    ):
+        yield Check("audit", False, "plan audit: its numbers do not fit each other")
+    else:
+        yield Check("audit", True, f"{audit_words(stated)}; as stated, run it again with: reticent audit STUDY")
+
+
+def audit_words(stated: dict[str, Any]) -> str:
+    """``plan audit passed: 50 made-up pairs of neighbours, 342 noise calls``, from the numbers."""
+    return (
+        f"plan audit {stated['verdict']}: {stated['triples']:,} made-up pairs of neighbours, "
+        f"{stated['noise_calls']:,} noise calls"
+    )
 
 
 def _derivable(tree: Guarantee) -> None:

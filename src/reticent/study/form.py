@@ -40,8 +40,8 @@ class Each:
     shape: Any
 
 
-# A shape is "text", "whole", "number", "flag", "null", "tree", a Text, an Each, a list (of one shape), a tuple (one of
-# several), or a dict whose keys are required, unless they end in "?"; further keys are allowed and ignored.
+# A shape is "text", "whole", "tally", "number", "flag", "null", "tree", a Text, an Each, a list (of one shape), a tuple
+# (one of several), or a dict whose keys are required, unless they end in "?"; further keys are allowed and ignored.
 LOSS: Final = (
     {"epsilon": Text(NUMBER), "delta": Text(NUMBER)},
     {"rho": Text(NUMBER)},
@@ -66,6 +66,16 @@ CELL: Final = {
     "outcome": Text("reply|no_reply"),
 }
 REPLY: Final = dict.fromkeys(("value", "low", "high", "noise", "sampling", "level"), "number")
+AUDIT: Final = {
+    "verdict": Text("passed|refuted"),
+    "triples": "whole",
+    "noise_calls": "tally",
+    "greatest_share_of_loss": ("number", "null"),
+    "answers": [{"name": "text", "calls": "tally", "ratio": ("number", "null")}],
+    "findings": [{"kind": "text", "answer": "text", "words": "text"}],
+    "findings_in_all": "tally",
+    "words": "text",
+}
 DOCUMENT: Final = {
     "format": Text(FORMAT),
     "version": "whole",
@@ -86,7 +96,7 @@ DOCUMENT: Final = {
     "answers": [{"name": "text", "discrete": "flag", "caveats": ["text"], "cells": ["cell"]}],
     "caveats": ["text"],
     "ledger": {"durable": "flag", "entry": Text(HEX)},
-    "audit": ("null", Each("any")),
+    "audit": ("null", AUDIT),
     "signature": ("null", {"algorithm": Text("Ed25519"), "public_key": Text(HEX), "value": Text("[0-9a-f]{128}")}),
 }
 
@@ -191,10 +201,10 @@ def _odd_object(shape: dict[str, Any], value: object, where: str, depth: int) ->
 _A: Final = {
     "text": "text",
     "whole": "a whole number >= 1",
+    "tally": "a whole number >= 0",
     "number": "a number",
     "flag": "true or false",
     "null": "null",
-    "any": "a value",
 }
 
 
@@ -205,6 +215,8 @@ def _is(kind: str, value: object) -> bool:
             return isinstance(value, str)
         case "whole":
             return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 1 << 63
+        case "tally":
+            return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
         case "number":
             return number and isinstance(value, int | float) and abs(value) <= 1.7e308 and math.isfinite(value)
         case "flag":

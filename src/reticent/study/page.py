@@ -15,7 +15,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import sentence
 from reticent.privacy.loss import from_json, words
 from reticent.statistics.answer import Answer, Cell
-from reticent.study.certificate import NOT_DURABLE, Certificate, methods
+from reticent.study.certificate import NOT_DURABLE, Certificate, audit_words, methods
 from reticent.study.picture import alternative, bar, svg
 from reticent.study.sheet import label_words, plain, shown
 
@@ -73,7 +73,7 @@ def page(certificate: Certificate) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_safe(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n<main>\n"
         f'<h1>{_safe(title)}</h1>\n<p class="about">{_safe(about)}</p>\n{purpose}'
-        f"{_caveats(certificate)}{_table(certificate)}{_figure(certificate)}{_label(certificate)}"
+        f"{_caveats(certificate)}{_table(certificate)}{_figure(certificate)}{_label(certificate)}{_audit(certificate)}"
         f"<details>\n<summary>Outline of the proof</summary>\n<pre>{_lines(certificate.proof())}</pre>\n</details>\n"
         f"</main>\n<footer>Certificate digest (SHA-256) {certificate.digest}. "
         f"{_software(document['software'])}</footer>\n</body>\n</html>\n"
@@ -216,6 +216,23 @@ def _label(certificate: Certificate) -> str:
     return (
         f'<section class="label" aria-label="Privacy label">\n<h2>Privacy label</h2>\n<dl>\n{items}</dl>\n</section>\n'
     )
+
+
+def _audit(certificate: Certificate) -> str:
+    """What the audit before the release found, where there was one."""
+    stated = certificate.document["audit"]
+    if stated is None:
+        return ""
+    found = (
+        "nothing published differed, and no exact number moved further than its noise was made for"
+        if stated["verdict"] == "passed"
+        else "an error was found, and these answers should not be used"
+    )
+    text = (
+        f"Before the release its program was run on made-up rows ({audit_words(stated)}): {found}. Such an audit can "
+        "refute a release. It proves nothing; the proof is below."
+    )
+    return f'<p class="about">{_safe(text)}</p>\n'
 
 
 def _protected(adjacency: Adjacency) -> str:

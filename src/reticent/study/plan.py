@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
+from reticent.data.schema import Schema
+from reticent.errors import QuestionError, Refusal
+from reticent.ledger import Ledger
+from reticent.privacy import filters
 from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
@@ -27,7 +31,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a release would cost and give, for ``people`` persons of an assumed shape."""
+    """What a release would cost and give, for ``people`` persons of an assumed shape.
+
+    It holds the compiled steps too, for an audit; they are no part of what it says, compares or saves.
+    """
 
     lines: tuple[Line, ...]
     guarantee: Guarantee
@@ -35,6 +42,20 @@ class Plan:
     assumed: bool
     left: Loss | None
     affordable: bool
+    _prepared: Prepared | None = field(default=None, repr=False, compare=False)
+    _schema: Schema | None = field(default=None, repr=False, compare=False)
+
+    def prepared_for(self, schema: Schema) -> Prepared:
+        """The compiled steps, if they were compiled for this public schema.
+
+        Raises
+        ------
+        QuestionError
+            The plan is another study's, or was saved and read again, which keeps what it says alone.
+        """
+        if self._prepared is None or self._schema != schema:
+            raise QuestionError("This plan was not made by this study as it is now. Make it again with study.plan.")
+        return self._prepared
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -71,6 +92,9 @@ class Plan:
             text += f" {words(self.left)} is left.{enough}"
         return text
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return Plan, (self.lines, self.guarantee, self.people, self.assumed, self.left, self.affordable)
+
     def __repr__(self) -> str:
         head = ("statistic", "loss", "± noise", "± sampling*", "")
         table = [head, *self.rows()]
@@ -94,10 +118,24 @@ class Plan:
         return f"<table><caption>{title}</caption><tr>{heads}</tr>{cells}</table><p>{html.escape(self.footnote())}</p>"
 
 
-def plan_of(prepared: Prepared, people: int, *, assumed: bool, left: Loss | None, affordable: bool) -> Plan:
+def plan_of(
+    prepared: Prepared, schema: Schema, people: int, *, assumed: bool, left: Loss, ledger: Ledger | None
+) -> Plan:
     """The plan of prepared steps for ``people`` persons."""
-    lines = [Line(step.name, step.guarantee.loss, step.expected(people)) for step in prepared.all_steps]
-    return Plan(tuple(lines), prepared.guarantee, people, assumed, left, affordable)
+    lines = tuple(Line(step.name, step.guarantee.loss, step.expected(people)) for step in prepared.all_steps)
+    enough = _affordable(prepared, ledger, left)
+    return Plan(lines, prepared.guarantee, people, assumed, left, enough, prepared, schema)
+
+
+def _affordable(prepared: Prepared, ledger: Ledger | None, left: Loss) -> bool:
+    """Whether the ledger would take the charge; without one, whether the budget is enough."""
+    if ledger is None:
+        return filters.admits(left, filters.nothing(left), prepared.guarantee.loss)
+    try:
+        ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
+    except Refusal:
+        return False
+    return True
 
 
 def _loss(loss: Loss) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -55,6 +55,7 @@ class Circumstances:
     ends: str | None
     people: int | None
     override: str = ""
+    audit: Mapping[str, object] | None = None
 
 
 class Release:
@@ -237,7 +238,8 @@ def run(
         _record(ledger, receipt, reference)
         if not isinstance(cause, Exception):
             raise
-        _protected(cause, reference)
+        if not isinstance(cause, EngineFailure):  # the engine's own words are there already
+            protected(reference, type(cause).__name__)
     # Raised here and not in the handler: the cause, whose frames hold exact aggregates, is not even its __context__.
     raise Fault(reference, words(prepared.guarantee.loss))
 
@@ -292,7 +294,7 @@ def certified(
         "answers": [answer_to_json(answer) for answer in answers],
         "caveats": list(caveats),
         "ledger": {"durable": ledger.durable, "entry": receipt.entry},
-        "audit": None,
+        "audit": None if about.audit is None else dict(about.audit),
         "signature": None,
     }
 
@@ -369,8 +371,8 @@ def _record(ledger: Ledger, receipt: Receipt, reference: str) -> None:
         return
 
 
-def _protected(cause: Exception, reference: str) -> None:
+def protected(reference: str, text: str) -> None:
     """The curator's protected log: silent unless a handler was put on this logger by name."""
     logger = logging.getLogger("reticent.protected")
-    if logger.handlers and not isinstance(cause, EngineFailure):
-        logger.error("%s %s", reference, type(cause).__name__)
+    if logger.handlers:
+        logger.error("%s %s", reference, text)

@@ -13,7 +13,7 @@ from typing import Final
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import epsilon_delta, odds, one_in
 from reticent.privacy.loss import from_json, words
-from reticent.study.certificate import NOT_DURABLE, UNSIGNED, Certificate, methods
+from reticent.study.certificate import NOT_DURABLE, UNSIGNED, Certificate, audit_words, methods
 
 TIERS: Final = {
     1: ("name", "description", "organisation", "contact", "date", "data_source", "publication"),
@@ -71,6 +71,9 @@ def _undermining(certificate: Certificate) -> Iterator[str]:
     yield "[x] signed; verify says by whom" if certificate.signed else f"[!] {UNSIGNED}"
     if document["audit"] is None:
         yield "[ ] no audit of the running program is attached"
+    else:
+        mark = "x" if document["audit"]["verdict"] == "passed" else "!"
+        yield f"[{mark}] {audit_words(document['audit'])}, before the release; it can refute and cannot prove"
     yield "[ ] a copy of the file under another ledger, or the same people in another study, would add to the loss"
     yield "[ ] time, memory and other side channels of the machine are not covered by the guarantee"
 

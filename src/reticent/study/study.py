@@ -6,11 +6,10 @@ it shows schema and budget, never a row, a count or a size. Everything that read
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from reticent.data.schema import Category, Column, Key, Person, Schema
 from reticent.errors import BudgetError, Fault, PublicParameterError, QuestionError, Refusal, SpecError
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
+
+    Cost: TypeAlias = tuple[Number | None, Number | None, Number | None]  # epsilon, rho, delta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,20 +134,13 @@ class Study:
         QuestionError, PublicParameterError
             What cannot be asked; what no epsilon reaches, with the reason.
         """
-        from reticent.study.asking import limit
-        from reticent.study.plan import ASSUMED, plan_of
+        from reticent.study.plan import plan_of
 
-        _at_least_one(people)
-        units = people if people is not None else self.schema.person.people
-        size = units if units is not None else ASSUMED
-        asked = questions if want is None else self._wanted(questions, want, size)
-        within = limit(epsilon, rho, delta, people=units)
-        # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
-        public = size if self.schema.person.adjacency == "substitute" else self.schema.person.people
-        prepared = self._prepare(asked, within, public)
+        prepared, size = self._settled(questions, (epsilon, rho, delta), people, want)
+        assumed = people is None and self.schema.person.people is None
         ledger = self._existing()
         left = ledger.left() if ledger is not None else self.spec.budget.loss
-        return plan_of(prepared, size, assumed=units is None, left=left, affordable=_affordable(prepared, ledger, left))
+        return plan_of(prepared, self.schema, size, assumed=assumed, left=left, ledger=ledger)
 
     def rehearse(
         self,
@@ -169,7 +163,7 @@ class Study:
 
     def audit(
         self,
-        questions: Sequence[Question] = (),
+        questions: Sequence[Question] | Plan = (),
         *,
         epsilon: Number | None = None,
         rho: Number | None = None,
@@ -180,14 +174,15 @@ class Study:
     ) -> Audited:
         """Run the compiled plan on made-up neighbours and compare: a check of the code, free, before a release.
 
-        Pairs of small tables that differ in one person are made from the schema alone, and the plan is run on both
-        with the same noise. Then nothing published may differ, and no exact number may have moved further than its
-        mechanism declares. The rows of the study are not opened.
+        It is run on pairs of small tables, made from the schema alone, with the same noise: nothing published may
+        differ, and no exact number move further than declared. The rows of the study are not opened.
 
         Parameters
         ----------
-        questions, epsilon, rho, delta, people, want
-            As for ``plan``.
+        questions : Plan, or sequence of statistics or text
+            What ``plan`` returned, whose cost is settled, or questions as it takes them.
+        epsilon, rho, delta, people, want
+            As for ``plan``; not beside a plan.
         triples : int
             How many pairs, each with one tape of noise, extremes first.
 
@@ -195,17 +190,21 @@ class Study:
         -------
         Audited
             ``verdict`` is "passed" or "refuted", ``words`` one line for people. The same each time for the same plan.
+
+        Raises
+        ------
+        QuestionError, PublicParameterError
+            What cannot be asked; a plan of another study.
         """
         from reticent.audit.plan import audit
-        from reticent.study.asking import limit
-        from reticent.study.plan import ASSUMED
+        from reticent.study.plan import Plan
 
-        _at_least_one(people)
-        units = people if people is not None else self.schema.person.people
-        size = units if units is not None else ASSUMED
-        asked = questions if want is None else self._wanted(questions, want, size)
-        public = size if self.schema.person.adjacency == "substitute" else self.schema.person.people
-        prepared = self._prepare(asked, limit(epsilon, rho, delta, people=units), public)
+        if not isinstance(questions, Plan):
+            prepared, _ = self._settled(questions, (epsilon, rho, delta), people, want)
+        elif any(given is not None for given in (epsilon, rho, delta, people, want)):
+            raise PublicParameterError("a plan has its cost and its people already: audit it by itself")
+        else:
+            prepared = questions.prepared_for(self.schema)
         return audit(prepared, self.schema, triples=triples)
 
     def release(
@@ -221,6 +220,7 @@ class Study:
         who: str = "curator",
         key: str | Path | None = None,
         override: str = "",
+        audit: int | Literal["quick"] | None = None,
         on_stage: Callable[[str], None] | None = None,
     ) -> Release:
         """Publish answers: charge the ledger, read the rows, draw the noise, certify.
@@ -242,8 +242,11 @@ class Study:
             An Ed25519 private key: the certificate is signed.
         override : str
             The reason for an epsilon above 10; printed in the certificate.
+        audit : "quick" or int, optional
+            Run the compiled plan on made-up neighbours first, that many pairs or 50 ("quick", about a second). What was
+            found goes into the certificate; a finding refuses the release.
         on_stage : callable, optional
-            Called with "reserve", "read", "draw" and "commit" as each begins.
+            Called with "audit" where there is one, then "reserve", "read", "draw" and "commit" as each begins.
 
         Returns
         -------
@@ -282,6 +285,12 @@ class Study:
             prepared = settle(understood, within, self.schema, units, self._currency)
             ledger = self.ledger
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
+            audited = None
+            if audit is not None:
+                from reticent.audit.plan import before
+
+                (on_stage or _silent)("audit")
+                audited = before(prepared, self.schema, audit)
         except Refusal as refusal:
             self._note(refusal, name or "a release", who)
             raise
@@ -295,6 +304,7 @@ class Study:
             ends=None if self.spec.budget.ends is None else self.spec.budget.ends.isoformat(),
             people=units,
             override=override,
+            audit=None if audited is None else audited.to_json(),
         )
         source = Path(self._place) if self._place and ledger.durable else None
         release = run(prepared, table, self.schema, ledger, about, system(), signer, on_stage or _silent, source)
@@ -326,9 +336,10 @@ class Study:
 
     def _table(self) -> Table:
         from reticent.data.table import open_table
+        from reticent.study.release import protected
 
         source = self._rows if self._rows is not None else self._place
-        return open_table(source, self.schema, delimiter=self.spec.delimiter, log=_protected)
+        return open_table(source, self.schema, delimiter=self.spec.delimiter, log=protected)
 
     def _probe(self, table: Table) -> None:
         from reticent.data.table import EngineFailure
@@ -394,6 +405,22 @@ class Study:
                 ledger.note_refusal(what, who=who, code="4" if isinstance(refusal, BudgetError) else "5")
         except Refusal:
             return
+
+    def _settled(
+        self, questions: Sequence[Question], cost: Cost, people: int | None, want: Mapping[str, float] | None
+    ) -> tuple[Prepared, int]:
+        """What a plan and an audit are about: the steps, and how many people were taken for granted."""
+        from reticent.study.asking import limit
+        from reticent.study.plan import ASSUMED
+
+        _at_least_one(people)
+        units = people if people is not None else self.schema.person.people
+        size = units if units is not None else ASSUMED
+        asked = questions if want is None else self._wanted(questions, want, size)
+        within = limit(*cost, people=units)
+        # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
+        public = size if self.schema.person.adjacency == "substitute" else self.schema.person.people
+        return self._prepare(asked, within, public), size
 
     def _prepare(self, questions: Sequence[Question | Asked], within: Limit, units: int | None) -> Prepared:
         from reticent.study.asking import settle, understand
@@ -563,30 +590,11 @@ def _at_least_one(people: int | None) -> None:
         raise PublicParameterError(f"people must be an integer >= 1, got {people}")
 
 
-def _affordable(prepared: Prepared, ledger: Ledger | None, left: Loss) -> bool:
-    if ledger is None:
-        from reticent.privacy import filters
-
-        return filters.admits(left, filters.nothing(left), prepared.guarantee.loss)
-    try:
-        ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
-    except Refusal:
-        return False
-    return True
-
-
 def _kind(column: Column) -> str:
     if isinstance(column, Category):
         return f"category of {len(column.among)}"
     bounds = "" if column.low is None or column.high is None else f" {show(column.low)} to {show(column.high)}"
     return type(column).__name__.lower() + bounds
-
-
-def _protected(reference: str, text: str) -> None:
-    """Engine messages go to the curator's protected log alone: a logger that is silent unless given a handler."""
-    logger = logging.getLogger("reticent.protected")
-    if logger.handlers:
-        logger.error("%s %s", reference, text)
 
 
 __all__ = ["Study", "open", "read_certificate", "study"]

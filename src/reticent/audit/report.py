@@ -1,0 +1,393 @@
+"""What was verified, how, and what was not: one report for whoever must decide whether to rely on the program.
+
+    found = verified(("exact", "kit", "plans"))        well under a minute of one processor; the same each time
+    print(found)                                       for a privacy officer
+    page(found)                                        the same as one HTML file, with every line
+
+It reads no study and no ledger. A report can refute the program; what it cannot show is part of it.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, TypeAlias
+
+from reticent import mechanisms
+from reticent.audit import conformance, exact
+from reticent.audit.claims import Line
+from reticent.audit.conformance import Effort
+from reticent.audit.plan import QUICK, Audited, audit
+from reticent.audit.schemas import PEOPLE
+from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
+from reticent.privacy.adjacency import Kind
+from reticent.study.asking import Limit, Prepared, settle, understand
+from reticent.study.page import STYLE
+from reticent.study.release import software
+from reticent.study.sheet import plain
+
+Part: TypeAlias = Literal["exact", "kit", "plans"]
+Named: TypeAlias = tuple[str, Audited]
+Tell: TypeAlias = Callable[[str], None]
+
+PARTS: Final[tuple[Part, ...]] = ("exact", "kit", "plans")
+BRIEF: Final = Effort(draws=2000, factors=(Fraction(2), Fraction(8)))
+
+# --- the plans that are audited where no study is named --------------------------------------------------------------
+
+COLUMNS: Final[dict[str, Column]] = {
+    "x": Real(Fraction(0), Fraction(10)),
+    "y": Real(),
+    "k": Integer(0, 9, missing=Fraction(0)),
+    "g": Category(("a", "b", "c")),
+    "b": Category((True, False)),
+}
+QUESTIONS: Final = (
+    ("count", "sum(x)", "mean(x)", "variance(k)", "median(x)", "histogram(x, edges=0:10:2)"),
+    ("count by g", "mean(x) by b", "proportion(g, value=a)", "quantiles(y, 0.25 0.75)", "sd(x, per=person)"),
+    ("persons by g", "sum(k) by g", "iqr(x)", "quantile(k, 0.9) by b", "histogram(g)", "mean(y, low=0, high=1)"),
+)
+PERSONS: Final[tuple[tuple[Kind, int], ...]] = (
+    ("add_remove", 1),
+    ("add_remove", 3),
+    ("substitute", 1),
+    ("substitute", 3),
+)
+
+
+def built_in() -> Iterator[tuple[str, Prepared, Schema]]:
+    """Every statistic, under both relations, for persons of one row and of several."""
+    for kind, rows in PERSONS:
+        schema = Schema(COLUMNS, Person(kind, None if rows == 1 else "who", rows))
+        units = PEOPLE if kind == "substitute" else None
+        for place, questions in enumerate(QUESTIONS, start=1):
+            within = Limit(Fraction(len(questions)), None, None)
+            name = f"plan {place}, {kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
+            yield name, settle(understand(questions, schema), within, schema, units, "approximate"), schema
+
+
+# --- the report ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One kind of verification, in words: what was asked of the program, how, on how much, and what came out."""
+
+    title: str
+    what: str
+    how: str
+    extent: str
+    result: str
+    passed: bool
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What was run; a part that was not is None.
+
+    ``own`` says that the plans are those of a study, not the built-in ones.
+    """
+
+    exact: tuple[Line, ...] | None = None
+    kit: tuple[conformance.Report, ...] | None = None
+    plans: tuple[Named, ...] | None = None
+    own: bool = False
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        found = (
+            None if self.plans is None else _of_plans(self.plans, own=self.own),
+            None if self.exact is None else _of_exact(self.exact),
+            None if self.kit is None else _of_kit(self.kit),
+        )
+        return tuple(section for section in found if section is not None)
+
+    @property
+    def passed(self) -> bool:
+        return all(section.passed for section in self.sections)
+
+    @property
+    def summary(self) -> str:
+        """One sentence."""
+        results = "; ".join(f"{section.title.lower()}: {section.result}" for section in self.sections)
+        results = results[:1].upper() + results[1:]
+        return f"{'Nothing was refuted' if self.passed else 'REFUTED: do not release with this program'}. {results}."
+
+    @property
+    def not_verified(self) -> tuple[str, ...]:
+        """What this run does not show, the parts left out first."""
+        left_out: dict[Part, bool] = {"plans": self.plans is None, "exact": self.exact is None, "kit": self.kit is None}
+        return (*(NOT_RUN[part] for part, out in left_out.items() if out), *([] if self.own else [NOT_YOURS]), *NEVER)
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "passed": self.passed,
+            "summary": self.summary,
+            "exact": None if self.exact is None else [_line(line) for line in self.exact],
+            "kit": None
+            if self.kit is None
+            else [
+                {"case": line.case, "check": line.check, "verdict": line.verdict, "reason": line.reason}
+                for report in self.kit
+                for line in report.lines
+            ],
+            "plans": None
+            if self.plans is None
+            else [{"release": name, **audited.to_json()} for name, audited in self.plans],
+            "not_verified": list(self.not_verified),
+            "software": software(),
+        }
+
+    def __str__(self) -> str:
+        lines = [self.summary]
+        for section in self.sections:
+            lines += ["", section.title, f"  what    {section.what}", f"  how     {section.how}"]
+            lines += [f"  extent  {section.extent}", f"  result  {section.result}"]
+            lines += [f"  FOUND   {text}" for text in section.findings]
+        return "\n".join([*lines, "", "Not verified", *(f"  {text}" for text in self.not_verified)])
+
+
+NOT_RUN: Final[dict[Part, str]] = {
+    "plans": "Plans were not run on made-up neighbours this time: reticent audit STUDY.",
+    "exact": "Exact laws were not computed this time: reticent audit --exact.",
+    "kit": "The mechanisms were not put through the conformance kit this time: reticent audit --kit.",
+}
+NOT_YOURS: Final = (
+    "The plans are made up. Your own: reticent audit STUDY, or release --audit, which puts it in the certificate."
+)
+NEVER: Final = (
+    "The study file. Who one person is, that bounds come from outside the file, that nobody else spends on the same "
+    "people: that is the curator's word.",
+    "Larger tables and other numbers than those tried. There the guarantee rests on proofs on paper, each named in the "
+    "certificate with its source.",
+    "That the operating system's random bits are random, and that Python, NumPy, the engine and the processor "
+    "calculate as they should.",
+    "Time, memory, logs and whatever else can be seen of a running machine; who can read the raw file.",
+    "The ledger, crashes and tampering. They are tested, but not by this command: docs/assurance.md in the source.",
+    "Intent. A program that was changed on purpose can behave while it is watched.",
+)
+
+
+def verified(
+    parts: Sequence[Part] = PARTS,
+    *,
+    deep: bool = False,
+    triples: int = QUICK,
+    plans: Sequence[Named] = (),
+    tell: Tell | None = None,
+) -> Verified:
+    """Run the parts named.
+
+    Parameters
+    ----------
+    parts : sequence of "exact", "kit", "plans"
+    deep : bool
+        Larger domains and 20,000 draws a side, in minutes.
+    triples : int
+        Pairs of neighbours for each built-in plan.
+    plans : sequence of (name, Audited)
+        Audits of the plans of a study, in place of the built-in ones.
+    tell : callable, optional
+        Called with a few words as each stage begins.
+    """
+    told = tell or (lambda stage: None)
+    return Verified(
+        tuple(_exact(told, deep=deep)) if "exact" in parts else None,
+        tuple(_kit(told, Effort() if deep else BRIEF)) if "kit" in parts else None,
+        tuple(plans) or (tuple(_plans(told, triples)) if "plans" in parts else None),
+        own=bool(plans),
+    )
+
+
+def _exact(tell: Tell, *, deep: bool) -> Iterator[Line]:
+    tell("exact laws: samplers on coins")
+    yield from exact.samplers(deep=deep)
+    tell("exact laws: mechanisms")
+    yield from exact.guarantees(deep=deep)
+    tell("exact laws: statistics on all tiny tables")
+    yield from exact.pipelines(deep=deep)
+
+
+def _kit(tell: Tell, effort: Effort) -> Iterator[conformance.Report]:
+    for module in mechanisms.ALL:
+        tell(f"conformance kit: {module.__name__.rpartition('.')[2].replace('_', ' ')}")
+        yield conformance.check(module, effort=effort)
+
+
+def _plans(tell: Tell, triples: int) -> Iterator[Named]:
+    for name, prepared, schema in built_in():
+        tell(f"made-up neighbours: {name}")
+        yield name, audit(prepared, schema, triples=triples)
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+
+
+def _of_plans(found: tuple[Named, ...], *, own: bool) -> Section:
+    refuted = [(name, audited) for name, audited in found if audited.verdict != "passed"]
+    pairs, calls = sum(audited.triples for _, audited in found), sum(audited.calls for _, audited in found)
+    ratios = [audited.ratio for _, audited in found if audited.ratio is not None]
+    most = f"; exact numbers moved by at most {float(max(ratios)):.3f} of what is declared" if ratios else ""
+    return Section(
+        "Plans on made-up neighbours",
+        "nothing published depends on one person but through the noise, and no exact number moves further than its "
+        "noise was made for",
+        "the program that answers was run on a made-up table and on one that differs in one person, with the same "
+        "noise",
+        f"{len(found)} {'of the study' if own else 'built-in'} {'plan' if len(found) == 1 else 'plans'}, "
+        f"{sum(len(audited.answers) for _, audited in found)} answers, {pairs:,} pairs of tables, {calls:,} noise "
+        "calls",
+        f"{f'{len(refuted)} of {len(found)} refuted' if refuted else 'all passed'} on {pairs:,} made-up pairs{most}",
+        not refuted,
+        tuple(f"{name}: {audited.reason}" for name, audited in refuted),
+    )
+
+
+def _of_exact(found: tuple[Line, ...]) -> Section:
+    wrong = [line for line in found if line.verdict != "holds"]
+    pairs = sum(line.pairs for line in found)
+    unseen = max((line.residual for line in found if line.tables), default=Fraction(0))
+    return Section(
+        "Exact laws",
+        "the probability of every answer changes by no more than the stated loss when one person comes, goes or is "
+        "another",
+        "all draws were tried, not sampled: samplers on coins, mechanisms on their inputs, statistics from rows to "
+        "answer on all tiny tables; bounds are certified",
+        f"{len(found)} claims, {pairs:,} pairs of neighbours; of no mechanism or statistic is more than "
+        f"{float(unseen):.0e} of the probability left unseen",
+        f"{len(wrong)} of {len(found)} claims do not hold" if wrong else f"all {len(found)} claims hold",
+        not wrong,
+        tuple(str(line) for line in wrong),
+    )
+
+
+def _of_kit(found: tuple[conformance.Report, ...]) -> Section:
+    lines = [line for report in found for line in report.lines]
+    failed = [line for line in lines if line.verdict == "fail"]
+    idle = sum(line.verdict == "not applicable" for line in lines)
+    chance = sum(report.false_alarm for report in found)
+    return Section(
+        "Conformance of the mechanisms",
+        "each mechanism refuses what it must, states its theorem and proof, draws the law it states, and loses no more "
+        "than it claims; with too little noise, made on purpose, it is caught",
+        "a fixed list of checks, on draws from coins that repeat, so that the report can be printed again",
+        f"{len({line.case for line in lines})} mechanisms with their parameters, {len(lines)} checks, {idle} of them "
+        f"not applicable; a right mechanism fails one with probability at most {chance:.0e}",
+        f"{len(failed)} of {len(lines)} checks failed" if failed else "all conform",
+        not failed,
+        tuple(f"{line.case}: {line.check}: {line.reason}" for line in failed),
+    )
+
+
+def _line(line: Line) -> dict[str, object]:
+    return {
+        "name": line.name,
+        "what": line.what,
+        "claim": line.claim,
+        "tables": line.tables,
+        "pairs": line.pairs,
+        "outcomes": line.outcomes,
+        "unseen": float(line.residual),
+        "bound": float(line.bound),
+        "attained": None if line.attained is None else float(line.attained),
+        "verdict": line.verdict,
+    }
+
+
+# --- as tables -------------------------------------------------------------------------------------------------------
+
+EXACT_HEADS: Final = ("verdict", "of", "claim", "attained", "tables", "pairs", "unseen")
+KIT_HEADS: Final = ("verdict", "mechanism", "checks", "failed", "not applicable")
+PLAN_HEADS: Final = ("answer", "noise calls", "observed / declared", "verdict")
+
+
+def exact_rows(found: Sequence[Line]) -> list[tuple[str, ...]]:
+    """A line for each claim, with the most probability that was left unseen."""
+    return [
+        (
+            line.verdict,
+            line.name,
+            line.claim,
+            "–" if line.attained is None else f"{float(line.attained):.1%}",
+            f"{line.tables:,}",
+            f"{line.pairs:,}",
+            f"{float(line.residual):.0e}",
+        )
+        for line in found
+    ]
+
+
+def kit_rows(found: Sequence[conformance.Report]) -> list[tuple[str, ...]]:
+    """A line for each mechanism with its parameters."""
+    lines = [line for report in found for line in report.lines]
+    rows: list[tuple[str, ...]] = []
+    for case in dict.fromkeys(line.case for line in lines):
+        verdicts = [line.verdict for line in lines if line.case == case]
+        failed, idle = verdicts.count("fail"), verdicts.count("not applicable")
+        rows.append(("fails" if failed else "conforms", case, str(len(verdicts)), str(failed), str(idle)))
+    return rows
+
+
+def plan_rows(audited: Audited) -> list[tuple[str, ...]]:
+    """A line for each answer."""
+    return [
+        (
+            moved.answer,
+            f"{moved.calls:,}",
+            "–" if moved.ratio is None else f"{float(moved.ratio):.3f}",
+            audited.verdict_of(moved.answer),
+        )
+        for moved in audited.answers
+    ]
+
+
+# --- as a page -------------------------------------------------------------------------------------------------------
+
+
+def page(found: Verified) -> str:
+    """The report as one self-contained HTML file, without scripts."""
+    title = "What was verified"
+    versions = ", ".join(f"{name} {version}" for name, version in software().items())
+    unverified = "".join(f"<li>{_safe(text)}</li>\n" for text in found.not_verified)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+        f'<p class="about">{_safe(versions)}</p>\n<p><strong>{_safe(found.summary)}</strong></p>\n'
+        f"{''.join(_section(section) for section in found.sections)}"
+        f'<section class="caveats" aria-label="Not verified">\n<h2>What was not verified</h2>\n<ul>{unverified}</ul>\n'
+        f"</section>\n{''.join(_tables(found))}</main>\n<footer>The same version gives the same report. No row of any "
+        "study was read for it.</footer>\n</body>\n</html>\n"
+    )
+
+
+def _section(section: Section) -> str:
+    lines = (("What", section.what), ("How", section.how), ("How much", section.extent), ("Result", section.result))
+    items = "".join(f"<dt>{name}</dt><dd>{_safe(text)}</dd>\n" for name, text in lines)
+    found = "".join(f"<li>{_safe(text)}</li>\n" for text in section.findings)
+    return f"<h2>{_safe(section.title)}</h2>\n<dl>\n{items}</dl>\n" + (f"<ul>{found}</ul>\n" if found else "")
+
+
+def _tables(found: Verified) -> Iterator[str]:
+    for name, audited in found.plans or ():
+        yield _table(f"Plan: {name or 'as asked'}", PLAN_HEADS, plan_rows(audited))
+    if found.exact is not None:
+        yield _table("Exact laws, claim by claim", EXACT_HEADS, exact_rows(found.exact))
+    if found.kit is not None:
+        yield _table("Conformance, mechanism by mechanism", KIT_HEADS, kit_rows(found.kit))
+
+
+def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f'<th scope="col">{_safe(text)}</th>' for text in heads)
+    body = "".join("<tr>" + "".join(f"<td>{_safe(text)}</td>" for text in row) + "</tr>\n" for row in rows)
+    return (
+        f'<details>\n<summary>{_safe(title)}</summary>\n<div class="wide">\n<table>\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}</tbody>\n</table>\n</div>\n</details>\n"
+    )
+
+
+def _safe(text: str) -> str:
+    return html.escape(plain(text), quote=True)
