@@ -6,15 +6,19 @@
     lab.odds(PureDP(...)).plot()                               how far a belief can move
     lab.group(lab.geometric(1, "1/2"), size=3)                 a group of three
     print(lab.two_coins())                                     randomized response, the proof in two lines
+    print(lab.run_gallery())                                   what others got wrong, refuted; and ours, which is not
 
 Every value has its numbers (``rows()``), its figure (``plot()``) and ``save(path)`` for .svg, .png or .pdf. Nothing
-here reads a table and nothing here is charged: these are laws, not draws. ``import reticent`` does not import it.
+here is charged, and nothing here reads a table but the gallery, which makes its rows up: these are laws, not draws.
+``import reticent`` does not import it.
 """
 
 from __future__ import annotations
 
+from reticent.lab.broken.exhibit import Effort, Exhibit
 from reticent.lab.coins import Coins, coins, two_coins
 from reticent.lab.composition import Composition, compose
+from reticent.lab.gallery import Tour, gallery, run_gallery
 from reticent.lab.laws import Neighbours, geometric, neighbours
 from reticent.lab.parts import Part, group, odds
 from reticent.lab.trade import TradeOff, trade_off
@@ -23,16 +27,21 @@ from reticent.study.odds import OddsBands
 __all__ = [
     "Coins",
     "Composition",
+    "Effort",
+    "Exhibit",
     "Neighbours",
     "OddsBands",
     "Part",
+    "Tour",
     "TradeOff",
     "coins",
     "compose",
+    "gallery",
     "geometric",
     "group",
     "neighbours",
     "odds",
+    "run_gallery",
     "trade_off",
     "two_coins",
 ]
