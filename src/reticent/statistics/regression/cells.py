@@ -22,7 +22,7 @@ from reticent.statistics.regression.rows import REACH, Integers
 
 FINE: Final = 14
 LEAST: Final = 64  # steps of a side, so that a fine point is near every point of a cell
-POINTS: Final = 256  # of the lattice in a cell, at most
+POINTS: Final = 1024  # of the lattice in a cell, at most
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ class Public:
 
 def public(lattice: Cells) -> Public:
     columns = len(lattice.sides)
-    return Public(lattice, inner_points(lattice.sides), min(4 * (columns - 1), 10))
+    depth = min(4 * (columns - 1), 10 if columns < 5 else 6)  # a tree of 2^depth leaves on each facet
+    return Public(lattice, inner_points(lattice.sides), depth)
 
 
 def rows_of(bound: float) -> int:
