@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -76,6 +77,32 @@ def test_an_audit_neither_reads_rows_nor_makes_a_ledger(tmp_path: Path) -> None:
     )
     assert rt.open(file).audit(["mean(x)"], epsilon=1, triples=20).verdict == "passed"
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
+
+
+def test_a_plan_is_audited_as_its_questions_are() -> None:
+    asked = study()
+    plan = asked.plan(QUESTIONS, epsilon=8)
+    assert asked.audit(plan, triples=33) == asked.audit(QUESTIONS, epsilon=8, triples=33)
+    grouped = asked.by("g")
+    by_group = grouped.audit(grouped.plan(["count"], epsilon=1), triples=20)
+    assert [moved.answer for moved in by_group.answers] == ["count by g", "capped"]
+
+
+def test_what_a_plan_holds_for_its_audit_is_no_part_of_what_it_says() -> None:
+    plan = study().plan(["count"], epsilon=1)
+    bare = pickle.loads(pickle.dumps(plan))
+    assert bare == plan
+    assert (repr(bare), bare.to_json()) == (repr(plan), plan.to_json())
+    with pytest.raises(QuestionError, match="Make it again"):
+        study().audit(bare)
+
+
+def test_a_plan_of_another_study_or_with_a_second_cost_is_refused() -> None:
+    plan = study().plan(["count"], epsilon=1)
+    with pytest.raises(QuestionError, match="Make it again"):
+        study(adjacency="substitute").audit(plan)
+    with pytest.raises(PublicParameterError, match="its cost"):
+        study().audit(plan, epsilon=1)
 
 
 def test_an_audit_refuses_what_a_plan_refuses() -> None:

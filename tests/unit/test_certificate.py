@@ -26,6 +26,7 @@ from reticent.statistics.answer import Answer, Cell
 from reticent.study import form
 from reticent.study.certificate import NOT_DURABLE, Certificate, answer_to_json, read_certificate
 from reticent.study.keys import load_private, load_public, make_keys
+from reticent.study.page import page
 from reticent.study.review import TIERS
 from tests.unit.test_certificate_example import PERSON, answers, document, released, tree
 
@@ -33,6 +34,22 @@ jsonschema = pytest.importorskip("jsonschema")
 SCHEMA = json.loads((Path(form.__file__).parent / "certificate.schema.json").read_text("utf-8"))
 
 Path_ = tuple[str | int, ...]
+
+
+def audit(found: int = 0) -> dict[str, Any]:
+    """What a release says of the audit of the example's plan, with ``found`` findings."""
+    names = [*(answer.name for answer in answers()), "capped"]
+    findings = [{"kind": "answer", "answer": names[0], "words": "it differs"}] * found
+    return {
+        "verdict": "refuted" if found else "passed",
+        "triples": 50,
+        "noise_calls": 50 * len(names),
+        "greatest_share_of_loss": 0.5,
+        "answers": [{"name": name, "calls": 50, "ratio": None if name == "capped" else 1.0} for name in names],
+        "findings": findings,
+        "findings_in_all": found,
+        "words": "plan audit",
+    }
 
 
 def places(value: Any, path: Path_ = ()) -> Iterator[Path_]:
@@ -134,7 +151,7 @@ def test_the_schema_says_what_the_code_says() -> None:
     """Every place of a document deleted and replaced by values of every kind: both accept or both refuse."""
     schema = jsonschema.Draft202012Validator(SCHEMA)
     signed = {"algorithm": "Ed25519", "public_key": "a" * 64, "value": "b" * 128}
-    whole = {**document(), "override": "", "people": 20000, "signature": signed}
+    whole = {**document(), "override": "", "people": 20000, "signature": signed, "audit": audit(found=1)}
     whole["answers"] = [whole["answers"][0], whole["answers"][3], whole["answers"][5]]
     whole["guarantee"]["parts"] = whole["guarantee"]["parts"][:1]
     schema.validate(whole)
@@ -152,6 +169,58 @@ def test_the_schema_says_what_the_code_says() -> None:
             seen.add(accepted)
             assert schema.is_valid(made) == accepted, (path, other)
     assert seen == {True, False}
+
+
+# audit
+
+
+def test_an_audit_that_fits_is_told_and_not_believed_to_be_run_again() -> None:
+    made = Certificate.of({**document(), "audit": audit()})
+    assert failing(made) == []
+    assert made.verify().lines[-1].startswith("plan audit passed: 50 made-up pairs of neighbours, ")
+    assert "run it again with: reticent audit STUDY" in made.verify().lines[-1]
+    assert "[x] plan audit passed: 50 made-up pairs" in made.checklist()
+    assert "Before the release its program was run on made-up rows (plan audit passed: 50 " in page(made)
+    assert made.to_registry()["audit"] == audit()
+
+
+def test_without_an_audit_nothing_is_said_of_one_but_in_the_checklist() -> None:
+    made = Certificate.of(document())
+    assert [check.name for check in made.verify().checks if check.name == "audit"] == []
+    assert "[ ] no audit of the running program is attached" in made.checklist()
+    assert "made-up rows" not in page(made)
+
+
+@pytest.mark.parametrize(
+    ("path", "new"),
+    [
+        (("verdict",), "refuted"),
+        (("findings_in_all",), 1),
+        (("answers", 0, "ratio"), 1.5),
+        (("answers", 0, "ratio"), -0.5),
+        (("greatest_share_of_loss",), 1.01),
+        (("noise_calls",), 7),
+        (("answers", 0, "calls"), 0),
+        (("answers", 0, "name"), "mean(else)"),
+        (("answers", 0), ...),
+        (("answers",), []),
+    ],
+)
+def test_an_audit_that_does_not_fit_fails(path: Path_, new: Any) -> None:
+    assert failing(Certificate.of({**document(), "audit": changed(audit(), path, new)})) == ["audit"]
+
+
+def test_an_audit_that_found_something_is_said_wherever_it_is_shown() -> None:
+    made = Certificate.of({**document(), "audit": audit(found=1)})
+    assert failing(made) == ["audit"]
+    assert "[!] plan audit refuted" in made.checklist()
+    assert "these answers should not be used" in page(made)
+
+
+def test_an_audit_of_another_form_is_refused() -> None:
+    for wrong in ({}, {**audit(), "triples": 0}, {**audit(), "verdict": "fine"}, "passed"):
+        with pytest.raises(CheckError, match="audit"):
+            Certificate.of({**document(), "audit": wrong})
 
 
 # garbage

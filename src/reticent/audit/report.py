@@ -242,7 +242,7 @@ def _of_plans(found: tuple[Named, ...], *, own: bool) -> Section:
         "calls",
         f"{f'{len(refuted)} of {len(found)} refuted' if refuted else 'all passed'} on {pairs:,} made-up pairs{most}",
         not refuted,
-        tuple(f"{name}: {audited.reason}" for name, audited in refuted),
+        tuple(f"{name or 'as asked'}: {audited.reason}" for name, audited in refuted),
     )
 
 

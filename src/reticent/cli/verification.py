@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,8 +55,8 @@ def audit(
     everything = study is None and not exact and not kit
     if deep and not (exact or kit or everything):
         raise typer.BadParameter("--deep is about --exact and --kit.")
-    if page is not None and page.exists():
-        raise SpecError(f"{page} exists and is not overwritten. Name another file.")
+    if page is not None:
+        _free(page)
     voice = voice_of(ctx)
     wanted: dict[Part, bool] = {"exact": exact, "kit": kit, "plans": False}
     parts = PARTS if everything else [part for part, is_wanted in wanted.items() if is_wanted]
@@ -73,6 +74,17 @@ def audit(
         *(f"wrote {path}" for path in written),
     )
     raise typer.Exit(boundary.DONE if found.passed else boundary.CHECK)
+
+
+def _free(page: Path) -> None:
+    """Refuse a page that could not be written, before the work and not after it."""
+    try:
+        if page.exists():
+            raise SpecError(f"{page} exists and is not overwritten. Name another file.")
+    except (OSError, ValueError):
+        raise SpecError(f"{str(page)[:40]}… is no name for a file: choose another.") from None
+    if not os.access(page.parent, os.W_OK | os.X_OK):
+        raise SpecError(f"{page} cannot be written: check that its folder exists and is yours.")
 
 
 def _tell(voice: Voice, stage: str) -> None:

@@ -1,0 +1,74 @@
+"""The report on the program: its plans ask everything that can be asked, and what was found is in it."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+from reticent.audit import report
+from reticent.audit.claims import Line
+from reticent.audit.plan import audit
+from reticent.audit.report import NEVER, NOT_RUN, Verified, built_in, page
+from reticent.statistics.ask import VERBS
+
+VOID = {"meta", "br"}
+
+
+class Nesting(HTMLParser):
+    """The tags that are open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def line(verdict: str) -> Line:
+    from fractions import Fraction
+
+    none = Fraction(0)
+    return Line("mechanism <b>", "all draws", "ε 1", 2, 1, 9, none, none, None, verdict)  # type: ignore[arg-type]
+
+
+def test_the_plans_ask_every_statistic_under_both_relations() -> None:
+    asked = {question.split("(")[0].split(" by ")[0] for questions in report.QUESTIONS for question in questions}
+    made = list(built_in())
+    own = {"capped"}  # asked wherever a person may have more rows than are kept
+    assert asked | own | {"quantile"} == set(VERBS)
+    assert {schema.person.adjacency for _, _, schema in made} == {"add_remove", "substitute"}
+    assert any(prepared.caveat is not None for _, prepared, _ in made)
+    assert len({name for name, _, _ in made}) == len(made) == 12
+
+
+def test_a_report_says_what_was_not_run() -> None:
+    none = Verified(exact=(line("holds"),))
+    assert none.not_verified[:2] == (NOT_RUN["plans"], NOT_RUN["kit"])
+    assert none.not_verified[-len(NEVER) :] == NEVER
+    assert [section.title for section in none.sections] == ["Exact laws"]
+
+
+def test_a_claim_that_is_open_is_no_pass() -> None:
+    for verdict in ("open", "refuted"):
+        found = Verified(exact=(line("holds"), line(verdict)))
+        assert not found.passed
+        assert found.summary.startswith("REFUTED")
+        assert "1 of 2 claims do not hold" in found.summary
+        assert f"FOUND   {verdict}" in str(found)
+    assert Verified(exact=(line("holds"),)).passed
+
+
+def test_the_page_is_whole_and_loads_nothing() -> None:
+    name, prepared, schema = next(built_in())
+    text = page(Verified(exact=(line("refuted"),), plans=((name, audit(prepared, schema, triples=5)),)))
+    nesting = Nesting()
+    nesting.feed(text)
+    assert nesting.open == []
+    assert re.search(r"<script|<link|src=|http", text) is None
+    assert "mechanism &lt;b&gt;" in text
+    assert "<b>" not in text

@@ -1,0 +1,232 @@
+"""``audit`` and ``release --audit``: what they print, what they leave alone, and that a planted error is found."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reticent import mechanisms
+from reticent.audit import conformance, exact, report
+from reticent.audit.conformance import Effort
+from reticent.ledger import Ledger
+from reticent.mechanisms import geometric
+from reticent.privacy.loss import PureDP
+from reticent.statistics import prepare
+from reticent.study.certificate import read_certificate
+from tests.support.cli_kit import clinic, leaks, run
+
+TABLE4 = ("--release", "table 4")
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return clinic(tmp_path)
+
+
+@pytest.fixture
+def brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part on a small domain: the parts themselves have tests of their own."""
+    plans = list(report.built_in())
+    monkeypatch.setattr(report, "built_in", lambda: iter(plans[:1]))
+    monkeypatch.setattr(mechanisms, "ALL", (geometric,))
+    monkeypatch.setattr(exact, "samplers", lambda *, deep: iter(()))
+    monkeypatch.setattr(exact, "pipelines", lambda *, deep: iter(()))
+
+
+def a_third_of_the_stability(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise for one row of a person who has three."""
+    whole = prepare._stability
+    monkeypatch.setattr(prepare, "_stability", lambda *given, **named: whole(*given, **named) / 3)
+
+
+# --- the plans of a study ---------------------------------------------------------------------------------------------
+
+
+def test_each_answer_has_a_line_and_the_summary_is_last(study: Path) -> None:
+    one, two = (run("audit", str(study), *TABLE4, "--triples", "33") for _ in range(2))
+    assert one == two
+    assert one.code == 0
+    lines = one.out.splitlines()
+    assert lines[1].split() == ["answer", "noise", "calls", "observed", "/", "declared", "verdict"]
+    assert [line.split()[0] for line in lines[2:-1]] == ["count", "mean(age)", "persons", "capped"]
+    assert all(line.split()[-2:] == ["1.000", "passed"] for line in lines[2:-1])
+    assert lines[-1].startswith("Nothing was refuted. Plans on made-up neighbours: all passed on 33 made-up pairs; ")
+    assert one.err == "made-up neighbours: table 4 …\n"
+
+
+def test_every_release_of_the_file_is_audited_where_none_is_named(study: Path) -> None:
+    found = run("audit", str(study), "--triples", "10", "--json").document
+    assert [plan["release"] for plan in found["plans"]] == ["table 4", "tail"]
+    assert (found["passed"], found["exact"], found["kit"]) == (True, None, None)
+    assert [plan["triples"] for plan in found["plans"]] == [10, 10]
+    asked = run("audit", str(study), "--ask", "count", "--epsilon", "1", "--triples", "10", "--json").document
+    assert [plan["release"] for plan in asked["plans"]] == [""]
+
+
+def test_neither_the_source_nor_the_ledger_is_opened(study: Path) -> None:
+    (study.parent / "clinic.csv").unlink()
+    (study.parent / "clinic.ledger").write_text("no ledger", encoding="utf-8")
+    before = {path.name: path.read_bytes() for path in study.parent.iterdir()}
+    assert run("audit", str(study), "--triples", "10").code == 0
+    assert {path.name: path.read_bytes() for path in study.parent.iterdir()} == before
+
+
+def test_a_release_that_states_widths_is_audited(study: Path) -> None:
+    text = study.read_text("utf-8").replace(
+        'epsilon = "0.1"\nask = ["quantile(cost, 0.99)"]', 'ask = ["count"]\nwant = { count = 20 }'
+    )
+    study.write_text(text, encoding="utf-8")
+    found = run("audit", str(study), "--release", "tail", "--triples", "10")
+    assert found.code == 0, found
+    assert "count" in found.out
+
+
+def test_a_planted_error_ends_with_six(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_third_of_the_stability(monkeypatch)
+    done = run("audit", str(study), "--ask", "count", "--ask", "mean(age)", "--epsilon", "1")
+    assert done.code == 6
+    assert "3.000  refuted" in done.out
+    assert "FOUND  as asked: count: " in done.out
+    assert "REFUTED: do not release with this program." in done.out
+    told = run("audit", str(study), "--ask", "count", "--epsilon", "1", "--json")
+    assert (told.code, told.document["passed"]) == (6, False)
+    assert told.document["plans"][0]["verdict"] == "refuted"
+
+
+def test_what_cannot_be_asked_is_refused(study: Path) -> None:
+    assert run("audit", str(study), "--ask", "mean(agee)", "--epsilon", "1").code == 5
+    assert run("audit", "missing.toml").code == 5
+    for typed in (
+        ("audit", "--ask", "count"),
+        ("audit", "--epsilon", "1"),
+        ("audit", str(study), "--deep"),
+        ("audit", str(study), "--triples", "0"),
+    ):
+        done = run(*typed)
+        assert (done.code, done.out) == (2, ""), typed
+
+
+# --- the program ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("brief")
+def test_with_nothing_it_is_a_report_of_what_was_verified_and_what_not(study: Path) -> None:
+    done = run("audit", "--html", "page.html")
+    assert done.code == 0, done
+    for head in ("Plans on made-up neighbours", "Exact laws", "Conformance of the mechanisms", "Not verified"):
+        assert f"\n{head}\n" in done.out
+    assert "this time" not in done.out  # nothing was left out
+    assert "exact laws: mechanisms …\n" in done.err
+    page = (study.parent / "page.html").read_text("utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "What was not verified" in page
+    assert run("audit").out == done.out.replace("wrote page.html\n", "")
+    assert run("audit", "--html", "other.html").code == 0
+    assert (study.parent / "other.html").read_text("utf-8") == page
+
+
+@pytest.mark.usefixtures("brief")
+def test_parts_alone_print_their_table_and_say_what_was_left_out() -> None:
+    exact_only, kit_only = run("audit", "--exact"), run("audit", "--kit")
+    assert (exact_only.code, kit_only.code) == (0, 0)
+    assert exact_only.out.startswith("verdict  of")
+    assert "holds    mechanism geometric, epsilon 0.5, sensitivity 1" in exact_only.out
+    assert kit_only.out.startswith("verdict   mechanism")
+    assert "conforms  geometric, epsilon 0.5, sensitivity 1" in kit_only.out
+    told = run("audit", "--exact", "--json").document
+    assert (told["kit"], told["plans"]) == (None, None)
+    assert sum("this time" in text for text in told["not_verified"]) == 2
+    json.dumps(told, allow_nan=False)
+
+
+@pytest.mark.usefixtures("brief")
+def test_a_study_may_be_audited_with_the_program(study: Path) -> None:
+    told = run("audit", str(study), *TABLE4, "--triples", "10", "--exact", "--json").document
+    assert [plan["release"] for plan in told["plans"]] == ["table 4"]
+    assert told["exact"]
+    assert told["kit"] is None
+
+
+@pytest.mark.usefixtures("brief")
+def test_a_claim_or_a_check_that_fails_ends_with_six(monkeypatch: pytest.MonkeyPatch) -> None:
+    cheap = replace(geometric.SPECIMENS[0].mechanism.guarantee, loss=PureDP(Fraction(1, 10)))
+    monkeypatch.setattr(geometric.Geometric, "guarantee", property(lambda self: cheap))
+    done = run("audit", "--exact")
+    assert done.code == 6
+    assert "refuted  mechanism geometric" in done.out
+    kit = run("audit", "--kit")
+    assert kit.code == 6
+    assert "fails" in kit.out
+    assert "law within the claim" in kit.out
+    whole = run("audit")
+    assert whole.code == 6
+    assert whole.out.startswith("REFUTED: do not release with this program.")
+    assert "FOUND" in whole.out
+
+
+def test_deep_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def noted(*, deep: bool) -> list[Any]:
+        seen.append(deep)
+        return []
+
+    def checked(module: object, *, effort: Effort) -> conformance.Report:
+        seen.append(effort)
+        return conformance.Report(())
+
+    for name in ("samplers", "guarantees", "pipelines"):
+        monkeypatch.setattr(exact, name, noted)
+    monkeypatch.setattr(conformance, "check", checked)
+    assert run("audit", "--exact", "--kit", "--deep").code == 0
+    assert seen[:3] == [True, True, True]
+    assert set(seen[3:]) == {Effort()}
+
+
+@pytest.mark.parametrize("name", ["clinic.toml", ".", "nowhere/page.html", "clinic.csv/page.html", "x" * 300])
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(study: Path, name: str) -> None:
+    done = run("audit", "--html", name)
+    assert (done.code, done.out) == (5, "")
+    assert "…\n" not in done.err.replace("… is no name", "")
+
+
+# --- a release --------------------------------------------------------------------------------------------------------
+
+
+def test_a_release_may_carry_its_audit(study: Path) -> None:
+    done = run("release", str(study), *TABLE4, "--audit")
+    assert done.code == 0, done
+    assert "audit … reserve … read … draw … commit" in " ".join(done.err.split())
+    assert "plan audit passed: 50 made-up pairs of neighbours" in done.out
+    certificate = read_certificate(study.parent / "table4.json")
+    assert certificate.document["audit"]["verdict"] == "passed"
+    assert "plan audit passed" in (study.parent / "table4.html").read_text("utf-8")
+    shown = run("verify", "table4.json", "--ledger", "clinic.ledger", "--allow-unsigned")
+    assert (shown.code, "plan audit passed: 50" in shown.out) == (0, True)
+    assert leaks([certificate.to_json(), done.out, done.err]) == []
+
+
+def test_without_being_asked_nothing_is_audited(study: Path) -> None:
+    assert run("release", str(study), *TABLE4, "--json").document["audit"] is None
+
+
+def test_a_finding_refuses_the_release_uncharged(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_third_of_the_stability(monkeypatch)
+    asked = ("--ask", "count", "--ask", "mean(age)", "--epsilon", "1", "--out", "table4")
+    done = run("release", str(study), *asked, "--audit")
+    assert done.code == 5
+    assert "The plan audit found an error in this release, on made-up rows: count: " in done.said
+    assert done.said.endswith("Nothing was charged.")
+    assert list(study.parent.glob("table4.*")) == []
+    ledger = Ledger.open("clinic.ledger")
+    assert [line.state for line in ledger.releases()] == ["refused"]
+    assert ledger.left() == ledger.budget
+    told = run("release", str(study), *asked, "--audit", "--json").document["error"]
+    assert (told["kind"], told["charged"], told["exit"]) == ("question", "nothing", 5)
+    assert run("release", str(study), *asked).code == 0  # which is why one should ask
