@@ -184,7 +184,7 @@ def test_conversations_may_interleave_but_not_in_approximate_zcdp() -> None:
 def test_a_group_of_gaussian_neighbours_is_a_wider_shift_and_renyi_is_never_below_it() -> None:
     mu_squared = Fraction(1, 100)
     assert groups.group_loss(GaussianDP(mu_squared), 3) == GaussianDP(Fraction(9, 100))
-    orders = [Fraction(order) for order in range(2, 200)]
+    orders = [Fraction(order) for order in (*range(2, 25), *range(28, 200, 12))]
     curve = convert.renyi_of(GaussianDP(mu_squared), orders)
     for size in (2, 3, 5):
         chained = groups.group_loss(curve, size)
