@@ -46,7 +46,7 @@ class Purse:
 
 class PurseThatLooksFirst(Purse):
     """Looks whether something is left, works a little, then takes it: requests at the same time all see a full purse.
-    Hit: diffprivlib's ``BudgetAccountant.spend`` (6 grants on a budget for 1), OpenDP refuses re-entry."""
+    Hit: diffprivlib's ``BudgetAccountant.spend`` (6 grants on a budget for 1)."""
 
     def charge(self) -> bool:
         granted = self.spent < 1

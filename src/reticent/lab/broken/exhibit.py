@@ -270,7 +270,7 @@ class Durations:
     def on(self, subject: Choice, effort: Effort) -> Found:
         coins = _Counting(effort.coins("durations"))
         found = timed(lambda: float(subject(coins)), effort.draws, clock=coins.clock)  # type: ignore[arg-type]  # ints
-        return judged(f"|Spearman| {found.correlation:.2f}", refuted=found.correlation > LEAST_SEEN)
+        return judged(f"rank correlation {found.correlation:.2f}", refuted=found.correlation > LEAST_SEEN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,7 @@ def ours_gaussian(count: int, entropy: Entropy) -> int:
 
 def squares_forgotten(cells: tuple[int, int], entropy: Entropy) -> tuple[int, ...]:
     """Two counts of one person each get Gaussian noise for a change of 1; the length of (1, 1) is the root of 2. Hit:
-    PipelineDP's vector sum #551 and #552, DataSynthesizer #34."""
+    PipelineDP's vector sums, #551 and #552."""
     return tuple(cell + sampling.one_discrete_gaussian(1, entropy) for cell in cells)
 
 
@@ -142,7 +142,7 @@ def sparse_vector_without_query_noise(answers: Sequence[int], entropy: Entropy) 
 
 def sparse_vector_noised_for_one(answers: tuple[int, ...], count: int, entropy: Entropy) -> Sample:
     """The noise of a query does not grow with the number of answers above. Hit: Lyu, Su and Li 2017, Algorithm 4, from
-    a published paper; autodp PR #27 splits the noise anew."""
+    a published paper; autodp PR #27 is about the same split."""
     size = len(answers)
     threshold = sampling.discrete_laplace(4, count, entropy).reshape(count, 1)
     noise = sampling.discrete_laplace(Fraction(4, 3), count * size, entropy).reshape(count, size)

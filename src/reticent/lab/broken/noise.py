@@ -109,7 +109,7 @@ def float_gaussian(side: int, count: int, entropy: Entropy) -> Floats:
 
 def weights_that_underflow(scores: Sequence[int], entropy: Entropy) -> int:
     """The exponential mechanism with weights exp(-score / 2) in floats. Far from 0 all weights are 0, and one
-    neighbour divides by their sum. Hit: every softmax of raw scores; Ilvento 2020, private-pgm PR #102."""
+    neighbour divides by their sum. Hit: softmax of raw scores; Ilvento 2020, private-pgm PR #102."""
     first, second = (math.exp(-score / 2) for score in scores)
     return 1 - sampling.bernoulli(Fraction(first / (first + second)), entropy)
 
@@ -182,7 +182,7 @@ def ours_two_counts(counts: tuple[int, int], entropy: Entropy) -> tuple[int, ...
 
 def generator_with_a_state() -> Replayed:
     """A generator of the process's own. A fork, a pickled worker or a snapshot of the machine copies its state, and
-    both copies draw the same noise. Hit: numpy.random, randomgen, any stream cipher held in memory."""
+    both copies draw the same noise. Hit: numpy.random, randomgen, a stream cipher held in memory."""
     return Replayed("started once")
 
 

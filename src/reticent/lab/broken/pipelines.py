@@ -222,7 +222,7 @@ def bounds_from_the_rows(rows: Sequence[Row], noise: Geometric, entropy: Entropy
 
 def groups_from_the_rows(rows: Sequence[Row], noise: Geometric, entropy: Entropy) -> tuple[object, ...]:
     """One noisy count for each group in the file: a group of one appears with its person. Hit: four of six tools for
-    made-up data in arXiv 2405.10994; OpenDP #1716."""
+    made-up data in arXiv 2405.10994; OpenDP PR #1716."""
     found = sorted({group for _, _, group in rows})
     return _noisy([sum(group == one for _, _, group in rows) for one in found], noise, entropy)
 
