@@ -161,7 +161,7 @@ NOT_YOURS: Final = (
 NEVER: Final = (
     "The study file. Who one person is, that bounds come from outside the file, that nobody else spends on the same "
     "people: that is the curator's word.",
-    "Larger tables and other numbers than those tried. There the guarantee rests on proofs on paper, each named in the "
+    "Larger tables and other numbers than those tried, and in zCDP other orders. There the guarantee rests on proofs on paper, each named in the "
     "certificate with its source.",
     "That the operating system's random bits are random, and that Python, NumPy, the engine and the processor "
     "calculate as they should.",
@@ -254,8 +254,9 @@ def _of_exact(found: tuple[Line, ...]) -> Section:
         "Exact laws",
         "the probability of every answer changes by no more than the stated loss when one person comes, goes or is "
         "another",
-        "all draws were tried, not sampled: samplers on coins, mechanisms on their inputs, statistics from rows to "
-        "answer on all tiny tables; bounds are certified",
+        "draws were enumerated, not sampled, with certified bounds: samplers on coins, mechanisms on their inputs, "
+        "statistics from rows to answer on all tiny tables; where there are too many draws, as for the noise of means, "
+        "the integers that go in were compared; each claim says how far it was taken",
         f"{len(found)} claims, {pairs:,} pairs of neighbours; of no mechanism or statistic is more than "
         f"{float(unseen):.0e} of the probability left unseen",
         f"{len(wrong)} of {len(found)} claims do not hold" if wrong else f"all {len(found)} claims hold",
@@ -299,7 +300,7 @@ def _line(line: Line) -> dict[str, object]:
 
 # --- as tables -------------------------------------------------------------------------------------------------------
 
-EXACT_HEADS: Final = ("verdict", "of", "claim", "attained", "tables", "pairs", "unseen")
+EXACT_HEADS: Final = ("verdict", "of", "claim", "attained", "tables", "pairs", "unseen", "how")
 KIT_HEADS: Final = ("verdict", "mechanism", "checks", "failed", "not applicable")
 PLAN_HEADS: Final = ("answer", "noise calls", "observed / declared", "verdict")
 
@@ -315,6 +316,7 @@ def exact_rows(found: Sequence[Line]) -> list[tuple[str, ...]]:
             f"{line.tables:,}",
             f"{line.pairs:,}",
             f"{float(line.residual):.0e}",
+            line.what,
         )
         for line in found
     ]

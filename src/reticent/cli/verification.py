@@ -147,7 +147,7 @@ def _parts(found: Verified) -> Iterator[RenderableType]:
             yield name
         yield layout.columns(report.PLAN_HEADS, report.plan_rows(audited), right=(1, 2), wrap=[0])
     if found.exact is not None:
-        yield layout.columns(report.EXACT_HEADS, report.exact_rows(found.exact), right=range(3, 7), wrap=[1, 2])
+        yield layout.columns(report.EXACT_HEADS, report.exact_rows(found.exact), right=range(3, 7), wrap=[1, 2, 7])
     if found.kit is not None:
         yield layout.columns(report.KIT_HEADS, report.kit_rows(found.kit), right=range(2, 5), wrap=[1])
     for section in found.sections:
