@@ -57,7 +57,7 @@ def test_a_claim_that_is_open_is_no_pass() -> None:
     for verdict in ("open", "refuted"):
         found = Verified(exact=(line("holds"), line(verdict)))
         assert not found.passed
-        assert found.summary.startswith("REFUTED")
+        assert found.summary.startswith("NOT PASSED")
         assert "1 of 2 claims do not hold" in found.summary
         assert f"FOUND   {verdict}" in str(found)
     assert Verified(exact=(line("holds"),)).passed

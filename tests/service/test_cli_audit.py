@@ -93,7 +93,7 @@ def test_a_planted_error_ends_with_six(study: Path, monkeypatch: pytest.MonkeyPa
     assert done.code == 6
     assert "3.000  refuted" in done.out
     assert "FOUND  as asked: count: " in done.out
-    assert "REFUTED: do not release with this program." in done.out
+    assert "NOT PASSED: do not release with this program." in done.out
     told = run("audit", str(study), "--ask", "count", "--epsilon", "1", "--json")
     assert (told.code, told.document["passed"]) == (6, False)
     assert told.document["plans"][0]["verdict"] == "refuted"
@@ -166,7 +166,7 @@ def test_a_claim_or_a_check_that_fails_ends_with_six(monkeypatch: pytest.MonkeyP
     assert "law within the claim" in kit.out
     whole = run("audit")
     assert whole.code == 6
-    assert whole.out.startswith("REFUTED: do not release with this program.")
+    assert whole.out.startswith("NOT PASSED: do not release with this program.")
     assert "FOUND" in whole.out
 
 
