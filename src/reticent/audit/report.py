@@ -161,8 +161,8 @@ NOT_YOURS: Final = (
 NEVER: Final = (
     "The study file. Who one person is, that bounds come from outside the file, that nobody else spends on the same "
     "people: that is the curator's word.",
-    "Larger tables and other numbers than those tried, and in zCDP other orders. There the guarantee rests on proofs on "
-    "paper, each named in the certificate with its source.",
+    "Larger tables and other numbers than those tried, and in zCDP other orders. There the guarantee rests on proofs "
+    "on paper, each named in the certificate with its source.",
     "That the operating system's random bits are random, and that Python, NumPy, the engine and the processor "
     "calculate as they should.",
     "Time, memory, logs and whatever else can be seen of a running machine; who can read the raw file.",
