@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 from math import exp
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -385,3 +386,76 @@ def test_the_pair_of_the_exponential_mechanism_covers_every_pair_of_score_vector
                 assert delta <= bound + 1e-12
                 best = max(best, delta / bound)
     assert best > 0.95
+
+
+# ---- forged, and too much for one machine
+
+
+def test_nothing_is_lifted_to_one_respondent_or_from_one() -> None:
+    row = Geometric(L1(Fraction(1), ROW), Fraction(1)).guarantee
+    with pytest.raises(PublicParameterError, match="one respondent"):
+        compose.grouped(row, 1, neighbours=Adjacency("local"))
+    with pytest.raises(PublicParameterError, match="one respondent"):
+        compose.of_person(row, Adjacency("local"), rows=1)
+    lifted = compose.of_person(row, Adjacency("add_remove", rows=2), rows=2)
+    with pytest.raises((CheckError, PublicParameterError)):
+        compose.rederive(dataclasses.replace(lifted, adjacency=Adjacency("local")), axiom_again)
+
+
+def test_the_tolerance_of_a_conversion_does_not_add_up() -> None:
+    """Each level would lower epsilon by a millionth: the second is refused, for there is nothing left to convert."""
+    part = convert.as_pld(ScalarGaussian(L1(Fraction(1), PEOPLE), Fraction(4), Fraction(1)).guarantee)
+    once = convert.as_approx(part, Fraction(1, 10**6))
+    assert isinstance(once.loss, ApproxDP)
+    lower = ApproxDP(once.loss.epsilon / (1 + convert.SPREAD), once.loss.delta)
+    assert compose.rederive(dataclasses.replace(once, loss=lower), axiom_again) == lower
+    twice = dataclasses.replace(once, parts=(once,))
+    with pytest.raises(CheckError):
+        compose.rederive(twice, axiom_again)
+    lowest = ApproxDP(once.loss.epsilon / (1 + 2 * convert.SPREAD), once.loss.delta)
+    with pytest.raises(CheckError):
+        compose.rederive(dataclasses.replace(once, loss=lowest), axiom_again)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ScalarGaussian(L1(Fraction(1), PEOPLE), Fraction(1, 10**6), Fraction(1)),
+        lambda: ScalarGaussian(L1(Fraction(1), PEOPLE), Fraction(4), Fraction(10**5)),
+        lambda: Grid(10**13),
+        lambda: Grid(-(10**13)),
+        lambda: convert.as_renyi(leaf(PureDP(Fraction(1))), [Fraction(k) for k in range(2, 200)]),
+        lambda: groups.group_loss(convert.renyi_of(ZCDP(Fraction(1))), 1000),
+        lambda: pairs.Range(Fraction(1, 10**400)),
+        lambda: pairs.Sampled(pairs.Coin(Fraction(1)), Fraction(1, 10**400)),
+        lambda: pairs.Sampled(pairs.Coin(Fraction(1)), 1 - Fraction(1, 10**400)),
+        lambda: pairs.GaussianShift(Fraction(1, 10**400)),
+        lambda: ZCDP(Fraction(10) ** 400),
+    ],
+)
+def test_what_would_stop_a_machine_is_refused_in_words(make: Callable[[], object]) -> None:
+    with pytest.raises(PublicParameterError):
+        make()
+
+
+def test_a_sample_s_curve_ends_where_its_sums_grow_long() -> None:
+    sampled = pld_of([(pairs.Sampled(pairs.Coin(Fraction(1)), Fraction(1, 3)), 1)])
+    curve = convert.renyi_of(sampled, [Fraction(2), Fraction(512)])
+    assert curve.orders == (Fraction(2),)
+
+
+@pytest.mark.parametrize("wrong", ["1", 1.0, leaf(PureDP(Fraction(1)))])
+def test_what_is_no_loss_is_refused_with_a_hint(wrong: object) -> None:
+    from reticent.privacy import curves, explain, filters
+    from reticent.privacy.odometer import Odometer
+
+    given: Any = wrong
+    for use in (
+        lambda: curves.delta(given, Fraction(1)),
+        lambda: curves.rho(given),
+        lambda: filters.admits(PureDP(Fraction(1)), PureDP(Fraction(0)), given),
+        lambda: Odometer(Fraction(1, 10**6)).add(given),
+        lambda: explain.promise(given),
+    ):
+        with pytest.raises(PublicParameterError, match="a loss is needed here"):
+            use()

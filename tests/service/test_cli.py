@@ -220,7 +220,7 @@ def test_an_older_copy_is_adopted_with_nothing_left(study: Path) -> None:
 def test_a_certificate_is_explained(released: Path) -> None:
     done = run("explain", str(released / "table4.json"), "--prior", "0.1")
     assert done.code == 0
-    assert "factor of at most 2.72. From 10 % to no more than 23 %" in done.said
+    assert "factor of at most 2.72. From 10 % to no more than 23.2 %" in done.said
     more = run("explain", str(released / "table4.json"), "--proof", "--checklist").out
     assert "└" in more
     assert "2 Unit of privacy" in more

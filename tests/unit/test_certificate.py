@@ -17,14 +17,15 @@ from reticent.errors import CheckError, LedgerError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.mechanisms import Gaussian
 from reticent.outcome import Estimate, Reply
-from reticent.privacy import record
+from reticent.privacy import ptr, record
+from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.convert import as_approx
 from reticent.privacy.loss import ZCDP, from_json, to_json
 from reticent.privacy.sensitivity import L2
 from reticent.statistics.answer import Answer, Cell
 from reticent.study import form
-from reticent.study.certificate import NOT_DURABLE, Certificate, answer_to_json, read_certificate
+from reticent.study.certificate import NOT_DURABLE, Certificate, _derivable, answer_to_json, read_certificate
 from reticent.study.keys import load_private, load_public, make_keys
 from reticent.study.page import page
 from reticent.study.review import TIERS
@@ -500,7 +501,7 @@ def test_explain_says_what_the_release_means_and_what_is_missing() -> None:
     certificate, _ = released(None)
     said = certificate.explain(prior=0.1)
     assert "factor of at most 2.72" in said
-    assert "From 10 % to no more than 23 %" in said
+    assert "From 10 % to no more than 23.2 %" in said
     assert "Why: geometric (6 parts), exponential (1 part)" in said
     assert NOT_DURABLE in said
     assert NOT_DURABLE not in Certificate.of(document()).explain()
@@ -540,3 +541,9 @@ def test_registry_entries_mark_what_is_missing() -> None:
         json.dumps(entry, allow_nan=False)
     with pytest.raises(PublicParameterError):
         certificate.to_registry(4)
+
+
+def test_a_proof_that_rests_on_declared_steps_is_not_verified() -> None:
+    step = ptr.declared(Fraction(1, 10**9), Fraction(1, 10**12), Adjacency("substitute"), label="the median", law="v")
+    with pytest.raises(CheckError, match="the median: only declared"):
+        _derivable(ptr.one_test(step))

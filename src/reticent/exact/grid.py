@@ -13,6 +13,8 @@ from math import isqrt
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import positive, rational
 
+WIDEST = 4096  # a step of 2^4096 is a slip, and arithmetic with wider ones stops a machine
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -29,6 +31,8 @@ class Grid:
     def __post_init__(self) -> None:
         if isinstance(self.exponent, bool) or not isinstance(self.exponent, int):
             raise PublicParameterError("the exponent of a grid must be an int")
+        if abs(self.exponent) > WIDEST:
+            raise PublicParameterError(f"the exponent of a grid must lie within {WIDEST} in size")
 
     @property
     def step(self) -> Fraction:

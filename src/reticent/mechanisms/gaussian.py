@@ -50,6 +50,8 @@ SCALAR: Final = Theorem(
 )
 WIDEST_SUM: Final = 64
 WORK: Final = 256  # bits of the fixed point in which the sum is taken
+LEAST_VARIANCE: Final = Fraction(1, 1024)
+LARGEST_EPSILON: Final = 1000
 LARGEST_VARIANCE: Final = 1 << 22  # the exact sum has about 30 sqrt(variance) terms
 
 
@@ -97,10 +99,13 @@ class ScalarGaussian:
         positive(self.epsilon, "epsilon")
         if self.sensitivity.bound.denominator != 1:
             raise PublicParameterError("the sensitivity of an integer is an integer")
-        if self.sensitivity.bound > WIDEST_SUM or self.variance > LARGEST_VARIANCE:
+        if self.sensitivity.bound > WIDEST_SUM or not LEAST_VARIANCE <= self.variance <= LARGEST_VARIANCE:
             raise PublicParameterError(
-                f"the exact sum is for sensitivity <= {WIDEST_SUM} and variance <= {LARGEST_VARIANCE}; use rho beyond"
+                f"the exact sum is for sensitivity <= {WIDEST_SUM} and variance from {show(LEAST_VARIANCE)} to "
+                f"{LARGEST_VARIANCE}; use rho beyond"
             )
+        if self.epsilon > LARGEST_EPSILON:
+            raise PublicParameterError(f"epsilon must be <= {LARGEST_EPSILON}, got {show(self.epsilon)}")
 
     @property
     def guarantee(self) -> Guarantee:

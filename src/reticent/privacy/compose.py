@@ -126,6 +126,8 @@ def grouped(part: Guarantee, size: int, *, neighbours: Adjacency, label: str = "
     """Lift ``part`` to ``neighbours`` that are at most ``size`` >= 1 of its own steps apart."""
     if size < 1:
         raise PublicParameterError(f"a group has at least one member, got {size}")
+    if "local" in (part.adjacency.kind, neighbours.kind) and part.adjacency != neighbours:
+        raise PublicParameterError("the local model has one respondent: nothing is lifted to it or from it")
     return Guarantee(
         groups.group_loss(part.loss, size), neighbours, GROUP, (part,), (("size", str(size)),), label or part.label
     )

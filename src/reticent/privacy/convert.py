@@ -18,13 +18,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, assert_never
 
-from reticent.errors import PublicParameterError
+from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import round_up
 from reticent.privacy import curves
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of, words
 from reticent.privacy.numbers import read, show
-from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, Range
+from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, Range, Sampled
+from reticent.privacy.renyi import MOST_ORDER
 
 PURE_TO_ZCDP: Final = Theorem(
     "pure_to_zcdp", "epsilon-DP implies (epsilon^2 / 2)-zCDP", "Bun and Steinke 2016, Proposition 1.4"
@@ -77,6 +78,7 @@ NAMES: Final = tuple(
 )
 SPREAD: Final = Fraction(1, 10**6)  # added to an epsilon that floating-point numbers bound; they agree far closer
 LAST_PLACES: Final = Fraction(1, 10**11)  # where a float chooses the order of a bound in rationals
+MOST_ORDERS: Final = 64
 ORDERS: Final = tuple(
     Fraction(order)
     for order in ("1.125", "1.25", "1.5", "1.75", *range(2, 33), 40, 48, 64, 96, 128, 192, 256, 512, 1024)
@@ -139,6 +141,10 @@ def renyi_of(loss: Loss, orders: Sequence[Fraction] = ORDERS) -> Renyi:
     PublicParameterError
         For delta > 0: a Renyi curve leaves no room for a failure.
     """
+    if isinstance(loss, PLD) and any(isinstance(pair, Sampled) for pair, _ in loss.pairs):
+        orders = [
+            order for order in orders if order <= MOST_ORDER
+        ]  # a sample's divergence is a sum as long as its order
     return Renyi(tuple((order, curves.renyi(loss, order)) for order in orders))
 
 
@@ -188,6 +194,8 @@ def as_renyi(part: Guarantee, orders: Sequence[Fraction] = ORDERS) -> Guarantee:
     """The Renyi view of a guarantee at ``orders``, by its own pair where its proof names one."""
     if isinstance(part.loss, Renyi):
         return part
+    if len(orders) > MOST_ORDERS:
+        raise PublicParameterError(f"a Rényi curve has at most {MOST_ORDERS} orders, got {len(orders)}")
     loss = renyi_of(part.loss if part.pair is None else PLD(((part.pair, 1),)), orders)
     if isinstance(part.pair, Range):  # of the mechanism, whose divergences may be below those of its pair
         rho = part.pair.epsilon**2 / 8
@@ -231,6 +239,13 @@ def follows(stored: Guarantee, made: Guarantee) -> bool:
 def again(tree: Guarantee) -> Guarantee:
     """A stored conversion, made again from its part."""
     (part,) = tree.parts
+    made = _again(tree, part)
+    if made is part:  # nothing was converted; and tolerances of ``follows`` must not add up
+        raise CheckError(f"'{tree.by.name}' of a loss that is of that kind already")
+    return made
+
+
+def _again(tree: Guarantee, part: Guarantee) -> Guarantee:
     match tree.by.name:
         case PURE_TO_ZCDP.name | APPROX_TO_ZCDP.name | GAUSSIAN_TO_ZCDP.name | PAIR_TO_ZCDP.name:
             return as_zcdp(part)

@@ -20,6 +20,7 @@ are about what a record says; presence is not protected, since the number of peo
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
@@ -54,7 +55,9 @@ def odds(epsilon: Fraction, prior: float, *, times: int = 1) -> Odds:
     """How far a belief of probability ``prior`` in (0, 1) can move at ``times`` x ``epsilon``."""
     if not 0 < prior < 1:
         raise PublicParameterError(f"prior must lie between 0 and 1, got {prior}")
-    factor = math.exp(float(min(times * epsilon, Fraction(LARGEST))))
+    if times * epsilon > LARGEST:
+        return Odds(prior, math.inf, 0.0, 1.0)
+    factor = math.exp(float(times * epsilon))
     return Odds(prior, factor, prior / (prior + (1 - prior) * factor), prior * factor / (prior * factor + 1 - prior))
 
 
@@ -311,8 +314,8 @@ def _promised(told: Meaning) -> list[str]:
     failure = "" if own.delta == 0 else f", apart from a failure chance of {chance(own.delta)}"
     condition = "(if what they believe about the others does not depend on you)"
     moved = (
-        f"change the odds by a factor of at most {own.factor:.3g}. From {prior} to no more than "
-        f"{percent(own.odds.high)} and no less than {percent(own.odds.low)}{failure}."
+        f"change the odds by a factor of at most {at_most(own.factor)}. From {prior} to no more than "
+        f"{percent_most(own.odds.high)} and no less than {percent_least(own.odds.low)}{failure}."
     )
     match told.adjacency.kind:
         case "add_remove":
@@ -321,7 +324,7 @@ def _promised(told: Meaning) -> list[str]:
                 f"What is promised: whatever someone believed about whether you are in the file {condition}, "
                 f"everything in this release lets them {moved}",
                 f"Against a guess about your answer rather than your presence: {_said(record)}; "
-                f"{prior} to at most {percent(record.odds.high)}.",
+                f"{prior} to at most {percent_most(record.odds.high)}.",
             ]
         case "substitute":
             lines = [
@@ -339,7 +342,7 @@ def _promised(told: Meaning) -> list[str]:
         factor, rare = own.beyond
         lines.append(
             "Nobody sees that failure happen. By what is published, the odds move towards the truth by a factor above "
-            f"{factor:.3g} with a chance of at most {chance(rare)}."
+            f"{at_most(factor)} with a chance of at most {chance(rare)}."
         )
     return lines
 
@@ -383,7 +386,7 @@ def _later(told: Meaning) -> str:
     more = "" if own.delta == 0 else f", plus {chance(own.delta)} of the largest possible cost"
     return (
         f"{asked} For anything that may happen later and depends on you only through this release, {change} multiplies "
-        f"its chance, and any expected cost, by at most {own.factor:.3g}{more}."
+        f"its chance, and any expected cost, by at most {at_most(own.factor)}{more}."
     )
 
 
@@ -407,7 +410,7 @@ def _said(kept: Promise) -> str:
 
 
 def _factor(kept: Promise) -> str:
-    return f"{kept.factor:.3g}" if kept.delta < 1 else "no limit"
+    return at_most(kept.factor) if kept.delta < 1 else "no limit"
 
 
 def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
@@ -418,7 +421,7 @@ def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
     failure = "" if delta == 0 else f" (apart from a failure chance of {chance(delta)})"
     return (
         f"{words(loss)}, {adjacency.words()}. Someone who thought it {one_in(prior)} {believed} could end between "
-        f"{one_in(seen.low)} and {one_in(seen.high)}{failure}."
+        f"{one_in_least(seen.low)} and {one_in_most(seen.high)}{failure}."
     )
 
 
@@ -428,6 +431,27 @@ def percent(probability: float) -> str:
     if share > 99:
         return "100 %" if share > 99.99 else f"{share:.4g} %"
     return f"{share:.0f} %" if share >= 1 else f"{share:.2g} %"
+
+
+def at_most(factor: float) -> str:
+    """``2.72``: three digits, never below the factor (to nine digits, so that e^{ln 3} is 3)."""
+    return "no limit" if factor == math.inf else f"{float(_outward(factor, round_up)):.3g}"
+
+
+def percent_most(probability: float) -> str:
+    """``23.2 %``: three digits, never too low."""
+    share = 100 * probability
+    return "100 %" if share > 99.99 else f"{float(_outward(share, round_up)):.4g} %"
+
+
+def percent_least(probability: float) -> str:
+    """``3.92 %``: three digits, never too high."""
+    return f"{float(_outward(100 * probability, round_down)):.4g} %"
+
+
+def _outward(number: float, rounded: Callable[[Fraction, int], Fraction]) -> Fraction:
+    slack = Fraction(1, 10**9) if rounded is round_down else -Fraction(1, 10**9)
+    return rounded(Fraction(number) * (1 + slack), 4 if 99 < number < 100 else 3)
 
 
 def percent_up(probability: Fraction) -> str:
@@ -450,6 +474,25 @@ def one_in(probability: float) -> str:
             else "near certain"
         )
     return f"1 in {1 / probability:.2g}" if probability > 0.01 else f"1 in {round(1 / probability):,}"
+
+
+def one_in_most(probability: float) -> str:
+    """``1 in 4.3`` or ``69.1 %``: never a smaller chance."""
+    if probability > 0.5:
+        return "near certain" if probability > 0.9999 else percent_most(probability)
+    return f"1 in {_once(1 / probability * (1 + 1e-9), round_down)}"
+
+
+def one_in_least(probability: float) -> str:
+    """``1 in 26``: never a larger chance."""
+    if probability <= 0:
+        return "never"
+    return percent_least(probability) if probability > 0.5 else f"1 in {_once(1 / probability * (1 - 1e-9), round_up)}"
+
+
+def _once(times: float, rounded: Callable[[Fraction, int], Fraction]) -> str:
+    whole = float(rounded(Fraction(times), 2 if times < 100 else 3))
+    return f"{whole:g}" if whole < 1000 else f"{whole:,.0f}"
 
 
 def chance(delta: Fraction) -> str:

@@ -28,6 +28,7 @@ from reticent.privacy.pairs import (
     Sampled,
 )
 
+MOST_STEPS: Final = 1000  # orders times members of a group
 SHARES: Final = tuple(Fraction(share, 20) for share in range(21, 121))  # p of the triangle inequality, 1.05 to 6
 
 
@@ -102,6 +103,8 @@ def _group_renyi(loss: Renyi, size: int) -> Renyi:
     Divergences grow with the order, so an order that is not listed is bounded by the next one that is. Orders too high
     to be bounded are dropped.
     """
+    if len(loss.curve) * size > MOST_STEPS:
+        raise PublicParameterError(f"too many orders for a group of {size}; convert to (ε, δ) at a named δ first")
     chain = loss
     for _ in range(size - 1):
         curve = []

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import isqrt
-from typing import Any, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import round_up, sqrt_up
@@ -127,6 +127,7 @@ class PLD:
             raise PublicParameterError("the pairs of a privacy-loss distribution are named once each, in order")
 
 
+LARGEST: Final = Fraction(10) ** 300
 Loss: TypeAlias = PureDP | ApproxDP | ZCDP | ApproxZCDP | Renyi | GaussianDP | PLD
 Counted: TypeAlias = PureDP | ApproxDP | ZCDP | ApproxZCDP  # what a budget may be stated in
 
@@ -161,6 +162,8 @@ def pld_of(parts: Iterable[tuple[Pair, int]]) -> PLD:
 def _not_negative(number: Fraction, name: str) -> None:
     if exact(number, name) < 0:
         raise PublicParameterError(f"{name} must be >= 0, got {show(number)}")
+    if number > LARGEST:
+        raise PublicParameterError(f"{name} must be at most 1e300")
 
 
 def _below_one(delta: Fraction) -> None:

@@ -109,8 +109,8 @@ def integers(numbers: Iterable[SupportsIndex], name: str) -> list[int]:
 
 
 def positive(number: int | Fraction, name: str) -> Fraction:
-    """``number`` as a Fraction above zero."""
-    value = exact(number, name)
+    """``number`` as a Fraction above zero, and of a size that arithmetic can work with."""
+    value = _sane(exact(number, name), name)
     if value <= 0:
         raise PublicParameterError(f"{name} must be > 0, got {show(value)}")
     return value

@@ -108,7 +108,7 @@ class Sampled:
     rate: Fraction
 
     def __post_init__(self) -> None:
-        if not 0 < exact(self.rate, "rate") < 1:
+        if not 0 < positive(self.rate, "rate") < 1 or self.rate > 1 - Fraction(1, 10**300):
             raise PublicParameterError(f"rate must lie between 0 and 1, got {show(self.rate)}")
 
 

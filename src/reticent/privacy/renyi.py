@@ -27,7 +27,7 @@ from reticent.privacy.pairs import (
     Symmetric,
 )
 
-MOST_ORDER: Final = 1024  # of the divergence of a sample
+MOST_ORDER: Final = 256  # of the divergence of a sample
 DEEP: Final = Fraction(-300)
 
 

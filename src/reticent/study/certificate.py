@@ -22,7 +22,7 @@ from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Reserved
 from reticent.mechanisms import axiom_again
 from reticent.outcome import NO_REPLY, Estimate, Reply
-from reticent.privacy import compose, convert, explain, filters, record
+from reticent.privacy import compose, convert, explain, filters, ptr, record
 from reticent.privacy.groups import largest
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, from_json, words
@@ -447,6 +447,10 @@ def audit_words(stated: dict[str, Any]) -> str:
 
 def _derivable(tree: Guarantee) -> None:
     """What ``rederive`` takes for granted: one part where the theorem has one, and numbers that can be worked with."""
+    try:
+        ptr.chargeable(tree)
+    except PublicParameterError as problem:
+        raise CheckError(str(problem)) from None
     for node in _nodes(tree):
         if node.by.name in ONE_PART and len(node.parts) != 1:
             raise CheckError(f"'{node.by.name}' is about one part, and here are {len(node.parts)}")

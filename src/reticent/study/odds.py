@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.errors import PublicParameterError
-from reticent.privacy.explain import Promise, chance, odds, percent, promise
+from reticent.privacy.explain import Promise, at_most, chance, odds, percent, percent_least, percent_most, promise
 from reticent.privacy.loss import Loss, from_json, words
 from reticent.study.picture import GREY, INK, WIDTH, as_svg, quiet
 
@@ -154,8 +154,8 @@ def _names(axes: Axes, kinds: Sequence[tuple[str, Promise]], prior: float) -> No
     for name, kept in kinds:
         root = min(kept.factor, 1e12) ** 0.5
         failing = f"\nunless a chance of {chance(kept.delta)}" if kept.delta else ""
-        moved = f"{percent(prior)} → {percent(kept.odds.low)} to {percent(kept.odds.high)}"
-        text = f"{name}\nodds × {kept.factor:.3g} at most{failing}\n{moved}"
+        moved = f"{percent(prior)} → {percent_least(kept.odds.low)} to {percent_most(kept.odds.high)}"
+        text = f"{name}\nodds × {at_most(kept.factor)} at most{failing}\n{moved}"
         marks.append((100 * root / (1 + root), 100 / (1 + root), text, text.count("\n")))
     heights = [4.6 * (lines + 1) + 2.5 for *_, lines in marks]
     for (x, y, text, _), at in zip(marks, spread([mark[1] for mark in marks], heights, 0, 100), strict=True):

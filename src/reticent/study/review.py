@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from reticent.errors import PublicParameterError
-from reticent.privacy.explain import epsilon_delta, odds, one_in
+from reticent.privacy.explain import at_most, epsilon_delta, odds, one_in_most
 from reticent.privacy.loss import from_json, words
 from reticent.study.certificate import NOT_DURABLE, UNSIGNED, Certificate, audit_words, methods
 
@@ -94,7 +94,7 @@ def _told(name: str, value: str | None) -> str:
 def _factor(epsilon: Fraction) -> str:
     """``×2.72, 1 in 10 to 1 in 4.3``."""
     seen = odds(epsilon, 0.1)
-    return f"×{seen.factor:.3g} (1 in 10 becomes at most {one_in(seen.high)})"
+    return f"×{at_most(seen.factor)} (1 in 10 becomes at most {one_in_most(seen.high)})"
 
 
 def registry(certificate: Certificate, tier: int) -> dict[str, object]:
