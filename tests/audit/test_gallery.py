@@ -1,8 +1,8 @@
 """The attack gallery: everything broken is refuted, ours withstands the same attack, and nobody can release any of it.
 
-Change tier: 4,000 replayed draws a side, so red means a change. Long tier: fresh coins, beta 1e-6 for each of 12
-attacks by sampling and 2 by support, and 5e-9 for those that correlate (6 deviations), together below 2e-5; and the one
-attack that needs a clock.
+Change tier: 4,000 replayed draws a side, so red means a change. Long tier: fresh coins. Ours then fails by chance with
+probability below 1e-5: beta is 1e-6 for each of 5 attacks by sampling and 2 by support or stopwatch; one correlation
+would have to reach 14 standard deviations; all else is without chance. What is broken is caught with a wide margin.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pytest
 import reticent as rt
 from reticent import lab
 from reticent.audit.sampled import Lower
-from reticent.errors import ReticentError
+from reticent.errors import PublicParameterError, ReticentError
 from reticent.lab.broken.exhibit import QUICK, AnyExhibit, Effort, Exact, Sampled
 from reticent.lab.gallery import Attacked
 from tests.conventions.tree import Module, broken, imported, parsed, within
@@ -103,6 +103,11 @@ def test_a_tour_prints_a_line_for_each_and_a_total() -> None:
     assert str(tour).splitlines()[-1].startswith("1 of 1 broken refuted, 1 of 1 of ours withstood")
     assert tour.rows()[0][:3] == ("D7", "exact_test", "(1, 0.00492584)")
     assert all(attacked.told_apart for attacked in tour.attacked)
+
+
+def test_too_few_draws_are_refused() -> None:
+    with pytest.raises(PublicParameterError):
+        Effort(draws=1999)
 
 
 def test_the_same_coins_give_the_same_table() -> None:

@@ -105,7 +105,6 @@ TESTS = Path(__file__).parents[1]
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
-    """For mutants of the compiled plan, whose text is cached."""
     forget()
     yield monkeypatch
     forget()
@@ -196,7 +195,6 @@ def test_a_conversion_of_rho_covers_the_law_of_its_mechanism(monkeypatch: pytest
 
 
 def two_failures(first: ApproxDP, second: ApproxDP) -> Fraction:
-    """Delta at epsilon 0 of two mechanisms, each of which fails altogether with its delta."""
     pairs = [item for loss in (first, second) for item in convert.pld_view(loss).pairs]
     parts = [replace(PUBLIC, loss=pld_of([pair])) for pair in pairs]
     return curves.delta(compose.in_sequence(parts).loss, Fraction(0))

@@ -11,6 +11,7 @@ the clock of a quiet machine are left out of a run unless asked for.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from reticent.lab.broken import accounts, laws, noise, pipelines
 from reticent.lab.broken.exhibit import AnyExhibit, Effort, Result
@@ -70,7 +71,7 @@ def gallery() -> tuple[AnyExhibit, ...]:
     return tuple(sorted(shown, key=lambda exhibit: (exhibit.failure[0], int(exhibit.failure[1:]))))
 
 
-def run_gallery(effort: Effort | None = None, *, machine: str = "busy") -> Tour:
+def run_gallery(effort: Effort | None = None, *, machine: Literal["busy", "quiet"] = "busy") -> Tour:
     """Attack everything broken, and ours in the same way.
 
     Parameters

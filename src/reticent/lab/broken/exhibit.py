@@ -19,6 +19,7 @@ from reticent.audit.events import Floats, Sample
 from reticent.audit.sampled import bound, support
 from reticent.audit.timing import requests, timed
 from reticent.entropy import Entropy, Replayed, system
+from reticent.errors import PublicParameterError
 from reticent.exact import oracle
 from reticent.privacy.loss import ApproxDP, Loss, PureDP, words
 from reticent.privacy.numbers import about
@@ -41,6 +42,10 @@ class Effort:
 
     draws: int = 20_000
     fresh: bool = False
+
+    def __post_init__(self) -> None:
+        if self.draws < 2000:
+            raise PublicParameterError(f"draws must be >= 2000, got {self.draws}")
 
     def coins(self, name: str) -> Entropy:
         return system() if self.fresh else Replayed(f"gallery {name}")
