@@ -56,9 +56,7 @@ class Recorder:
 
     __slots__ = ("_respond", "_stream", "calls", "tossed")
 
-    def __init__(
-        self, respond: Callable[[object, object, NDArray[np.int64] | None], object], stream: Replayed
-    ) -> None:
+    def __init__(self, respond: Callable[[object, object, NDArray[np.int64] | None], object], stream: Replayed) -> None:
         self._respond, self._stream = respond, stream
         self.calls: list[Call] = []
         self.tossed: list[int] = []
@@ -88,9 +86,7 @@ def draw(mechanism: Mechanism[In, Out], exact: In, entropy: Entropy) -> Out:
     return mechanism.sample(exact, entropy)
 
 
-def choose(
-    mechanism: Mechanism[Candidates, int], exact: Candidates, start: NDArray[np.int64], entropy: Entropy
-) -> int:
+def choose(mechanism: Mechanism[Candidates, int], exact: Candidates, start: NDArray[np.int64], entropy: Entropy) -> int:
     """A candidate: a run by ``mechanism``, then one of the run's, ``start[i] <= candidate < start[i + 1]``, evenly.
 
     Where the runs begin depends on the rows, so the number of the run is no protected output; the candidate is.
