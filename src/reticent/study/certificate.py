@@ -434,7 +434,7 @@ def _audit(certificate: Certificate) -> Iterator[Check]:
     ):
         yield Check("audit", False, "plan audit: its numbers do not fit each other")
     else:
-        yield Check("audit", True, f"{audit_words(stated)}; as stated, run it again with: reticent audit STUDY")
+        yield Check("audit", True, f"stated, not run again: {audit_words(stated)}; to run it: reticent audit STUDY")
 
 
 def audit_words(stated: dict[str, Any]) -> str:
