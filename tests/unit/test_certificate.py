@@ -181,7 +181,7 @@ def test_an_audit_that_fits_is_told_and_not_believed_to_be_run_again() -> None:
     assert (
         made.verify().lines[-1].startswith("stated, not run again: plan audit passed: 50 made-up pairs of neighbours, ")
     )
-    assert "run it again with: reticent audit STUDY" in made.verify().lines[-1]
+    assert "to run it: reticent audit STUDY" in made.verify().lines[-1]
     assert "[x] plan audit passed: 50 made-up pairs" in made.checklist()
     assert "Before the release its program was run on made-up rows (plan audit passed: 50 " in page(made)
     assert made.to_registry()["audit"] == audit()
