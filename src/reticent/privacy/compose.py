@@ -210,35 +210,29 @@ def public(neighbours: Adjacency, *, label: str = "") -> Guarantee:
 
 
 def _sum(losses: Sequence[Loss]) -> Loss:
-    match _alike(losses):
-        case [PLD(), *_] as plds:
-            return pld_of([item for loss in plds if isinstance(loss, PLD) for item in loss.pairs])
-        case [Renyi(), *_] as curves:
-            return _by_order(curves, sum)
-        case [GaussianDP(), *_] as shifts:
-            return GaussianDP(sum((loss.mu_squared for loss in shifts if isinstance(loss, GaussianDP)), Fraction(0)))
-        case [ZCDP() | ApproxZCDP(), *_] as losses:
-            sums = [sum(numbers, Fraction(0)) for numbers in zip(*map(_numbers, losses), strict=True)]
-            return ZCDP(sums[0]) if sums[1] == 0 else ApproxZCDP(sums[0], sums[1])
-        case losses:
-            sums = [sum(numbers, Fraction(0)) for numbers in zip(*map(_numbers, losses), strict=True)]
-            return PureDP(sums[0]) if sums[1] == 0 else ApproxDP(sums[0], sums[1])
+    return _joined(losses, sum, lambda plds: pld_of([item for loss in plds for item in loss.pairs]))
 
 
 def _largest(losses: Sequence[Loss]) -> Loss:
+    return _joined(losses, max, groups.dearest)
+
+
+def _joined(
+    losses: Sequence[Loss], over: Callable[[list[Fraction]], Fraction | int], products: Callable[[list[PLD]], PLD]
+) -> Loss:
+    """The losses as one kind, each of its numbers taken ``over`` all of them; products of pairs by ``products``."""
     match _alike(losses):
         case [PLD(), *_] as plds:
-            return groups.dearest([loss for loss in plds if isinstance(loss, PLD)])
+            return products([loss for loss in plds if isinstance(loss, PLD)])
         case [Renyi(), *_] as curves:
-            return _by_order(curves, max)
+            return _by_order(curves, over)
         case [GaussianDP(), *_] as shifts:
-            return GaussianDP(max(loss.mu_squared for loss in shifts if isinstance(loss, GaussianDP)))
-        case [ZCDP() | ApproxZCDP(), *_] as losses:
-            tops = [max(numbers) for numbers in zip(*map(_numbers, losses), strict=True)]
-            return ZCDP(tops[0]) if tops[1] == 0 else ApproxZCDP(tops[0], tops[1])
-        case losses:
-            tops = [max(numbers) for numbers in zip(*map(_numbers, losses), strict=True)]
-            return PureDP(tops[0]) if tops[1] == 0 else ApproxDP(tops[0], tops[1])
+            return GaussianDP(Fraction(over([loss.mu_squared for loss in shifts if isinstance(loss, GaussianDP)])))
+        case alike:
+            number, delta = (Fraction(over(list(numbers))) for numbers in zip(*map(_numbers, alike), strict=True))
+            if isinstance(alike[0], ZCDP | ApproxZCDP):
+                return ZCDP(number) if delta == 0 else ApproxZCDP(number, delta)
+            return PureDP(number) if delta == 0 else ApproxDP(number, delta)
 
 
 def _alike(losses: Sequence[Loss]) -> list[Loss]:
