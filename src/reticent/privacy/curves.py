@@ -34,7 +34,6 @@ from reticent.exact.normal import (
 )
 from reticent.exact.rounding import (
     BITS,
-    exp_down,
     exp_up,
     log_down,
     log_up,
@@ -45,7 +44,7 @@ from reticent.exact.rounding import (
 from reticent.privacy import pairs
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
 from reticent.privacy.numbers import about, exact, show
-from reticent.privacy.renyi import renyi_of
+from reticent.privacy.renyi import coin, renyi_of, shrunk, size
 
 LEAST: Final = Fraction(1, 10**300)  # below it a type I error counts as this, and a Gaussian loss as its zCDP
 SCANNED: Final = 16  # epsilons of the first look for the best bound of a trade-off
@@ -86,8 +85,8 @@ def _coin_delta(largest: Fraction, epsilon: Fraction) -> Fraction:
     gap = largest - epsilon
     if gap <= 0:
         return Fraction(0)
-    bits = BITS + _size(1 / gap)
-    return (1 - _shrunk(gap, bits)[0]) / (1 + _shrunk(largest, bits)[0])
+    bits = BITS + size(1 / gap)
+    return (1 - shrunk(gap, bits)[0]) / (1 + shrunk(largest, bits)[0])
 
 
 def _zcdp_delta(rho: Fraction, epsilon: Fraction) -> Fraction:
@@ -102,14 +101,14 @@ def _order_delta(alpha: Fraction, divergence: Fraction, epsilon: Fraction) -> Fr
     """e^{(alpha - 1)(D - epsilon)} (1 - 1/alpha)^alpha / (alpha - 1), or sqrt(D / 2) if that is less; at or above."""
     if divergence == 0:
         return Fraction(0)
-    bits = BITS + _size(alpha)
+    bits = BITS + size(alpha)
     exponent = (alpha - 1) * (divergence - epsilon) + alpha * log_up(1 - 1 / alpha, bits) - log_down(alpha - 1, bits)
-    return min(_distance_up(divergence), _shrunk(-exponent)[1] if exponent < 0 else Fraction(1))
+    return min(_distance_up(divergence), shrunk(-exponent)[1] if exponent < 0 else Fraction(1))
 
 
 def _distance_up(divergence: Fraction) -> Fraction:
     """sqrt(D / 2), at or above: Pinsker, since D_1 <= D_alpha; it bounds delta at epsilon 0, so at every epsilon."""
-    return sqrt_up(divergence / 2, BITS + _size(1 / divergence))
+    return sqrt_up(divergence / 2, BITS + size(1 / divergence))
 
 
 # ---- epsilon at a delta
@@ -157,7 +156,7 @@ def _coin_epsilon(largest: Fraction, delta: Fraction) -> Fraction:
     """largest + ln(1 - delta - delta e^-largest), or 0: where (e^largest - e^x) / (1 + e^largest) is delta."""
     if delta == 0:
         return largest
-    kept = 1 - delta - delta * _shrunk(largest)[0]
+    kept = 1 - delta - delta * shrunk(largest)[0]
     bound = largest + log_up(kept) if kept > 0 else Fraction(0)
     return min(largest, round_up(bound)) if bound > 0 else Fraction(0)
 
@@ -180,7 +179,7 @@ def _order_epsilon(loss: Loss, alpha: Fraction, divergence: Fraction, delta: Fra
     _above_zero(loss, delta)
     if 2 * delta**2 >= divergence:
         return Fraction(0)
-    bits = BITS + _size(alpha) + _size(1 / (alpha - 1))
+    bits = BITS + size(alpha) + size(1 / (alpha - 1))
     bound = divergence + log_up(1 - 1 / alpha, bits)
     bound -= (log_down(delta, bits) + log_down(alpha, bits)) / (alpha - 1)
     return round_up(max(bound, Fraction(0)))
@@ -264,7 +263,7 @@ def renyi(loss: Loss, alpha: Fraction) -> Fraction:
         raise PublicParameterError(f"a Rényi order must be > 1, got {show(alpha)}")
     match _plain(known(loss)):
         case PureDP(epsilon):
-            return _coin_renyi(epsilon, alpha)
+            return round_up(coin(epsilon, alpha))
         case ZCDP(rho):
             return alpha * rho
         case Renyi(curve):
@@ -280,16 +279,6 @@ def renyi(loss: Loss, alpha: Fraction) -> Fraction:
             raise PublicParameterError(f"{words(loss)} bounds no Rényi divergence: δ > 0 may hide an infinite one")
         case _:
             assert_never(loss)
-
-
-def _coin_renyi(epsilon: Fraction, alpha: Fraction) -> Fraction:
-    """epsilon + (ln(1 + e^{-(2 alpha - 1) epsilon}) - ln(1 + e^-epsilon)) / (alpha - 1), rounded up."""
-    if epsilon == 0:
-        return Fraction(0)
-    bits = BITS + 2 * _size(1 / epsilon) + _size(1 / (alpha - 1))
-    top = log_up(1 + _shrunk((2 * alpha - 1) * epsilon, bits)[1], bits)
-    bound = epsilon + (top - log_down(1 + _shrunk(epsilon, bits)[0], bits)) / (alpha - 1)
-    return min(round_up(bound), epsilon, alpha * epsilon**2 / 2)
 
 
 # ---- tests of D against D'
@@ -402,21 +391,9 @@ def _order(rising: Callable[[float], float]) -> Fraction:
     return 1 + Fraction(math.exp(low))
 
 
-def _shrunk(x: Fraction, bits: int = BITS) -> tuple[Fraction, Fraction]:
-    """Bounds of e^-x for x >= 0; nothing below e^-FARTHEST is told from it."""
-    if x > FARTHEST:
-        return Fraction(0), exp_up(-FARTHEST)
-    return exp_down(-x, bits), exp_up(-x, bits)
-
-
 def _root_up(x: Fraction) -> Fraction:
     """The root of x >= 0, at or above, to about 2^-100 of itself and with a short denominator."""
-    return sqrt_up(x, 100 + _size(1 / x) // 2) if x else x
-
-
-def _size(x: Fraction) -> int:
-    """At least log2 x, and at least 0."""
-    return max(0, x.numerator.bit_length() - x.denominator.bit_length() + 1)
+    return sqrt_up(x, 100 + size(1 / x) // 2) if x else x
 
 
 def _above_zero(loss: Loss, delta: Fraction) -> None:

@@ -61,9 +61,10 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias, assert_never
 
 from reticent.errors import BudgetError, PublicParameterError
-from reticent.exact.rounding import exp_down, exp_up, log_down, log_up
+from reticent.exact.rounding import log_down, log_up
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
 from reticent.privacy.numbers import exact, show
+from reticent.privacy.renyi import coin
 
 Currency: TypeAlias = Literal["approximate", "zcdp"]
 
@@ -223,7 +224,7 @@ def at_order(charge: Loss, order: Fraction) -> Fraction | None:
     """
     match known(charge):
         case PureDP(epsilon) | ApproxDP(epsilon):
-            return grains(_pure_at(epsilon, order))
+            return grains(coin(epsilon, order))
         case ZCDP(rho) | ApproxZCDP(rho):
             return grains(order * rho)
         case GaussianDP(mu_squared):
@@ -246,19 +247,6 @@ def at_order(charge: Loss, order: Fraction) -> Fraction | None:
 def grains(number: Fraction) -> Fraction:
     """``number`` rounded up to a multiple of ``GRAIN``: rounded before adding, so that the order does not matter."""
     return (number / GRAIN).__ceil__() * GRAIN
-
-
-def _pure_at(epsilon: Fraction, order: Fraction) -> Fraction:
-    """ln((e^(a eps) + e^((1 - a) eps)) / (1 + e^eps)) / (a - 1): randomised response, the worst at every order a.
-
-    Written as (a eps - ln(1 + e^eps) + ln(1 + e^((1 - 2a) eps))) / (a - 1). ``curves.renyi`` computes the same with
-    more digits; a ledger imports nothing that heavy, and where these digits run out the simple bounds serve.
-    """
-    simple = min(epsilon, order * epsilon * epsilon / 2)
-    if not Fraction(1, 10**9) < epsilon < 50:
-        return simple
-    tail = exp_up(max((1 - 2 * order) * epsilon, Fraction(-60)))
-    return min(simple, (order * epsilon - log_down(1 + exp_down(epsilon)) + log_up(1 + tail)) / (order - 1))
 
 
 def over_orders(

@@ -13,7 +13,8 @@ from math import comb, log
 from typing import Final, assert_never
 
 from reticent.errors import PublicParameterError
-from reticent.exact.rounding import exp_down, exp_up, log_up, round_up
+from reticent.exact.normal import FARTHEST
+from reticent.exact.rounding import BITS, exp_down, exp_up, log_down, log_up, round_up
 from reticent.privacy.numbers import exact, show
 from reticent.privacy.pairs import (
     Coin,
@@ -62,11 +63,7 @@ def _renyi(pair: Symmetric, alpha: Fraction) -> Fraction:
         case Coin(epsilon, delta):
             if delta:
                 raise PublicParameterError("a coin with delta > 0 has no finite Rényi divergence")
-            if epsilon == 0:
-                return Fraction(0)
-            # (e^{alpha eps} + e^{(1 - alpha) eps}) / (1 + e^eps), without the factor e^{(alpha - 1) eps}
-            shrink = _exp_up((1 - 2 * alpha) * epsilon)
-            return epsilon + log_up((1 + shrink) / (1 + _exp_down(-epsilon))) / (alpha - 1)
+            return coin(epsilon, alpha)
         case LaplaceShift(epsilon):
             shrink = _exp_up((1 - 2 * alpha) * epsilon)
             return epsilon + log_up((alpha + (alpha - 1) * shrink) / (2 * alpha - 1)) / (alpha - 1)
@@ -108,3 +105,28 @@ def _exp_up(x: Fraction) -> Fraction:
 
 def _exp_down(x: Fraction) -> Fraction:
     return exp_down(x) if x >= DEEP else Fraction(0)
+
+
+def coin(epsilon: Fraction, alpha: Fraction) -> Fraction:
+    """D_alpha of a coin without delta, the worst of all pure losses: at or above, to about 2^-100.
+
+    epsilon + (ln(1 + e^{-(2 alpha - 1) eps}) - ln(1 + e^-eps)) / (alpha - 1), at most eps and alpha eps^2 / 2.
+    """
+    if epsilon == 0:
+        return Fraction(0)
+    bits = BITS + 2 * size(1 / epsilon) + size(1 / (alpha - 1))
+    top = log_up(1 + shrunk((2 * alpha - 1) * epsilon, bits)[1], bits)
+    bound = epsilon + (top - log_down(1 + shrunk(epsilon, bits)[0], bits)) / (alpha - 1)
+    return min(bound, epsilon, alpha * epsilon**2 / 2)
+
+
+def shrunk(x: Fraction, bits: int = BITS) -> tuple[Fraction, Fraction]:
+    """Bounds of e^-x for x >= 0; nothing below e^-FARTHEST is told from it."""
+    if x > FARTHEST:
+        return Fraction(0), exp_up(-FARTHEST)
+    return exp_down(-x, bits), exp_up(-x, bits)
+
+
+def size(x: Fraction) -> int:
+    """At least log2 x, and at least 0."""
+    return max(0, x.numerator.bit_length() - x.denominator.bit_length() + 1)
