@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.order import Sorted, ordered
 from reticent.entropy import system
 from reticent.errors import Refusal
 from reticent.outcome import Reply
@@ -26,7 +27,6 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.statistics.robust import extent, median, scale, shapes, trimmed
-from reticent.statistics.robust.order import Sorted, ordered
 
 Floats = NDArray[np.float64]
 Shape = Literal["normal", "lognormal", "cauchy"]

@@ -17,8 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reticent.data import order
 from reticent.errors import PublicParameterError
-from reticent.statistics.robust import extent, median, order, trimmed
+from reticent.statistics.robust import extent, median, trimmed
 from reticent.statistics.robust.core import squared_log
 from reticent.statistics.robust.extent import ENDLESS, ZERO, LogGrid, Reach, reach
 from tests.support import robust_reference as slow

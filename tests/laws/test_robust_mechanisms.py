@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from reticent.audit.laws import form, law_of
+from reticent.data import order
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
@@ -26,7 +27,7 @@ from reticent.privacy import compose, ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
-from reticent.statistics.robust import core, extent, median, order, scale, shapes, trimmed
+from reticent.statistics.robust import core, extent, median, scale, shapes, trimmed
 from reticent.statistics.robust.core import paper_test
 from reticent.statistics.robust.extent import ENDLESS, ZERO, LogGrid, reach
 from reticent.statistics.robust.scale import Spread

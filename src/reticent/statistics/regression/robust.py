@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
 
+from reticent.data.order import INFINITE, ordered
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.geometric import Geometric
@@ -51,7 +52,6 @@ from reticent.statistics.robust.core import (
     step,
     whole,
 )
-from reticent.statistics.robust.order import INFINITE, ordered
 from reticent.statistics.robust.scale import Spread
 
 LAW: Final = "solution plus noise of the proposed sides"

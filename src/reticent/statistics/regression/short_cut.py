@@ -13,13 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from reticent.data.order import Order, ordered
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.regression.blocks import Blocks, side_by_side
 from reticent.statistics.regression.rows import Rows
-from reticent.statistics.robust.order import Order, ordered
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

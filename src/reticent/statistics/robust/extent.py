@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from reticent.data.order import INFINITE, Integers, Order, widths
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import log_bounds
 from reticent.statistics.robust.core import first_distance, level, whole
-from reticent.statistics.robust.order import INFINITE, Integers, Order, widths
 
 ZERO: Final = -(1 << 40)  # the cell of width 0
 ENDLESS: Final = 1 << 40  # the cell of infinite width

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from reticent.data.order import INFINITE, LARGEST, Needs, Order, around, at, widths
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.geometric import Geometric
@@ -49,7 +50,6 @@ from reticent.statistics.robust.core import (
     step,
     whole,
 )
-from reticent.statistics.robust.order import INFINITE, LARGEST, Needs, Order, around, at, widths
 from reticent.statistics.robust.scale import Scale, Spread, StableScale, stable_scale, test_for
 from reticent.statistics.robust.shapes import MadeUp
 

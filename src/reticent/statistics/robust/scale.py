@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+from reticent.data.order import INFINITE, Needs, Order, around
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric
@@ -46,7 +47,6 @@ from reticent.statistics.robust.core import (
     whole,
 )
 from reticent.statistics.robust.extent import ENDLESS, ZERO, LogGrid, farthest, leave, ranks_of, reach, spread
-from reticent.statistics.robust.order import INFINITE, Needs, Order, around
 from reticent.statistics.robust.shapes import MadeUp
 
 SPAN: Final = 16  # cells of a bin where the width of a bin is given by a formula

@@ -17,9 +17,9 @@ from typing import Final, Literal, Protocol, TypeAlias, assert_never, final
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.order import Sorted, ordered
 from reticent.entropy import Replayed
 from reticent.statistics.robust.core import whole
-from reticent.statistics.robust.order import Sorted, ordered
 
 Floats = NDArray[np.float64]
 Shape: TypeAlias = Literal["normal", "lognormal", "cauchy", "uniform"]

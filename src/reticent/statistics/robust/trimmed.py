@@ -19,6 +19,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from reticent.data.order import INFINITE, Needs, Order, widths
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms.geometric import Geometric
@@ -30,7 +31,6 @@ from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.robust.core import Mode, Noisy, level, refuse_large_delta, refuse_unreachable, whole
 from reticent.statistics.robust.extent import LogGrid, farthest
-from reticent.statistics.robust.order import INFINITE, Needs, Order, widths
 from reticent.statistics.robust.scale import StableScale, test_for
 from reticent.statistics.robust.shapes import MadeUp
 
