@@ -33,7 +33,7 @@ from reticent.entropy import Replayed  # noqa: E402
 from reticent.errors import QuestionError  # noqa: E402
 from reticent.outcome import Estimate, NoReply, Reply  # noqa: E402
 from reticent.privacy.adjacency import Adjacency  # noqa: E402
-from reticent.statistics.asked import median  # noqa: E402
+from reticent.statistics.questions import median  # noqa: E402
 from reticent.statistics.prepare import prepare  # noqa: E402
 from reticent.statistics.setting import Setting  # noqa: E402
 from reticent.statistics.unbounded.census import Terms  # noqa: E402

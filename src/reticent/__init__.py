@@ -29,18 +29,22 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.asked import (
+from reticent.statistics.questions import (
     count,
     histogram,
     iqr,
+    location,
     mean,
     median,
     persons,
     proportion,
     quantile,
     quantiles,
+    regress,
+    scale,
     sd,
     sum,  # noqa: A004 - rt.sum is the word people type
+    trimmed_mean,
     variance,
 )
 from reticent.study import Study, open, read_certificate, study  # noqa: A004 - rt.open is what people type
@@ -76,6 +80,7 @@ __all__ = [
     "histogram",
     "integer",
     "iqr",
+    "location",
     "mean",
     "median",
     "open",
@@ -85,8 +90,11 @@ __all__ = [
     "quantiles",
     "read_certificate",
     "real",
+    "regress",
+    "scale",
     "sd",
     "study",
     "sum",
+    "trimmed_mean",
     "variance",
 ]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.statistics import asked as words
+from reticent.statistics import questions as words
 from reticent.statistics.ask import parse
 
 SAME = [

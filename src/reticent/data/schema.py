@@ -155,7 +155,8 @@ class Schema:
                 )
             raise QuestionError(
                 f"{asked} needs a range known without looking at the file: [columns.{name}] low = …, high = …. "
-                f"If you know none, use median({name}) or iqr({name}): they may give no reply. Nothing was charged."
+                f"If you know none, use median({name}), trimmed_mean({name}) or mean({name}, method=clipped): they may "
+                "give no reply. Nothing was charged."
             )
         return Fraction(column.low), Fraction(column.high)
 

@@ -2,6 +2,7 @@
 
     count    persons    mean(mdvis)    quantile(x, 0.9)    quantiles(x, 0.1 0.5 0.9)    histogram(mdvis, edges=0:50:5)
     proportion(hlthg, value=1)    mean(x, per=person, epsilon=0.1)    iqr(disea, low=0, high=60)    mean(mdvis) by site
+    scale(x, method=S, mode=paper)    trimmed_mean(x, trim=0.1)    location(x)    regress(y ~ a + b, method=R_H)
 
 Text is public: a refusal may quote it.
 """
@@ -12,45 +13,66 @@ import difflib
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Final, cast
+from typing import Final, TypeVar, get_args
 
 from reticent.data.query import Per
 from reticent.errors import QuestionError
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.asked import (
     MOST_BINS,
+    QUARTILES,
     CapShare,
+    Mode,
+    OfIqr,
+    OfMean,
+    OfQuantiles,
+    OfRegression,
+    OfScale,
+    OfTrimmed,
     Statistic,
+)
+from reticent.statistics.questions import (
     count,
     histogram,
     iqr,
+    location,
     mean,
     median,
     persons,
     proportion,
     quantile,
     quantiles,
+    regress,
+    scale,
     sd,
     sum,  # noqa: A004 - the public word
+    trimmed_mean,
     variance,
 )
 
+T = TypeVar("T")
+
 _RANGE: Final = ("low", "high", "epsilon")
 _FULL: Final = ("per", *_RANGE, "interval")
+_TESTED: Final = ("mode", "delta", "unit")
 VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "count": ("epsilon",),
     "persons": ("epsilon",),
     "capped": ("epsilon",),
     "sum": _RANGE,
-    "mean": _FULL,
+    "mean": ("method", *_FULL),
     "proportion": ("value", "epsilon"),
     "variance": _FULL,
     "sd": _FULL,
     "histogram": ("edges", "epsilon"),
-    "median": _FULL,
-    "quantile": ("level", *_FULL),
-    "quantiles": ("levels", *_FULL),
-    "iqr": _FULL,
+    "median": ("method", *_FULL, *_TESTED, "width"),
+    "quantile": ("level", "method", *_FULL, *_TESTED, "width"),
+    "quantiles": ("levels", "method", *_FULL),
+    "iqr": ("method", *_FULL, *_TESTED),
+    "scale": ("levels", "method", "per", "epsilon", *_TESTED),
+    "trimmed_mean": ("trim", "method", "per", "epsilon", *_TESTED),
+    "location": ("bend", "per", "epsilon"),
+    "regress": ("method", "blocks", "epsilon", *_TESTED),
 }
 BARE: Final = ("count", "persons", "capped")
 SYNONYMS: Final[Mapping[str, str]] = {
@@ -65,6 +87,10 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "percentile": "quantile",
     "hist": "histogram",
     "share": "proportion",
+    "trimmed": "trimmed_mean",
+    "huber": "location",
+    "regression": "regress",
+    "ols": "regress",
 }
 _ASKED: Final = re.compile(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:\bby\s+(\S+(?:\s+\S+)*))?\s*", re.DOTALL)
 
@@ -128,15 +154,19 @@ def _positional(verb: str, rest: list[str]) -> dict[str, str]:
         return {}
     if verb == "quantile" and len(rest) == 1:
         return {"level": rest[0]}
-    if verb == "quantiles":
+    if verb in ("quantiles", "scale"):
         return {"levels": " ".join(rest)}
+    if verb in ("trimmed_mean", "location") and len(rest) == 1:
+        return {"trim" if verb == "trimmed_mean" else "bend": rest[0]}
     raise QuestionError(f"{verb} takes one column; '{rest[0]}' is one too many. Options are written name=value.")
 
 
 def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
     epsilon, low, high = named.get("epsilon"), named.get("low"), named.get("high")
-    per = _per(named.get("per", "row"))
+    per = _one("per", named.get("per", "row"), get_args(Per))
     interval = _yes(named.get("interval", "yes"))
+    method, mode = named.get("method", "auto"), _one("mode", named.get("mode", "exact"), get_args(Mode))
+    delta, unit, width = named.get("delta"), named.get("unit"), named.get("width")
     match verb:
         case "count":
             return count(epsilon=epsilon)
@@ -152,20 +182,83 @@ def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
             return histogram(column, edges=_edges(named.get("edges", "")), epsilon=epsilon)
         case "quantile":
             level: Number = _needed(named, "level", "quantile(x, 0.9)")
-            return quantile(column, level, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
+            return quantile(
+                column,
+                level,
+                method=_one("method", method, get_args(OfQuantiles)),
+                per=per,
+                low=low,
+                high=high,
+                epsilon=epsilon,
+                interval=interval,
+                mode=mode,
+                delta=delta,
+                unit=unit,
+                width=width,
+            )
         case "quantiles":
             levels = _needed(named, "levels", "quantiles(x, 0.1 0.5 0.9)").split()
-            return quantiles(column, levels, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
+            return quantiles(
+                column,
+                levels,
+                method=_one("method", method, get_args(OfQuantiles)),
+                per=per,
+                low=low,
+                high=high,
+                epsilon=epsilon,
+                interval=interval,
+            )
         case "mean":
-            return mean(column, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
+            of_mean = _one("method", method, get_args(OfMean))
+            return mean(column, method=of_mean, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
         case "variance":
             return variance(column, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
         case "sd":
             return sd(column, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
         case "median":
-            return median(column, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
+            return median(
+                column,
+                method=_one("method", method, get_args(OfQuantiles)),
+                per=per,
+                low=low,
+                high=high,
+                epsilon=epsilon,
+                interval=interval,
+                mode=mode,
+                delta=delta,
+                unit=unit,
+                width=width,
+            )
+        case "scale":
+            between = named["levels"].split() if "levels" in named else QUARTILES
+            of_scale = _one("method", named.get("method", "S"), get_args(OfScale))
+            return scale(column, between, method=of_scale, per=per, epsilon=epsilon, mode=mode, delta=delta, unit=unit)
+        case "trimmed_mean":
+            trim, of_trimmed = named.get("trim", "0.1"), _one("method", method, get_args(OfTrimmed))
+            return trimmed_mean(
+                column, trim, method=of_trimmed, per=per, epsilon=epsilon, mode=mode, delta=delta, unit=unit
+            )
+        case "location":
+            return location(column, named.get("bend", "2"), per=per, epsilon=epsilon)
+        case "regress":
+            of_regression = _one("method", method, get_args(OfRegression))
+            blocks = _whole(named.get("blocks"), "blocks")
+            return regress(
+                column, method=of_regression, blocks=blocks, epsilon=epsilon, mode=mode, delta=delta, unit=unit
+            )
         case _:
-            return iqr(column, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
+            return iqr(
+                column,
+                method=_one("method", method, get_args(OfIqr)),
+                per=per,
+                low=low,
+                high=high,
+                epsilon=epsilon,
+                interval=interval,
+                mode=mode,
+                delta=delta,
+                unit=unit,
+            )
 
 
 def _needed(named: Mapping[str, str], option: str, example: str) -> str:
@@ -174,10 +267,20 @@ def _needed(named: Mapping[str, str], option: str, example: str) -> str:
     return named[option]
 
 
-def _per(text: str) -> Per:
-    if text not in ("row", "person"):
-        raise QuestionError(_unknown("value of per", text, ["row", "person"]))
-    return cast(Per, text)  # one of the two words, as just checked
+def _one(option: str, text: str, known: tuple[T, ...]) -> T:
+    """The known word that the text is."""
+    for word in known:
+        if word == text:
+            return word
+    raise QuestionError(_unknown(f"value of {option}", text, [str(word) for word in known]))
+
+
+def _whole(text: str | None, name: str) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise QuestionError(f"{name} is a whole number, got '{text}'")
+    return int(text)
 
 
 def _yes(text: str) -> bool:

@@ -4,24 +4,76 @@
 
 ``epsilon`` is a share of the question's own. ``low`` and ``high`` are bounds for this question alone, before those of
 the schema. ``interval=False`` spends the whole share on the value; the interval then covers the noise alone.
-The name of a question is the text ``ask.parse`` reads back.
+``method`` names an algorithm; "auto" lets ``prepare`` choose by public circumstances, and the answer says which.
+The name of a question is the text ``ask.parse`` reads back. ``questions`` has the functions people call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Final, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from reticent.data.query import Per
 from reticent.data.schema import Key
-from reticent.errors import PublicParameterError, QuestionError
-from reticent.privacy.numbers import Number, positive, read, show
+from reticent.errors import PublicParameterError
+from reticent.privacy.numbers import positive, show
 
 FINEST_LEVEL: Final = 10**6  # denominators of levels: scores are multiples of them and must fit 64 bits
 MOST_BINS: Final = 1 << 20
+QUARTILES: Final = (Fraction(1, 4), Fraction(3, 4))
+
+Mode: TypeAlias = Literal["exact", "paper"]
+OfMean: TypeAlias = Literal["auto", "bounded", "clipped", "coinpress"]
+OfQuantiles: TypeAlias = Literal["auto", "separate", "joint", "M", "smooth"]
+OfIqr: TypeAlias = Literal["auto", "separate", "joint", "S"]
+OfScale: TypeAlias = Literal["S", "stable"]
+OfTrimmed: TypeAlias = Literal["auto", "inverse", "TM", "smooth"]
+OfRegression: TypeAlias = Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """Options of a question that is answered by propose-test-release, or needs a delta for another reason.
+
+    Attributes
+    ----------
+    mode : "exact" or "paper"
+        "paper" has the thresholds and splits that 003 prints, with the loss and delta they really have.
+    delta : Fraction or None
+        A share of the question's own; without it, an equal part of what the release offers.
+    unit : Fraction or None
+        Public step of the grid on which values are read; None for that of the column.
+    width : Fraction or None
+        For M with a given scale: the width proposed, in units of the column.
+    """
+
+    mode: Mode = "exact"
+    delta: Fraction | None = None
+    unit: Fraction | None = None
+    width: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.mode not in get_args(Mode):
+            raise PublicParameterError(f'mode is "exact" or "paper", got {self.mode!r}')
+        for name, number in (("delta", self.delta), ("unit", self.unit), ("width", self.width)):
+            if number is not None:
+                positive(number, name)
+        if self.delta is not None and self.delta >= 1:
+            raise PublicParameterError(f"delta must be below 1, got {show(self.delta)}")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options that belong to a question's name."""
+        return (
+            *(() if self.mode == "exact" else (f"mode={self.mode}",)),
+            *(() if self.unit is None else (f"unit={show(self.unit)}",)),
+            *(() if self.width is None else (f"width={show(self.width)}",)),
+        )
+
+
+PLAIN: Final = Tested()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +137,11 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of a bounded column."""
+    """The mean of a column, with bounds or without."""
 
     column: str
     _: KW_ONLY
+    method: OfMean = "auto"
     per: Per = "row"
     low: Fraction | None = None
     high: Fraction | None = None
@@ -97,10 +150,12 @@ class Mean:
 
     def __post_init__(self) -> None:
         _check(self.epsilon, self.low, self.high, self.per)
+        _one_of(self.method, OfMean)
 
     @property
     def name(self) -> str:
-        return _name("mean", self.column, *_bounds(self.low, self.high), *_manner(self.per, self.interval))
+        rest = (*_bounds(self.low, self.high), *_manner(self.per, self.interval))
+        return _name("mean", self.column, *_method(self.method), *rest)
 
     @property
     def counts_rows(self) -> bool:
@@ -188,14 +243,17 @@ class Quantiles:
     levels: tuple[Fraction, ...]
     _: KW_ONLY
     verb: str = "quantiles"
+    method: OfQuantiles = "auto"
     per: Per = "row"
     low: Fraction | None = None
     high: Fraction | None = None
     epsilon: Fraction | None = None
     interval: bool = True
+    tested: Tested = PLAIN
 
     def __post_init__(self) -> None:
         _check(self.epsilon, self.low, self.high, self.per)
+        _one_of(self.method, OfQuantiles)
         if not self.levels:
             raise PublicParameterError("quantiles need at least one level")
         for level in self.levels:
@@ -209,8 +267,8 @@ class Quantiles:
     @property
     def name(self) -> str:
         levels = [] if self.verb == "median" else [" ".join(show(level) for level in self.levels)]
-        rest = (*_bounds(self.low, self.high), *_manner(self.per, self.interval))
-        return _name(self.verb, self.column, *levels, *rest)
+        rest = (*_bounds(self.low, self.high), *_manner(self.per, self.interval), *self.tested.words)
+        return _name(self.verb, self.column, *levels, *_method(self.method), *rest)
 
     @property
     def counts_rows(self) -> bool:
@@ -223,18 +281,22 @@ class Iqr:
 
     column: str
     _: KW_ONLY
+    method: OfIqr = "auto"
     per: Per = "row"
     low: Fraction | None = None
     high: Fraction | None = None
     epsilon: Fraction | None = None
     interval: bool = True
+    tested: Tested = PLAIN
 
     def __post_init__(self) -> None:
         _check(self.epsilon, self.low, self.high, self.per)
+        _one_of(self.method, OfIqr)
 
     @property
     def name(self) -> str:
-        return _name("iqr", self.column, *_bounds(self.low, self.high), *_manner(self.per, self.interval))
+        rest = (*_bounds(self.low, self.high), *_manner(self.per, self.interval), *self.tested.words)
+        return _name("iqr", self.column, *_method(self.method), *rest)
 
     @property
     def counts_rows(self) -> bool:
@@ -259,7 +321,145 @@ class CapShare:
         return False
 
 
-Statistic: TypeAlias = Count | People | Sum | Mean | Proportion | Variance | Histogram | Quantiles | Iqr | CapShare
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """S of 003: the distance of two quantiles, on a logarithmic scale; the bin that holds it for method "stable"."""
+
+    column: str
+    _: KW_ONLY
+    levels: tuple[Fraction, Fraction] = QUARTILES
+    method: OfScale = "S"
+    per: Per = "row"
+    epsilon: Fraction | None = None
+    tested: Tested = PLAIN
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon, per=self.per)
+        _one_of(self.method, OfScale)
+        low, high = self.levels
+        if not 0 < low < high < 1:
+            raise PublicParameterError("the levels of a scale rise and lie between 0 and 1")
+
+    @property
+    def name(self) -> str:
+        levels = [] if self.levels == QUARTILES else [" ".join(show(level) for level in self.levels)]
+        method = () if self.method == "S" else (f"method={self.method}",)
+        return _name("scale", self.column, *levels, *method, *_manner(self.per, True), *self.tested.words)
+
+    @property
+    def counts_rows(self) -> bool:
+        return self.per == "row"
+
+
+@dataclass(frozen=True, slots=True)
+class TrimmedMean:
+    """The mean without a share ``trim`` of the values at either end."""
+
+    column: str
+    trim: Fraction = Fraction(1, 10)
+    _: KW_ONLY
+    method: OfTrimmed = "auto"
+    per: Per = "row"
+    epsilon: Fraction | None = None
+    tested: Tested = PLAIN
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon, per=self.per)
+        _one_of(self.method, OfTrimmed)
+        if not 0 < self.trim < Fraction(1, 2):
+            raise PublicParameterError(f"trim is a share at either end, between 0 and 1/2, got {show(self.trim)}")
+
+    @property
+    def name(self) -> str:
+        share = [] if self.trim == Fraction(1, 10) else [f"trim={show(self.trim)}"]
+        rest = (*_method(self.method), *_manner(self.per, True), *self.tested.words)
+        return _name("trimmed_mean", self.column, *share, *rest)
+
+    @property
+    def counts_rows(self) -> bool:
+        return self.per == "row"
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Huber's location: the centre whose bent residuals balance; ``bend`` in units of half the quartile distance."""
+
+    column: str
+    bend: Fraction = Fraction(2)
+    _: KW_ONLY
+    per: Per = "row"
+    epsilon: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon, per=self.per)
+        if not Fraction(1, 8) <= self.bend <= 8:
+            raise PublicParameterError(f"bend is between 1/8 and 8, got {show(self.bend)}")
+
+    @property
+    def name(self) -> str:
+        bend = [] if self.bend == 2 else [f"bend={show(self.bend)}"]
+        return _name("location", self.column, *bend, *_manner(self.per, True))
+
+    @property
+    def counts_rows(self) -> bool:
+        return self.per == "row"
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """Coefficients of a linear model of ``y`` on the columns ``on``, with an intercept unless it is left out.
+
+    ``blocks`` is the public number of blocks of R_S, R_H and the block medians; None for one made for n.
+    """
+
+    y: str
+    on: tuple[str, ...]
+    _: KW_ONLY
+    method: OfRegression = "auto"
+    intercept: bool = True
+    blocks: int | None = None
+    epsilon: Fraction | None = None
+    tested: Tested = PLAIN
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon)
+        _one_of(self.method, OfRegression)
+        if not self.on or len({self.y, *self.on}) != 1 + len(self.on):
+            raise PublicParameterError("a regression has one column left of ~, and others on its right, each once")
+        if self.blocks is not None and self.blocks < 1:
+            raise PublicParameterError(f"blocks must be >= 1, got {self.blocks}")
+
+    @property
+    def formula(self) -> str:
+        return f"{self.y} ~ {' + '.join([*([] if self.intercept else ['0']), *self.on])}"
+
+    @property
+    def name(self) -> str:
+        blocks = () if self.blocks is None else (f"blocks={self.blocks}",)
+        return _name("regress", self.formula, *_method(self.method), *blocks, *self.tested.words)
+
+    @property
+    def counts_rows(self) -> bool:
+        return True
+
+
+Robust: TypeAlias = Scale | TrimmedMean | Location | Regression
+Statistic: TypeAlias = (
+    Count | People | Sum | Mean | Proportion | Variance | Histogram | Quantiles | Iqr | CapShare | Robust
+)
+
+
+def delta_of(asked: Statistic) -> Tested | None:
+    """The options of a question that spends a delta, or None where it is answered with delta 0."""
+    match asked:
+        case Mean(method="coinpress"):
+            return PLAIN
+        case Quantiles(method="M" | "smooth") | Iqr(method="S") | Scale() | TrimmedMean(method="TM" | "smooth"):
+            return asked.tested
+        case Regression(method="R_S" | "R_H" | "tukey"):
+            return asked.tested
+        case _:
+            return None
 
 
 def _check(
@@ -273,6 +473,15 @@ def _check(
         raise PublicParameterError(f"low must be below high, got {show(low)} and {show(high)}")
     if per not in get_args(Per):
         raise PublicParameterError(f'per is "row" or "person", got {per!r}')
+
+
+def _one_of(method: str, known: object) -> None:
+    if method not in get_args(known):
+        raise PublicParameterError(f"there is no method {method!r} here: {', '.join(get_args(known))}")
+
+
+def _method(method: str) -> tuple[str, ...]:
+    return () if method == "auto" else (f"method={method}",)
 
 
 def _name(verb: str, *arguments: str) -> str:
@@ -292,220 +501,3 @@ def _edges(edges: tuple[Fraction, ...]) -> str:
     if len(steps) == 1 and len(edges) > 2:
         return f"{show(edges[0])}:{show(edges[-1])}:{show(steps.pop())}"
     return " ".join(show(edge) for edge in edges)
-
-
-def _read(number: Number | None, name: str) -> Fraction | None:
-    return None if number is None else read(number, name)
-
-
-def count(*, epsilon: Number | None = None) -> Count:
-    """The number of rows, at most the cap for each person.
-
-    Parameters
-    ----------
-    epsilon : number, optional
-        A share of its own; without it, an equal part of what the release has left.
-
-    Returns
-    -------
-    Count
-        A question; ``study.release([count()], epsilon=…)`` answers it. It always replies.
-    """
-    return Count(epsilon=_read(epsilon, "epsilon"))
-
-
-def persons(*, epsilon: Number | None = None) -> People:
-    """The number of distinct persons."""
-    return People(epsilon=_read(epsilon, "epsilon"))
-
-
-def sum(  # noqa: A001 - the public word; used as reticent.sum
-    column: str,
-    *,
-    low: Number | None = None,
-    high: Number | None = None,
-    epsilon: Number | None = None,
-) -> Sum:
-    """The sum of a bounded column over persons; values outside the bounds count as the nearer one."""
-    return Sum(column, low=_read(low, "low"), high=_read(high, "high"), epsilon=_read(epsilon, "epsilon"))
-
-
-def mean(
-    column: str,
-    *,
-    per: Per = "row",
-    low: Number | None = None,
-    high: Number | None = None,
-    epsilon: Number | None = None,
-    interval: bool = True,
-) -> Mean:
-    """The mean of a bounded column with its 95 % interval.
-
-    Parameters
-    ----------
-    column : str
-    per : "row" or "person"
-        "person" averages the rows of each person first, so that every person weighs the same.
-    low, high : number, optional
-        Bounds for this question, known without the file; by default those of the study.
-    epsilon : number, optional
-        A share of its own.
-    interval : bool
-        False spends everything on the value; the interval then covers the noise alone.
-
-    Returns
-    -------
-    Mean
-        A question. It gives no reply where the noisy number of values is too small for a mean.
-    """
-    return Mean(
-        column,
-        per=per,
-        low=_read(low, "low"),
-        high=_read(high, "high"),
-        epsilon=_read(epsilon, "epsilon"),
-        interval=interval,
-    )
-
-
-def proportion(column: str, *, value: Key | None = None, epsilon: Number | None = None) -> Proportion:
-    """The share of ``value`` in a category; by default of True, 1 or "yes", where the category has one of them."""
-    return Proportion(column, value=value, epsilon=_read(epsilon, "epsilon"))
-
-
-def variance(
-    column: str,
-    *,
-    per: Per = "row",
-    low: Number | None = None,
-    high: Number | None = None,
-    epsilon: Number | None = None,
-    interval: bool = True,
-) -> Variance:
-    """The variance of a bounded column with its 95 % interval."""
-    return Variance(
-        column,
-        per=per,
-        low=_read(low, "low"),
-        high=_read(high, "high"),
-        epsilon=_read(epsilon, "epsilon"),
-        interval=interval,
-    )
-
-
-def sd(
-    column: str,
-    *,
-    per: Per = "row",
-    low: Number | None = None,
-    high: Number | None = None,
-    epsilon: Number | None = None,
-    interval: bool = True,
-) -> Variance:
-    """The standard deviation of a bounded column with its 95 % interval."""
-    return Variance(
-        column,
-        root=True,
-        per=per,
-        low=_read(low, "low"),
-        high=_read(high, "high"),
-        epsilon=_read(epsilon, "epsilon"),
-        interval=interval,
-    )
-
-
-def histogram(column: str, *, edges: Iterable[Number] = (), epsilon: Number | None = None) -> Histogram:
-    """Counts between ``edges`` (each bin with its left edge, the last with both), or by the values of a category."""
-    if not isinstance(edges, Iterable) or isinstance(edges, str):
-        raise QuestionError("edges is a list of numbers known without looking at the file, such as range(0, 101, 10)")
-    return Histogram(column, edges=tuple(read(edge, "edges") for edge in edges), epsilon=_read(epsilon, "epsilon"))
-
-
-def median(
-    column: str,
-    *,
-    per: Per = "row",
-    low: Number | None = None,
-    high: Number | None = None,
-    epsilon: Number | None = None,
-    interval: bool = True,
-) -> Quantiles:
-    """The median, with bounds or without; it may give no reply."""
-    return Quantiles(
-        column,
-        (Fraction(1, 2),),
-        verb="median",
-        per=per,
-        low=_read(low, "low"),
-        high=_read(high, "high"),
-        epsilon=_read(epsilon, "epsilon"),
-        interval=interval,
-    )
-
-
-def quantile(
-    column: str,
-    level: Number,
-    *,
-    per: Per = "row",
-    low: Number | None = None,
-    high: Number | None = None,
-    epsilon: Number | None = None,
-    interval: bool = True,
-) -> Quantiles:
-    """The value that a share ``level`` of the rows does not exceed, 0 < level < 1."""
-    return Quantiles(
-        column,
-        (read(level, "level"),),
-        verb="quantile",
-        per=per,
-        low=_read(low, "low"),
-        high=_read(high, "high"),
-        epsilon=_read(epsilon, "epsilon"),
-        interval=interval,
-    )
-
-
-def quantiles(
-    column: str,
-    levels: Sequence[Number],
-    *,
-    per: Per = "row",
-    low: Number | None = None,
-    high: Number | None = None,
-    epsilon: Number | None = None,
-    interval: bool = True,
-) -> Quantiles:
-    """Several quantiles of one column, sharing one epsilon equally."""
-    if isinstance(levels, str):
-        raise QuestionError('levels is a list of numbers, such as ["0.1", "0.5", "0.9"]')
-    chosen = tuple(read(level, "levels") for level in levels)
-    return Quantiles(
-        column,
-        chosen,
-        per=per,
-        low=_read(low, "low"),
-        high=_read(high, "high"),
-        epsilon=_read(epsilon, "epsilon"),
-        interval=interval,
-    )
-
-
-def iqr(
-    column: str,
-    *,
-    per: Per = "row",
-    low: Number | None = None,
-    high: Number | None = None,
-    epsilon: Number | None = None,
-    interval: bool = True,
-) -> Iqr:
-    """The distance between the quartiles, with bounds or without; it may give no reply."""
-    return Iqr(
-        column,
-        per=per,
-        low=_read(low, "low"),
-        high=_read(high, "high"),
-        epsilon=_read(epsilon, "epsilon"),
-        interval=interval,
-    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Protocol
 
 from reticent.data.query import Keys, Query
@@ -34,11 +35,14 @@ class Setting:
         Whether ``units`` is exact (substitution) and may stand for the number of rows where each person has one.
     keys : Keys or None
         Public groups, if the question is asked by group.
+    delta : Fraction or None
+        The delta that this question may spend; None where none is offered, or none is needed.
     """
 
     schema: Schema
     units: int | None
     keys: Keys | None = None
+    delta: Fraction | None = None
 
     @property
     def neighbours(self) -> Adjacency:

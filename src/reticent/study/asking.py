@@ -24,7 +24,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.ask import parse
-from reticent.statistics.asked import CapShare, Count, People, Statistic
+from reticent.statistics.asked import CapShare, Count, People, Statistic, delta_of
 from reticent.statistics.prepare import prepare
 from reticent.statistics.setting import Setting, Step
 
@@ -154,7 +154,9 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
     ``currency`` is the ledger's, "approximate" or "zcdp": a release in rho enters an (epsilon, delta) ledger by its
     best conversion at the release's delta.
     """
-    settings = [Setting(schema, units, item.keys) for item in asked]
+    settings = [
+        Setting(schema, units, item.keys, delta) for item, delta in zip(asked, deltas(asked, within), strict=True)
+    ]
     free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]
     amounts = shares(asked, within, free)
     if min(amounts, default=LEAST_SHARE) < LEAST_SHARE:
@@ -226,6 +228,50 @@ def shares(asked: Sequence[Asked], within: Limit, free: Sequence[bool]) -> tuple
             f"the questions' own epsilons come to {show(named)}, which leaves nothing of {show(total)} for the others"
         )
     return tuple((total - named) / open_ones if amount is None else amount for amount in own)
+
+
+def deltas(asked: Sequence[Asked], within: Limit) -> tuple[Fraction | None, ...]:
+    """The delta each question may spend: its own, or an equal part of what those leave; None where it needs none.
+
+    Raises
+    ------
+    PublicParameterError, QuestionError
+        Where a question needs a delta and there is none; where the questions' own come to more than the release's.
+    """
+    tested = [delta_of(item.statistic) for item in asked]
+    own = [options.delta for options in tested if options is not None]
+    if not own:
+        return (None,) * len(asked)
+    named = sum((amount for amount in own if amount is not None), Fraction(0))
+    open_ones = own.count(None)
+    if within.rho is not None and open_ones:
+        raise QuestionError(
+            f"{_first_open(asked)} spends a δ of its own: give it one, such as delta=1e-9; the δ of a release in ρ "
+            "names the conversion. Nothing was charged."
+        )
+    if within.rho is not None:
+        return tuple(None if options is None else options.delta for options in tested)
+    if within.delta is None and open_ones:
+        raise QuestionError(
+            f"{_first_open(asked)} needs a δ, the probability of a reply where there should be none: say delta, such "
+            "as 1e-9, well below one in the number of people. Nothing was charged."
+        )
+    if within.delta is not None and (named > within.delta or (named == within.delta and open_ones)):
+        raise PublicParameterError(
+            f"the questions' own deltas come to {show(named)}, which leaves nothing of {show(within.delta)} for the "
+            "others"
+        )
+    each = (within.delta - named) / open_ones if open_ones and within.delta is not None else None
+    return tuple(None if options is None else (options.delta or each) for options in tested)
+
+
+def _first_open(asked: Sequence[Asked]) -> str:
+    """The name of the first question that needs a delta and has none of its own."""
+    for item in asked:
+        options = delta_of(item.statistic)
+        if options is not None and options.delta is None:
+            return name_of(item)
+    raise AssertionError("every question has a delta of its own")
 
 
 def most(questions: Sequence[Question | Asked], within: Limit, currency: str) -> Loss:

@@ -42,8 +42,8 @@ class Terms:
     values: int | None = None
 
     def __post_init__(self) -> None:
-        if self.neighbours.kind == "local" or self.neighbours.unit != "person":
-            raise PublicParameterError("these statistics are of a table, about a person")
+        if self.neighbours.kind == "local":
+            raise PublicParameterError("these statistics are of a table, about a person or a row")
         if self.values is not None and (self.values < 0 or self.neighbours.kind != "substitute" or self.rows > 1):
             raise PublicParameterError("the number of values is public only where each person has one and is replaced")
 

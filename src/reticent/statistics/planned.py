@@ -1,0 +1,94 @@
+"""A question answered by one plan on one column (or on rows), per group: from a plan to a step.
+
+A plan has its guarantee before rows are read and draws one group's numbers. Asked by group, it is made for adding or
+removing one row and run on every group by itself: the groups are a partition that nobody looked for, and what one row
+costs is lifted to a person at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from reticent.data.query import Query
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.outcome import Estimate, Outcome
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.counts import Label
+from reticent.statistics.setting import Expected, Setting
+
+D = TypeVar("D")
+D_co = TypeVar("D_co", covariant=True)
+D_contra = TypeVar("D_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The numbers of one group, one for each label of the plan, and what they say about themselves.
+
+    ``words`` may depend on what was drawn and on public numbers, and on nothing else.
+    """
+
+    outcomes: tuple[Outcome[Estimate], ...]
+    words: tuple[str, ...] = ()
+
+
+class Plan(Protocol[D_contra]):
+    """What is drawn from the data of one group."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def draw(self, data: D_contra, entropy: Entropy) -> Drawn: ...
+
+    def expected(self, people: int) -> Expected: ...
+
+
+class Read(Protocol[D_co]):
+    """Which part of a result a plan reads: the data of each group, in order."""
+
+    def __call__(self, result: Result) -> Sequence[D_co]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep(Generic[D]):
+    """A plan as a step. ``rows`` is the most values one person has over all groups together; it lifts by group."""
+
+    name: str
+    query: Query
+    read: Read[D]
+    plan: Plan[D]
+    setting: Setting
+    rows: int
+    labels: tuple[Label, ...]
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return (self.query,)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        keys, near = self.setting.keys, self.setting.neighbours
+        if keys is None:
+            return compose.processed(self.plan.guarantee, label=self.name)
+        row = Adjacency("add_remove", unit="row")
+        every = compose.across([self.plan.guarantee] * len(keys.among), neighbours=row, label="all groups")
+        return compose.of_person(every, near, rows=self.rows, label=self.name)
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        (result,) = results
+        drawn = [self.plan.draw(data, entropy) for data in self.read(result)]
+        outcomes = [outcome for group in drawn for outcome in group.outcomes]
+        cells = tuple(Cell(label, outcome) for label, outcome in zip(self.labels, outcomes, strict=True))
+        words = tuple(dict.fromkeys(text for group in drawn for text in group.words))
+        return Answer(self.name, cells, (*self.caveats, *words))
+
+    def expected(self, people: int) -> Expected:
+        groups = 1 if self.setting.keys is None else len(self.setting.keys.among)
+        return self.plan.expected(max(people // groups, 1))

@@ -1,0 +1,434 @@
+"""The functions people call to ask: numbers as they are written, read into the exact values of ``asked``.
+
+mean("mdvis")    quantile("x", 0.9)    scale("x", method="S", mode="paper")    regress("y ~ a + b", method="R_H")
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+
+from reticent.data.query import Per
+from reticent.data.schema import Key
+from reticent.errors import QuestionError
+from reticent.privacy.numbers import Number, read
+from reticent.statistics.asked import (
+    QUARTILES,
+    Count,
+    Histogram,
+    Iqr,
+    Location,
+    Mean,
+    Mode,
+    OfIqr,
+    OfMean,
+    OfQuantiles,
+    OfRegression,
+    OfScale,
+    OfTrimmed,
+    People,
+    Proportion,
+    Quantiles,
+    Regression,
+    Scale,
+    Sum,
+    Tested,
+    TrimmedMean,
+    Variance,
+)
+
+
+def _read(number: Number | None, name: str) -> Fraction | None:
+    return None if number is None else read(number, name)
+
+
+def count(*, epsilon: Number | None = None) -> Count:
+    """The number of rows, at most the cap for each person.
+
+    Parameters
+    ----------
+    epsilon : number, optional
+        A share of its own; without it, an equal part of what the release has left.
+
+    Returns
+    -------
+    Count
+        A question; ``study.release([count()], epsilon=…)`` answers it. It always replies.
+    """
+    return Count(epsilon=_read(epsilon, "epsilon"))
+
+
+def persons(*, epsilon: Number | None = None) -> People:
+    """The number of distinct persons."""
+    return People(epsilon=_read(epsilon, "epsilon"))
+
+
+def sum(  # noqa: A001 - the public word; used as reticent.sum
+    column: str,
+    *,
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+) -> Sum:
+    """The sum of a bounded column over persons; values outside the bounds count as the nearer one."""
+    return Sum(column, low=_read(low, "low"), high=_read(high, "high"), epsilon=_read(epsilon, "epsilon"))
+
+
+def mean(
+    column: str,
+    *,
+    method: OfMean = "auto",
+    per: Per = "row",
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    interval: bool = True,
+) -> Mean:
+    """The mean of a column with its 95 % interval, with bounds or without.
+
+    Parameters
+    ----------
+    column : str
+    method : "auto", "bounded", "clipped" or "coinpress"
+        "bounded", which "auto" means, needs bounds. "clipped" needs none: it clips where the data reach, and says
+        where. "coinpress" needs a rough centre, radius and deviation, and a delta.
+    per : "row" or "person"
+        "person" averages the rows of each person first, so that every person weighs the same.
+    low, high : number, optional
+        Bounds for this question, known without the file; by default those of the study.
+    epsilon : number, optional
+        A share of its own.
+    interval : bool
+        False spends everything on the value; the interval then covers the noise alone.
+
+    Returns
+    -------
+    Mean
+        A question. It gives no reply where the noisy number of values is too small for a mean.
+    """
+    return Mean(
+        column,
+        method=method,
+        per=per,
+        low=_read(low, "low"),
+        high=_read(high, "high"),
+        epsilon=_read(epsilon, "epsilon"),
+        interval=interval,
+    )
+
+
+def proportion(column: str, *, value: Key | None = None, epsilon: Number | None = None) -> Proportion:
+    """The share of ``value`` in a category; by default of True, 1 or "yes", where the category has one of them."""
+    return Proportion(column, value=value, epsilon=_read(epsilon, "epsilon"))
+
+
+def variance(
+    column: str,
+    *,
+    per: Per = "row",
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    interval: bool = True,
+) -> Variance:
+    """The variance of a bounded column with its 95 % interval."""
+    return Variance(
+        column,
+        per=per,
+        low=_read(low, "low"),
+        high=_read(high, "high"),
+        epsilon=_read(epsilon, "epsilon"),
+        interval=interval,
+    )
+
+
+def sd(
+    column: str,
+    *,
+    per: Per = "row",
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    interval: bool = True,
+) -> Variance:
+    """The standard deviation of a bounded column with its 95 % interval."""
+    return Variance(
+        column,
+        root=True,
+        per=per,
+        low=_read(low, "low"),
+        high=_read(high, "high"),
+        epsilon=_read(epsilon, "epsilon"),
+        interval=interval,
+    )
+
+
+def histogram(column: str, *, edges: Iterable[Number] = (), epsilon: Number | None = None) -> Histogram:
+    """Counts between ``edges`` (each bin with its left edge, the last with both), or by the values of a category."""
+    if not isinstance(edges, Iterable) or isinstance(edges, str):
+        raise QuestionError("edges is a list of numbers known without looking at the file, such as range(0, 101, 10)")
+    return Histogram(column, edges=tuple(read(edge, "edges") for edge in edges), epsilon=_read(epsilon, "epsilon"))
+
+
+def median(
+    column: str,
+    *,
+    method: OfQuantiles = "auto",
+    per: Per = "row",
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    interval: bool = True,
+    mode: Mode = "exact",
+    delta: Number | None = None,
+    unit: Number | None = None,
+    width: Number | None = None,
+) -> Quantiles:
+    """The median, with bounds or without; it may give no reply.
+
+    Parameters
+    ----------
+    column : str
+    method : "auto", "separate", "joint", "M" or "smooth"
+        "auto" is the exponential mechanism, with delta 0. "M" is 003's, by propose-test-release with a scale of its
+        own or with ``width``; "smooth" adds noise in proportion to a smooth sensitivity. Both need a delta.
+    per, low, high, epsilon, interval
+        As for ``mean``.
+    mode : "exact" or "paper"
+        For "M": thresholds from delta, or those that 003 prints with the delta they really have.
+    delta : number, optional
+        A share of its own; by default an equal part of what the release offers.
+    unit : number, optional
+        Public step on which "M" and "smooth" read values; by default the column's resolution.
+    width : number, optional
+        For "M": the width proposed, known without the file; by default it is bought.
+    """
+    return Quantiles(
+        column,
+        (Fraction(1, 2),),
+        verb="median",
+        method=method,
+        per=per,
+        low=_read(low, "low"),
+        high=_read(high, "high"),
+        epsilon=_read(epsilon, "epsilon"),
+        interval=interval,
+        tested=_tested(mode, delta, unit, width),
+    )
+
+
+def quantile(
+    column: str,
+    level: Number,
+    *,
+    method: OfQuantiles = "auto",
+    per: Per = "row",
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    interval: bool = True,
+    mode: Mode = "exact",
+    delta: Number | None = None,
+    unit: Number | None = None,
+    width: Number | None = None,
+) -> Quantiles:
+    """The value that a share ``level`` of the rows does not exceed, 0 < level < 1."""
+    return Quantiles(
+        column,
+        (read(level, "level"),),
+        verb="quantile",
+        method=method,
+        per=per,
+        low=_read(low, "low"),
+        high=_read(high, "high"),
+        epsilon=_read(epsilon, "epsilon"),
+        interval=interval,
+        tested=_tested(mode, delta, unit, width),
+    )
+
+
+def quantiles(
+    column: str,
+    levels: Sequence[Number],
+    *,
+    method: OfQuantiles = "auto",
+    per: Per = "row",
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    interval: bool = True,
+    mode: Mode = "exact",
+    delta: Number | None = None,
+    unit: Number | None = None,
+) -> Quantiles:
+    """Several quantiles of one column: "joint" draws them together, "separate" shares epsilon equally."""
+    if isinstance(levels, str):
+        raise QuestionError('levels is a list of numbers, such as ["0.1", "0.5", "0.9"]')
+    chosen = tuple(read(level, "levels") for level in levels)
+    return Quantiles(
+        column,
+        chosen,
+        method=method,
+        per=per,
+        low=_read(low, "low"),
+        high=_read(high, "high"),
+        epsilon=_read(epsilon, "epsilon"),
+        interval=interval,
+        tested=_tested(mode, delta, unit),
+    )
+
+
+def iqr(
+    column: str,
+    *,
+    method: OfIqr = "auto",
+    per: Per = "row",
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    interval: bool = True,
+    mode: Mode = "exact",
+    delta: Number | None = None,
+    unit: Number | None = None,
+) -> Iqr:
+    """The distance between the quartiles, with bounds or without; it may give no reply.
+
+    ``method="S"`` is 003's by propose-test-release, and needs a delta; see ``scale``.
+    """
+    return Iqr(
+        column,
+        method=method,
+        per=per,
+        low=_read(low, "low"),
+        high=_read(high, "high"),
+        epsilon=_read(epsilon, "epsilon"),
+        interval=interval,
+        tested=_tested(mode, delta, unit),
+    )
+
+
+def scale(
+    column: str,
+    levels: Sequence[Number] = QUARTILES,
+    *,
+    method: OfScale = "S",
+    per: Per = "row",
+    epsilon: Number | None = None,
+    mode: Mode = "exact",
+    delta: Number | None = None,
+    unit: Number | None = None,
+) -> Scale:
+    """S: the distance of two quantiles by propose-test-release, within a factor; it may give no reply.
+
+    Parameters
+    ----------
+    column : str
+    levels : two numbers
+        Levels p < q, strictly between 0 and 1; the quartiles by default.
+    method : "S" or "stable"
+        "S" adds noise to the logarithm; "stable" releases the bin that holds the distance, an upper bound of it.
+    mode, delta, unit
+        As for ``median``.
+
+    Source
+    ------
+    003 section 4, algorithm S; Theorem 7.
+    """
+    chosen = tuple(read(level, "levels") for level in levels)
+    if isinstance(levels, str) or len(chosen) != 2:
+        raise QuestionError('levels of a scale are two numbers, such as ["0.25", "0.75"]')
+    return Scale(
+        column,
+        levels=(chosen[0], chosen[1]),
+        method=method,
+        per=per,
+        epsilon=_read(epsilon, "epsilon"),
+        tested=_tested(mode, delta, unit),
+    )
+
+
+def trimmed_mean(
+    column: str,
+    trim: Number = Fraction(1, 10),
+    *,
+    method: OfTrimmed = "auto",
+    per: Per = "row",
+    epsilon: Number | None = None,
+    mode: Mode = "exact",
+    delta: Number | None = None,
+    unit: Number | None = None,
+) -> TrimmedMean:
+    """The mean without a share ``trim`` of the values at either end; it may give no reply.
+
+    Parameters
+    ----------
+    column : str
+    trim : number
+        Between 0 and 1/2, left out at either end.
+    method : "auto", "inverse", "TM" or "smooth"
+        "inverse" is an exponential mechanism on rows to change, with delta 0; "TM" is 003's by propose-test-release;
+        "smooth" adds noise in proportion to a smooth sensitivity.
+    mode, delta, unit
+        As for ``median``.
+    """
+    return TrimmedMean(
+        column,
+        read(trim, "trim"),
+        method=method,
+        per=per,
+        epsilon=_read(epsilon, "epsilon"),
+        tested=_tested(mode, delta, unit),
+    )
+
+
+def location(column: str, bend: Number = 2, *, per: Per = "row", epsilon: Number | None = None) -> Location:
+    """Huber's M-estimator of location, with its scale; ``bend`` in units of half the quartile distance."""
+    return Location(column, read(bend, "bend"), per=per, epsilon=_read(epsilon, "epsilon"))
+
+
+def regress(
+    formula: str,
+    *,
+    method: OfRegression = "auto",
+    blocks: int | None = None,
+    epsilon: Number | None = None,
+    mode: Mode = "exact",
+    delta: Number | None = None,
+    unit: Number | None = None,
+) -> Regression:
+    """Coefficients of ``"y ~ a + b"``, with intervals; it may give no reply.
+
+    Parameters
+    ----------
+    formula : str
+        Columns of numbers; ``"y ~ 0 + a"`` leaves the intercept out.
+    method : "auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp" or "over_beta"
+        "auto" picks by bounds, number of columns and people, and says why. "R_S" and "R_H" are 003's.
+    blocks : int, optional
+        Public number of blocks of rows for "R_S", "R_H" and "block_medians".
+    mode, delta
+        As for ``median``.
+    unit : number, optional
+        Public step of the coefficients; by default one made from the bounds of the columns.
+    """
+    match = re.fullmatch(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*", formula)
+    if match is None:
+        raise QuestionError(f"'{formula}' cannot be read. Write for example: regress(\"y ~ a + b\").")
+    terms = [term.strip() for term in match.group(2).split("+")]
+    constants = [term for term in terms if term in ("0", "1")]
+    if len(constants) > 1 or not all(terms):
+        raise QuestionError(f"'{formula}' cannot be read: name each column once, and at most one of 0 and 1.")
+    return Regression(
+        match.group(1),
+        tuple(term for term in terms if term not in ("0", "1")),
+        method=method,
+        intercept="0" not in constants,
+        blocks=blocks,
+        epsilon=_read(epsilon, "epsilon"),
+        tested=_tested(mode, delta, unit),
+    )
+
+
+def _tested(mode: Mode, delta: Number | None, unit: Number | None, width: Number | None = None) -> Tested:
+    return Tested(mode=mode, delta=_read(delta, "delta"), unit=_read(unit, "unit"), width=_read(width, "width"))
