@@ -19,10 +19,12 @@ from reticent.data.query import (
     Capped,
     Keys,
     Moments,
+    Ordered,
     Persons,
     Present,
     Query,
     Ranks,
+    Records,
     Rows,
     Tally,
     Total,
@@ -141,6 +143,7 @@ class Reference:
         return {group: groups[group] for group in order[: keys.touch]}
 
     def answer(self, query: Query) -> Vectors:
+        assert not isinstance(query, Ranks | Ordered | Records)
         if isinstance(query, Capped):
             return ((sum(len(mine) > self.cap for mine in self.persons.values()),),)
         sums: dict[str, Counter[int]] = defaultdict(Counter)
@@ -152,7 +155,24 @@ class Reference:
         width = len(self._contribution(query, []))
         return tuple(tuple(sums[group][place] for place in range(width)) for group in _groups(query.keys))
 
-    def values(self, query: Ranks) -> Values:
+    def order(self, query: Ordered) -> list[list[int]]:
+        """The integers of every group, in order."""
+        return [
+            sorted(steps_of(value, query.unit) for value, many in values.items() for _ in range(many))
+            for values in self.values(query)
+        ]
+
+    def records(self, query: Records) -> list[list[int]]:
+        """The kept rows as integers, in order."""
+        found = []
+        for who in self.persons:
+            for row in self.kept(who):
+                cells = [self.present([row], name) for name in query.columns]
+                steps = [steps_of(x, unit) for cell, unit in zip(cells, query.units, strict=True) for x in cell]
+                found.append(steps if len(steps) == len(cells) else [0] * len(cells))
+        return sorted(found)
+
+    def values(self, query: Ranks | Ordered) -> Values:
         """Values with how often they occur."""
         found: dict[str, Counter[float]] = defaultdict(Counter)
         for who in self.persons:
@@ -222,6 +242,16 @@ def exact(value: float) -> Fraction:
 
 def fixed_of(value: float, grid: Fixed) -> int:
     return max(grid.lowest, min(grid.highest, math.floor(exact(value) * Fraction(2) ** grid.bits)))
+
+
+def steps_of(value: float, unit: Fraction) -> int:
+    """floor(value / unit) within 2^61 of zero, of the nearest double unless the unit is a power of two."""
+    top, bottom = unit.numerator, unit.denominator
+    if top & (top - 1) == 0 and bottom & (bottom - 1) == 0:
+        ratio = exact(value) / unit
+    else:
+        ratio = exact(value / float(unit))
+    return max(-(2**61), min(2**61, math.floor(ratio)))
 
 
 def _nearest(steps: list[int], grid: Fixed) -> int:

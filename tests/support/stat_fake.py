@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.cells import cells_of
+from reticent.data.order import LARGEST, Integers, Order, fetched, ordered
 from reticent.data.query import (
     POWER_ONE,
     Capped,
     Moments,
+    Ordered,
     Persons,
     Present,
     Query,
     Ranks,
+    Records,
     Rows,
     Tally,
     Total,
+    keys_of,
 )
 from reticent.data.schema import Category, Column, Person, Schema
 from reticent.data.table import Counts, Result
@@ -43,13 +48,17 @@ class Fake:
         return len(next(iter(self.rows.values())))
 
     def run(self, query: Query) -> Result:
-        keys = None if isinstance(query, Capped) else query.keys
+        keys = keys_of(query)
         if keys is None:
             parts = [np.arange(self.size)]
         else:
             parts = [np.flatnonzero(self.rows[keys.column] == key) for key in keys.among]
         if isinstance(query, Ranks):
             return Result(ranks=tuple(self._ranks(query, part) for part in parts))
+        if isinstance(query, Ordered):
+            return Result(orders=tuple(self._order(query, part) for part in parts))
+        if isinstance(query, Records):
+            return Result(records=self._records(query))
         return Result(vectors=tuple(self._vector(query, part) for part in parts))
 
     def _values(self, column: str, part: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -62,6 +71,22 @@ class Fake:
         cells = cells_of(self.schema.columns[query.column], query.column)
         held, counts = np.unique(cells.index(self._values(query.column, part)), return_counts=True)
         return Counts(held.astype(np.int64), counts.astype(np.int64))
+
+    def _order(self, query: Ordered, part: NDArray[np.int64]) -> Order:
+        whole = ordered(_steps(self._values(query.column, part), query.unit))
+        return whole if query.needs is None else fetched(whole, query.needs)
+
+    def _records(self, query: Records) -> Integers:
+        cells = []
+        for column in query.columns:
+            values, declared = self.rows[column], self.schema.columns[column]
+            if not isinstance(declared, Category) and declared.missing != "drop":
+                values = np.where(np.isnan(values), float(declared.missing), values)
+            cells.append(values)
+        whole = ~np.any(np.isnan(cells), axis=0)
+        steps = [_steps(np.where(whole, x, 0.0), unit) for x, unit in zip(cells, query.units, strict=True)]
+        found = np.column_stack(steps)
+        return found[np.lexsort(found.T[::-1])]
 
     def _vector(self, query: Query, part: NDArray[np.int64]) -> tuple[int, ...]:
         match query:
@@ -88,10 +113,15 @@ class Fake:
                 return tuple(
                     np.bincount(np.searchsorted(inner, values, side="right"), minlength=len(edges) - 1).tolist()
                 )
-            case Ranks():
-                raise TypeError("ranks are no vector")
+            case Ranks() | Ordered() | Records():
+                raise TypeError("this is no vector")
             case _:
                 assert_never(query)
+
+
+def _steps(values: NDArray[np.float64], unit: Fraction) -> Integers:
+    with np.errstate(over="ignore"):
+        return np.floor(np.clip(values / float(unit), -float(LARGEST), float(LARGEST))).astype(np.int64)
 
 
 def schema_of(column: Column, person: Person, *, groups: Category | None = None) -> Schema:

@@ -9,14 +9,14 @@ an end is, from +inf to +inf too, so that rows that are not there never look lik
 upper end and falls with the lower one, which is all the proofs need (docs/proofs/robust.md, section 1).
 
 An engine answers ``window`` by order statistics in a range of ranks, ``below`` by one filtered count, ``total`` by one
-filtered sum and the two order statistics at its ends. ``Sorted`` answers them in memory. Distances are capped, so all
-that any mechanism here asks lies in windows of *public* ranks (``needs``): an engine may fetch them in one go, before a
-width is known, and ``Fetched`` answers from them.
+filtered sum and the two order statistics at its ends. ``Sorted`` answers them in memory, ``RunLength`` from distinct
+values and their counts. Distances are capped, so all that any mechanism here asks lies in windows of *public* ranks
+(``needs``): an engine fetches them before a width is known (``data/brackets.py``), and ``Fetched`` answers from them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import numpy as np
@@ -46,7 +46,23 @@ class Order(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+def filled(inside: Integers, first: int, last: int, size: int) -> Integers:
+    """x_(first), ..., x_(last) of a column of ``size`` values, from those of them whose ranks are 1 to ``size``."""
+    found = np.empty(last - first + 1, np.int64)
+    found[: max(0, min(1 - first, len(found)))] = -LARGEST
+    found[max(0, size + 1 - first) :] = LARGEST
+    start = max(first, 1) - first
+    found[start : start + len(inside)] = inside
+    return found
+
+
+def lacking(first: int, last: int, size: int) -> int:
+    """What the ranks beyond the ends add to the sum from ``first`` to ``last``."""
+    above, under = max(0, last - max(size, first - 1)), max(0, min(1, last + 1) - first)
+    return LARGEST * (above - under)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sorted:
     """A column in memory: a sorted array of int64 within +-LARGEST, checked once."""
 
@@ -61,13 +77,7 @@ class Sorted:
 
     def window(self, first: int, last: int) -> Integers:
         size = len(self.values)
-        found = np.empty(last - first + 1, np.int64)
-        low, high = max(first, 1), min(last, size)
-        found[: max(0, min(1 - first, len(found)))] = -LARGEST
-        found[max(0, size + 1 - first) :] = LARGEST
-        if low <= high:
-            found[low - first : high - first + 1] = self.values[low - 1 : high]
-        return found
+        return filled(self.values[max(first, 1) - 1 : max(min(last, size), 0)], first, last, size)
 
     def below(self, value: int) -> int:
         if value > LARGEST:
@@ -77,8 +87,53 @@ class Sorted:
     def total(self, first: int, last: int) -> int:
         inside = self.values[max(first, 1) - 1 : max(last, 0)]
         whole = (int((inside >> 32).sum()) << 32) + int((inside & 0xFFFFFFFF).sum())
-        lacking = max(0, last - max(len(self.values), first - 1)), max(0, min(1, last + 1) - first)
-        return whole + LARGEST * (lacking[0] - lacking[1])
+        return whole + lacking(first, last, len(self.values))
+
+    def __repr__(self) -> str:
+        return "<private column>"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RunLength:
+    """A column as its distinct values, ascending, and how often each occurs: no value is repeated in memory."""
+
+    values: Integers
+    counts: Integers
+    ends: Integers = field(init=False)  # the rank of the last copy of each value
+
+    def __post_init__(self) -> None:
+        values, counts = self.values, self.counts
+        if values.dtype != np.int64 or counts.dtype != np.int64 or values.ndim != 1 or values.shape != counts.shape:
+            raise PublicParameterError("a column of runs is two flat arrays of int64, equally long")
+        if np.any(values[1:] <= values[:-1]) or np.any(counts < 1):
+            raise PublicParameterError("runs have ascending values, and counts of at least 1")
+        if len(values) and (values[0] < -LARGEST or values[-1] > LARGEST):
+            raise PublicParameterError("a column of runs is within 2^61 of zero")
+        object.__setattr__(self, "ends", np.cumsum(counts))
+
+    @property
+    def size(self) -> int:
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def window(self, first: int, last: int) -> Integers:
+        ranks = np.arange(max(first, 1), min(last, self.size) + 1)
+        return filled(self.values[np.searchsorted(self.ends, ranks, side="left")], first, last, self.size)
+
+    def below(self, value: int) -> int:
+        if value > LARGEST:
+            return self.size
+        place = int(np.searchsorted(self.values, max(value, -LARGEST), side="left"))
+        return int(self.ends[place - 1]) if place else 0
+
+    def total(self, first: int, last: int) -> int:
+        least, most = max(first, 1) - 1, min(last, self.size)
+        copies = np.maximum(np.minimum(self.ends, most) - np.maximum(self.ends - self.counts, least), 0)
+        limbs = ((self.values >> 42, 42), ((self.values >> 21) & 0x1FFFFF, 21), (self.values & 0x1FFFFF, 0))
+        # a limb is below 2^21, so sums over 2^42 rows stay inside int64
+        return sum(int(limb @ copies) << shift for limb, shift in limbs) + lacking(first, last, self.size)
+
+    def __repr__(self) -> str:
+        return "<private column>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +143,12 @@ class Needs:
     windows: tuple[tuple[int, int], ...]
     totals: tuple[tuple[int, int], ...] = ()
 
+    def __post_init__(self) -> None:
+        if any(first > last for first, last in self.windows + self.totals):
+            raise PublicParameterError("ranks go from a first one to a last one that is not below it")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Fetched:
     """A column by what was fetched of it, ranks in order; ``below`` is exact within a window and else at its edge.
 
@@ -119,6 +178,9 @@ class Fetched:
 
     def total(self, first: int, last: int) -> int:
         return self.totals[self.needs.totals.index((first, last))]
+
+    def __repr__(self) -> str:
+        return "<private column>"
 
 
 def fetched(data: Order, needs: Needs) -> Fetched:

@@ -2,6 +2,7 @@
 
     source (text, int64, double, bool) --cells--> doubles or texts --base--> typed rows, each with its turn
     base --aggregate(query)--> a small table of integers (or of values with counts), read by ``table``
+    values of one column --scan--> counts below a value, values in a bracket: what ``brackets`` asks for
 
 Typed: every cast is total. A number is read to the nearest double; what is no number, NaN or null is missing; +-inf
 stays and falls on the nearer bound. An integer column keeps whole values only ("12.0" is 12, "12.5" is missing).
@@ -26,21 +27,25 @@ from typing import Any, Final, Literal, TypeAlias, assert_never
 import ibis
 
 from reticent.data.columns import Storage
+from reticent.data.order import LARGEST, Needs
 from reticent.data.query import (
     POWER_ONE,
     Capped,
     Keys,
     Moments,
+    Ordered,
     Per,
     Persons,
     Present,
     Query,
     Ranks,
+    Records,
     Rows,
     Tally,
     Total,
     groups_of_all,
     groups_of_kept,
+    keys_of,
 )
 from reticent.data.schema import (
     EXACT_DOUBLE,
@@ -99,17 +104,24 @@ def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
                 used.add(column)
                 if isinstance(schema.column(column), Category) and edges:
                     raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
-            case Total(column=column) | Moments(column=column) | Ranks(column=column):
-                used.add(column)
-                if isinstance(schema.column(column), Category):
-                    raise QuestionError(f"{column} is a category, and this needs numbers.")
+            case Total(column=column) | Moments(column=column) | Ranks(column=column) | Ordered(column=column):
+                used.add(_numeric(schema, column))
+            case Records(columns=columns):
+                used.update(_numeric(schema, column) for column in columns)
             case _:
                 assert_never(query)
-        if not isinstance(query, Capped) and query.keys is not None:
-            used.add(query.keys.column)
-            if isinstance(schema.column(query.keys.column), Real):
-                raise QuestionError(f"{query.keys.column} is a real column, and groups need an integer or a category.")
+        keys = keys_of(query)
+        if keys is not None:
+            used.add(keys.column)
+            if isinstance(schema.column(keys.column), Real):
+                raise QuestionError(f"{keys.column} is a real column, and groups need an integer or a category.")
     return tuple(name for name in schema.columns if name in used)
+
+
+def _numeric(schema: Schema, column: str) -> str:
+    if isinstance(schema.column(column), Category):
+        raise QuestionError(f"{column} is a category, and this needs numbers.")
+    return column
 
 
 # --- typed: total casts -----------------------------------------------------------------------------------------------
@@ -292,6 +304,14 @@ def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
             rows = asking.values(asking.kept(keys), column, "value", keys, per)
             rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
             return asking.grouped(rows, keys, by="bin", n=_count)
+        case Ordered(column=column, unit=unit, needs=needs, keys=keys, per=per):
+            rows = asking.values(asking.kept(keys), column, "value", keys, per)
+            rows = rows.filter(rows.x.notnull())
+            if needs is not None:
+                return asking.placed(rows, keys)  # the scans below go over it
+            return asking.grouped(rows.mutate(bin=steps(rows.x, unit)), keys, by="bin", n=_count)
+        case Records():
+            return asking.records(query)
         case _:
             assert_never(query)
 
@@ -320,6 +340,13 @@ def fixed(x: Expr, grid: Fixed) -> Expr:
     """``floor(clamp(x) 2**bits)`` as int64: the ends are exact doubles, and so is the product."""
     inside = clamp(x, math.ldexp(grid.lowest, -grid.bits), math.ldexp(grid.highest, -grid.bits))
     return (inside * double(math.ldexp(1.0, grid.bits))).floor().cast("int64")
+
+
+def steps(x: Expr, unit: Fraction) -> Expr:
+    """``floor(x / unit)`` within +-2^61 as int64. Multiplying by a power of two is exact, and faster than dividing."""
+    exact = (unit.numerator * unit.denominator).bit_count() == 1
+    ratio = x * double(float(1 / unit)) if exact else x / double(float(unit))
+    return clamp(ratio, -float(LARGEST), float(LARGEST)).floor().cast("int64")
 
 
 def _within(x: Expr, low: int, high: int) -> Expr:
@@ -421,6 +448,25 @@ class _Asking:
         rows = rows.mutate(bin=x)
         return rows.filter(rows.bin.isin([key_text(key) for key in among]))
 
+    def placed(self, rows: Table, keys: Keys | None) -> Table:
+        """The values ``x`` with ``place``, the number of their group."""
+        if keys is None:
+            return rows.select(x=rows.x, place=ibis.literal(0, "int64"))
+        places = [(rows.key == key_text(key), ibis.literal(nth, "int64")) for nth, key in enumerate(keys.among)]
+        return rows.select(x=rows.x, place=ibis.cases(*places, else_=ibis.literal(-1, "int64")))
+
+    def records(self, query: Records) -> Table:
+        """Kept rows as integers x0, x1, ...; a row with a missing value is all 0."""
+        rows = self.kept(None)
+        cells = [self.present(rows, column) for column in query.columns]
+        whole = reduce(lambda a, b: a & b, [cell.notnull() for cell in cells])
+        zero = ibis.literal(0, "int64")
+        found = {
+            f"x{nth}": ibis.ifelse(whole, steps(cell, unit), zero)
+            for nth, (cell, unit) in enumerate(zip(cells, query.units, strict=True))
+        }
+        return rows.select(**found)
+
     def totals(self, column: str, grid: Fixed, keys: Keys | None) -> Table:
         """One row per person (and group): the clamped total."""
         rows = self.all if keys is None else self._keyed(self.all, keys)
@@ -462,9 +508,20 @@ def statements(
     first = _cells_text(shape, used, tuple(sorted(storage.items())), dialect)
     asked = []
     for query in queries:
-        plain = replace(query, edges=(Fraction(0), Fraction(1))) if isinstance(query, Tally) and query.edges else query
+        plain = _plain(query)
         asked.append(_with(_query_text(plain, repr(plain), shape, used, dialect), key))
     return first, _with(_base_text(shape, used, dialect), key), asked
+
+
+def _plain(query: Query) -> Query:
+    """A query with the same text, so that a cache holds few of them: edges and ranks are no part of it."""
+    match query:
+        case Tally(edges=(_, *_)):
+            return replace(query, edges=(Fraction(0), Fraction(1)))
+        case Ordered(needs=Needs()):
+            return replace(query, unit=Fraction(1), needs=Needs(()))
+        case _:
+            return query
 
 
 @dataclass(frozen=True, slots=True)
@@ -492,3 +549,50 @@ def _query_text(query: Query, text: str, shape: _Shape, used: tuple[str, ...], d
 
 def _with(text: str, key: bytes) -> str:
     return text.replace(KEY_STAND_IN, key.hex())
+
+
+# --- scans: order statistics where they are ---------------------------------------------------------------------------
+
+Scan: TypeAlias = Literal["size", "sample", "below", "inside", "between"]
+FIRST, SECOND, PLACE = (f"the {nth} number goes here" for nth in ("first", "second", "third"))
+
+
+def scan_text(asked: Scan, table: str, unit: Fraction, place: int | None, dialect: str, *numbers: float | int) -> str:
+    """A statement over the doubles ``x`` of a table, of the group with this ``place`` if any (``data/brackets.py``)."""
+    text = _scan_text(asked, table, unit, place is not None, dialect)
+    for stand_in, number in zip((FIRST, SECOND), numbers, strict=False):
+        text = text.replace(stand_in, repr(number))
+    return text.replace(PLACE, str(place))
+
+
+def scan(asked: Scan, table: str, unit: Fraction, of_group: bool) -> Table:
+    """The expression of one scan, with stand-ins for its numbers."""
+    rows = ibis.table({"x": "float64", "place": "int64"}, name=table)
+    if of_group:
+        rows = rows.filter(rows.place == ibis.literal(PLACE, "string").cast("int64"))
+    first, second = (ibis.literal(text, "string").cast("float64") for text in (FIRST, SECOND))
+    match asked:
+        case "size":
+            return rows.aggregate(n=rows.count())
+        case "sample":
+            # the engine's own generator: what is drawn says where to look and is no part of any answer
+            return rows.filter(ibis.random() < first).select("x")
+        case "below":
+            rows = rows.filter(rows.x < first)
+            return rows.aggregate(n=rows.count())
+        case "inside":
+            rows = rows.filter(~(rows.x < first) & ~(rows.x > second)).mutate(bin=lambda t: steps(t.x, unit))
+            return rows.group_by("bin").aggregate(n=rows.count())
+        case "between":
+            low, high = (ibis.literal(text, "string").cast("int64") for text in (FIRST, SECOND))
+            rows = rows.select(q=steps(rows.x, unit))
+            strictly = ibis.ifelse((rows.q > low) & (rows.q < high), rows.q, ibis.literal(0, "int64"))
+            up_to, below = rows.count(where=~(rows.q > low)), rows.count(where=rows.q < high)
+            return rows.aggregate(total=strictly.cast(EXACT).sum(), up_to=up_to, below=below)
+        case _:
+            assert_never(asked)
+
+
+@lru_cache(maxsize=256)
+def _scan_text(asked: Scan, table: str, unit: Fraction, of_group: bool, dialect: str) -> str:
+    return str(ibis.to_sql(scan(asked, table, unit, of_group), dialect=dialect))

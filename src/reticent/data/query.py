@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, assert_never
 
-from reticent.data.schema import LARGEST, Fixed, Key, Person
+from reticent.data.order import Needs
+from reticent.data.schema import LARGEST, SMALLEST, Fixed, Key, Person
 from reticent.errors import PublicParameterError
 
 Per: TypeAlias = Literal["row", "person"]
@@ -136,11 +137,60 @@ class Ranks:
     per: Per = "row"
 
 
-Query: TypeAlias = Rows | Present | Persons | Capped | Total | Moments | Tally | Ranks
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """The kept values as integers, in order: floor(x / unit), within +-2^61 (``data/order.py``).
+
+    The quotient is the double nearest to x / unit, so a unit that is a power of two is exact. Missing values are left
+    out unless the column has a public stand-in. ``needs``: public ranks to fetch; None: the whole column as runs of
+    equal values. Feeds a score, as ``Ranks`` does.
+    """
+
+    column: str
+    unit: Fraction
+    needs: Needs | None = None
+    keys: Keys | None = None
+    per: Per = "row"
+
+    def __post_init__(self) -> None:
+        _check_unit(self.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The kept rows of several columns as integers, floor(x / unit) within +-2^61: an array of shape (n, columns).
+
+    A row with a missing value (without a public stand-in) is all 0, so that every kept row is one record and a person
+    adds at most ``rows`` of them. Records are sorted: their order tells nothing of the file. Feeds a score.
+    """
+
+    columns: tuple[str, ...]
+    units: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns or len(self.columns) != len(self.units):
+            raise PublicParameterError("records are of one column or more, each with its unit")
+        for unit in self.units:
+            _check_unit(unit)
+
+
+def _check_unit(unit: Fraction) -> None:
+    if not isinstance(unit, Fraction) or not SMALLEST <= unit <= 1 / SMALLEST:
+        raise PublicParameterError("a unit must be a fraction between 1e-250 and 1e250")
+
+
+Query: TypeAlias = Rows | Present | Persons | Capped | Total | Moments | Tally | Ranks | Ordered | Records
+
+
+def keys_of(query: Query) -> Keys | None:
+    """The groups a query asks for; ``Capped`` and ``Records`` know none."""
+    return None if isinstance(query, Capped | Records) else query.keys
 
 
 def kept_rows(person: Person, per: Per, keys: Keys | None = None) -> int:
-    """Most values one person can contribute to ``Ranks``, ``Moments`` and ``Present``, over all groups together.
+    """Most values one person can contribute to ``Ranks``, ``Ordered``, ``Records``, ``Moments`` and ``Present``.
+
+    That is over all groups together.
 
     In one group alone a person contributes at most ``kept_rows(person, per)``.
     """
@@ -206,8 +256,8 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
         case Tally(keys=keys):
             apart = query.bins > 1 or _apart(keys)
             return (Fraction(person.rows * (2 if swap and apart else 1)),)
-        case Ranks():
-            raise TypeError("Ranks feeds a score; its sensitivity is counted in kept_rows")
+        case Ranks() | Ordered() | Records():
+            raise TypeError(f"{type(query).__name__} feeds a score; its sensitivity is counted in kept_rows")
         case _:
             assert_never(query)
 

@@ -12,21 +12,26 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.brackets import Bracket, fetch
 from reticent.data.cells import cells_of
 from reticent.data.columns import Storage
 from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
-from reticent.data.query import Capped, Keys, Moments, Persons, Query, Ranks, Rows, Tally
+from reticent.data.order import Fetched, Integers, Needs, Order, RunLength
+from reticent.data.query import Capped, Keys, Moments, Ordered, Persons, Query, Ranks, Records, Rows, Tally, keys_of
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.source import Source, open_source
 from reticent.errors import QuestionError, ReticentError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from reticent.data.plan import Scan
 
 Log = Callable[[str, str], None]
 
@@ -57,11 +62,14 @@ class Counts(NamedTuple):
 class Result:
     """Exact integers, before any noise: one entry per key in the order of ``among``, or one entry without keys.
 
-    ``vectors`` for every query but ``Ranks``, whose entries are in ``ranks``. The other one is empty.
+    The entries of ``Ranks`` are in ``ranks``, those of ``Ordered`` in ``orders``, the array of ``Records`` (n, columns)
+    in ``records``, and those of every other query in ``vectors``. The rest is empty.
     """
 
     vectors: tuple[tuple[int, ...], ...] = ()
     ranks: tuple[Counts, ...] = ()
+    orders: tuple[Order, ...] = ()
+    records: Integers | None = None
 
     def __repr__(self) -> str:
         return "<private aggregates>"
@@ -132,9 +140,7 @@ class Table:
         """
         table = open_table(_probe_rows(), _probe_schema(), limits=self._limits, log=self._log)
         results = table.run(_probe_queries(), bytes(range(KEY_BYTES)))
-        found = hashlib.sha256(
-            repr([(r.vectors, [(c.cells.tolist(), c.counts.tolist()) for c in r.ranks]) for r in results]).encode()
-        )
+        found = hashlib.sha256(repr([_shown(result) for result in results]).encode())
         if found.hexdigest() != PROBE_DIGEST:
             raise EngineFailure(_reference())
 
@@ -239,12 +245,29 @@ def _reference() -> str:
 def _read(engine: Session, query: Query, text: str, schema: Schema) -> Result:
     from reticent.data.plan import key_text
 
-    keys = None if isinstance(query, Capped) else query.keys
+    keys = keys_of(query)
     groups = [""] if keys is None else [key_text(key) for key in keys.among]
-    if isinstance(query, Ranks):
-        return Result(ranks=_read_ranks(engine.arrow(text), query, schema, groups, keys))
-    if isinstance(query, Tally) and query.edges:
-        return Result(vectors=_read_bins(engine.arrow(text), query, groups))
+    match query:
+        case Records():
+            return Result(records=_read_records(engine.arrow(text)))
+        case Ordered(needs=None):
+            return Result(orders=_read_runs(engine.arrow(text), groups, keys))
+        case Ordered(needs=Needs() as needs):
+            columns = _columns(engine, query, text, schema)
+            return Result(orders=tuple(fetch(column, needs) for column in columns))
+        case Ranks():
+            return Result(ranks=_read_ranks(engine.arrow(text), query, schema, groups, keys))
+        case Tally(edges=(_, *_)):
+            return Result(vectors=_read_bins(engine.arrow(text), query, groups))
+        case _:
+            return Result(vectors=_read_vectors(engine, query, text, groups, keys))
+
+
+def _read_vectors(
+    engine: Session, query: Query, text: str, groups: Sequence[str], keys: Keys | None
+) -> tuple[tuple[int, ...], ...]:
+    from reticent.data.plan import key_text
+
     vectors = {group: [0] * _width(query) for group in groups}
     bins = {key_text(key): place for place, key in enumerate(query.among)} if isinstance(query, Tally) else {}
     for row in engine.rows(text):
@@ -254,7 +277,7 @@ def _read(engine: Session, query: Query, text: str, schema: Schema) -> Result:
             vector[bins[cells.pop(0)]] += _integer(cells[0])
         else:
             vector[:] = [_integer(cell) for cell in cells]
-    return Result(vectors=tuple(tuple(vectors[group]) for group in groups))
+    return tuple(tuple(vectors[group]) for group in groups)
 
 
 def _width(query: Query) -> int:
@@ -297,8 +320,12 @@ def _values_of(
     counts = found.column("n").to_numpy().astype(np.int64)
     if keys is None:
         return values, counts, np.zeros(len(values), dtype=np.int64)
+    return values, counts, _places_of(found, groups)
+
+
+def _places_of(found: pa.Table, groups: Sequence[str]) -> NDArray[np.int64]:
     places = {group: place for place, group in enumerate(groups)}
-    return values, counts, np.array([places[group] for group in found.column("key").to_pylist()], dtype=np.int64)
+    return np.array([places[group] for group in found.column("key").to_pylist()], dtype=np.int64)
 
 
 def _counts(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Counts:
@@ -308,9 +335,74 @@ def _counts(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Counts:
     return Counts(cells, sums)
 
 
+def _read_records(found: pa.Table) -> Integers:
+    """Records in lexicographic order."""
+    columns = [column.to_numpy().astype(np.int64) for column in found.columns]
+    return np.column_stack(columns)[np.lexsort(columns[::-1])]
+
+
+def _read_runs(found: pa.Table, groups: Sequence[str], keys: Keys | None) -> tuple[RunLength, ...]:
+    steps, counts = _steps_of(found)
+    if keys is None:
+        return (RunLength(*_ascending(steps, counts)),)
+    where = _places_of(found, groups)
+    return tuple(RunLength(*_ascending(steps[where == place], counts[where == place])) for place in range(len(groups)))
+
+
+def _steps_of(found: pa.Table) -> tuple[Integers, Integers]:
+    return found.column("bin").to_numpy().astype(np.int64), found.column("n").to_numpy().astype(np.int64)
+
+
+def _ascending(steps: Integers, counts: Integers) -> tuple[Integers, Integers]:
+    order = np.argsort(steps)
+    return steps[order], counts[order]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class _Column:
+    """The values of one group, in the engine."""
+
+    engine: Session
+    table: str
+    unit: Fraction
+    place: int | None
+
+    def size(self) -> int:
+        return _integer(self.engine.rows(self._text("size"))[0][0])
+
+    def sample(self, share: float) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = self.engine.arrow(self._text("sample", share)).column("x").to_numpy()
+        return found
+
+    def below(self, end: float) -> int:
+        return _integer(self.engine.rows(self._text("below", end))[0][0])
+
+    def inside(self, bracket: Bracket) -> RunLength:
+        return RunLength(*_ascending(*_steps_of(self.engine.arrow(self._text("inside", *bracket)))))
+
+    def between(self, low: int, high: int) -> tuple[int, int, int]:
+        total, up_to, below = (_integer(cell) for cell in self.engine.rows(self._text("between", low, high))[0])
+        return total, up_to, below
+
+    def _text(self, asked: Scan, *numbers: float | int) -> str:
+        from reticent.data.plan import scan_text
+
+        return scan_text(asked, self.table, self.unit, self.place, DIALECT, *numbers)
+
+
+def _columns(engine: Session, query: Ordered, text: str, schema: Schema) -> list[_Column]:
+    """One column per group. Rows as they are stay where they are; whatever takes a sort or a hash is done once."""
+    if query.keys is None and (query.per == "row" or schema.person.column is None):
+        engine.view("values_seen", text)
+        return [_Column(engine, "values_seen", query.unit, None)]
+    engine.keep("values_kept", text)
+    groups: Sequence[int | None] = [None] if query.keys is None else range(len(query.keys.among))
+    return [_Column(engine, "values_kept", query.unit, place) for place in groups]
+
+
 # --- the self-test ----------------------------------------------------------------------------------------------------
 
-PROBE_DIGEST: Final = "15cf37eeaced9e188e352bcc3c9fbaf1db238f3bb2cc51c619807365bc0c1631"
+PROBE_DIGEST: Final = "bdbf6c314a69ccc4d39ca53c3621a7a2dfa824f1fb8fd7f995182dea09335b63"
 
 
 def _probe_schema() -> Schema:
@@ -328,9 +420,20 @@ def _probe_rows() -> dict[str, list[object]]:
     }
 
 
-def _probe_queries() -> list[Query]:
-    from fractions import Fraction
+def _shown(result: Result) -> object:
+    """All of a result, for the digest."""
+    ranks = [(found.cells.tolist(), found.counts.tolist()) for found in result.ranks]
+    orders = []
+    for found in result.orders:
+        match found:
+            case RunLength(values=values, counts=counts):
+                orders.append((values.tolist(), counts.tolist()))
+            case Fetched(windows=windows, totals=totals):
+                orders.append(([window.tolist() for window in windows], list(totals)))
+    return result.vectors, ranks, orders, None if result.records is None else result.records.tolist()
 
+
+def _probe_queries() -> list[Query]:
     from reticent.data.query import Present, Total
     from reticent.data.schema import grid_by_width, grid_whole
 
@@ -347,4 +450,8 @@ def _probe_queries() -> list[Query]:
         Tally("g", among=("a", "c")),
         Ranks("x", keys),
         Ranks("k", None, "person"),
+        Ordered("x", Fraction(1, 8)),
+        Ordered("k", Fraction(3), Needs(((-1, 3), (6, 8)), ((0, 4), (2, 5)))),
+        Ordered("x", Fraction(1, 8), Needs(((1, 3),)), keys),
+        Records(("x", "k"), (Fraction(1, 8), Fraction(1))),
     ]

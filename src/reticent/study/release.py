@@ -16,7 +16,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
-from reticent.data.query import Capped, Moments, Persons, Present, Query, Ranks, Rows, Tally, Total
+from reticent.data.query import (
+    Capped,
+    Moments,
+    Ordered,
+    Persons,
+    Present,
+    Query,
+    Ranks,
+    Records,
+    Rows,
+    Tally,
+    Total,
+)
 from reticent.data.schema import Category, Column, Schema
 from reticent.data.table import EngineFailure, Result, Table
 from reticent.entropy import Entropy, SystemEntropy
@@ -306,7 +318,9 @@ def _columns(query: Query) -> set[str]:
             return set()
         case Rows(keys=keys) | Persons(keys=keys):
             found = set()
-        case Present() | Total() | Moments() | Tally() | Ranks():
+        case Records(columns=columns):
+            return set(columns)
+        case Present() | Total() | Moments() | Tally() | Ranks() | Ordered():
             keys, found = query.keys, {query.column}
         case _:
             assert_never(query)

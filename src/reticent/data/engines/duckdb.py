@@ -42,6 +42,14 @@ class Session:
         finally:
             self._connection.unregister("source")
 
+    def view(self, name: str, statement: str) -> None:
+        """Name a statement over what is stored; it runs whenever it is read."""
+        self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {statement}')
+
+    def keep(self, name: str, statement: str) -> None:
+        """Keep the outcome of a statement over what is stored, in place of the one of the same name."""
+        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {statement}')
+
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """The rows of a small result, with exact integers."""
         fetched: list[tuple[Any, ...]] = self._connection.execute(statement).fetchall()
