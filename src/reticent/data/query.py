@@ -22,11 +22,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
-from reticent.data.order import Needs
 from reticent.data.schema import LARGEST, SMALLEST, Fixed, Key, Person
 from reticent.errors import PublicParameterError
+
+if TYPE_CHECKING:
+    from reticent.data.order import Needs
 
 Per: TypeAlias = Literal["row", "person"]
 
