@@ -6,19 +6,41 @@ from collections.abc import Callable
 from typing import Final
 
 from reticent.errors import CheckError
-from reticent.mechanisms import exponential, gaussian, geometric, laplace, permute_and_flip, randomized_response
+from reticent.mechanisms import (
+    exponential,
+    gaussian,
+    geometric,
+    hadamard,
+    hashing,
+    kary,
+    laplace,
+    local_mean,
+    one_sided,
+    permute_and_flip,
+    randomized_response,
+    subset,
+    unary,
+)
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
 from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.hadamard import Hadamard
+from reticent.mechanisms.hashing import Hashing
+from reticent.mechanisms.kary import KAry
 from reticent.mechanisms.laplace import Laplace
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
 from reticent.mechanisms.shuffled import Shuffled
 from reticent.mechanisms.subsampled import Poisson, WithoutReplacement
+from reticent.mechanisms.subset import Subset
+from reticent.mechanisms.unary import Unary
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 
-ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, randomized_response)  # they state axioms
+LOCAL: Final = (randomized_response, kary, unary, subset, hadamard, hashing, local_mean, one_sided)
+ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, *LOCAL)  # they state axioms
 
 
 def axiom_again(leaf: Guarantee) -> Guarantee:
@@ -45,6 +67,20 @@ def _again(name: str) -> Callable[[dict[str, str], Adjacency], Guarantee]:
             return permute_and_flip.again
         case randomized_response.THEOREM.name:
             return randomized_response.again
+        case kary.THEOREM.name:
+            return kary.again
+        case unary.THEOREM.name:
+            return unary.again
+        case subset.THEOREM.name:
+            return subset.again
+        case hadamard.THEOREM.name:
+            return hadamard.again
+        case hashing.THEOREM.name:
+            return hashing.again
+        case local_mean.THEOREM.name:
+            return local_mean.again
+        case one_sided.THEOREM.name:
+            return one_sided.again
         case other:
             raise CheckError(f"'{other}' is no mechanism of this version")
 
@@ -55,12 +91,20 @@ __all__ = [
     "Exponential",
     "Gaussian",
     "Geometric",
+    "Hadamard",
+    "Hashing",
+    "KAry",
+    "LOCAL",
     "Laplace",
+    "LocalMean",
+    "OneSided",
     "PermuteAndFlip",
     "Poisson",
     "RandomizedResponse",
     "ScalarGaussian",
     "Shuffled",
+    "Subset",
+    "Unary",
     "WithoutReplacement",
     "axiom_again",
     "two_coins",

@@ -1,0 +1,137 @@
+"""Counting a column of randomized answers inside the engine: what comes back is counts, never rows.
+
+The answers were randomized before they were sent, so nothing here is a secret and nothing is charged. The files are
+still the curator's: DuckDB opens them read-only, without extensions, and its error texts are not shown.
+"""
+
+# ruff: noqa: S608 - names are quoted, numbers are ints: nothing typed by a person is SQL here
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from reticent.errors import SpecError
+
+MOST: Final = 1 << 24  # different answers of one column
+WORDS: Final = "the file cannot be counted: is it a CSV, Parquet or DuckDB file with these columns?"
+
+
+class Column:
+    """One column of answers in an open file; ``counts`` and ``bits`` by group, ``distinct`` and ``repeated`` checks."""
+
+    def __init__(self, connection: Any, relation: str, column: str) -> None:
+        self._connection, self._relation, self._column = connection, relation, quoted(column)
+
+    def counts(self, group: str | None = None) -> Iterator[tuple[str, str, int]]:
+        """Group, text of the answer ("" for a missing one), and how often; for at most 2^24 different ones."""
+        key = f"coalesce(CAST({quoted(group)} AS VARCHAR), '')" if group else "''"
+        rows = self._rows(
+            f"SELECT {key} AS key, {self._text()} AS token, count(*) FROM {self._relation} GROUP BY ALL "
+            f"ORDER BY key, token LIMIT {MOST + 1}"
+        )
+        if len(rows) > MOST:
+            raise SpecError("the column has too many different answers for any design of this kind")
+        return ((str(name), str(token), int(times)) for name, token, times in rows)
+
+    def bits(self, size: int, chosen: int | None, group: str | None = None) -> list[tuple[str, int, int, list[int]]]:
+        """Group, missing, off the list, and the sums of each place of answers that are ``size`` characters 0 or 1.
+
+        ``chosen``: how many 1 an answer has, None for any number.
+        """
+        key = f"coalesce(CAST({quoted(group)} AS VARCHAR), '')" if group else "''"
+        right = f"regexp_full_match(token, '[01]{{{size}}}')"
+        if chosen is not None:
+            right += f" AND length(replace(token, '0', '')) = {chosen}"
+        packed = ", ".join(
+            f"sum(CASE WHEN substr(token, {place + 1}, 1) = '1' THEN 1 ELSE 0 END) FILTER (WHERE good)"
+            for place in range(size)
+        )
+        rows = self._rows(
+            f"SELECT key, count(*) FILTER (WHERE token = ''), count(*) FILTER (WHERE NOT good AND token <> ''), "
+            f"count(*) FILTER (WHERE good), {packed} FROM (SELECT key, token, {right} AS good FROM "
+            f"(SELECT {key} AS key, {self._text()} AS token FROM {self._relation})) GROUP BY key ORDER BY key"
+        )
+        return [
+            (str(name), int(missing), int(off), [int(good), *(int(total or 0) for total in sums)])
+            for name, missing, off, good, *sums in rows
+        ]
+
+    def distinct(self, column: str) -> list[str]:
+        """The different values of a column, at most three of them, missing ones as the empty text."""
+        return [
+            str(value)
+            for (value,) in self._rows(
+                f"SELECT DISTINCT coalesce(CAST({quoted(column)} AS VARCHAR), '') AS value FROM {self._relation} "
+                "ORDER BY value LIMIT 3"
+            )
+        ]
+
+    def repeated(self, column: str) -> int:
+        """How many different values of a column stand in more than one row, missing ones aside."""
+        ((found,),) = self._rows(
+            f"SELECT count(*) FROM (SELECT 1 FROM {self._relation} WHERE {quoted(column)} IS NOT NULL "
+            f"GROUP BY {quoted(column)} HAVING count(*) > 1)"
+        )
+        return int(found)
+
+    def _text(self) -> str:
+        return f"trim(coalesce(CAST({self._column} AS VARCHAR), ''))"
+
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        import duckdb
+
+        try:
+            fetched: list[tuple[Any, ...]] = self._connection.execute(statement).fetchall()
+        except duckdb.Error:
+            raise SpecError(WORDS) from None
+        return fetched
+
+
+@contextmanager
+def opened(path: Path, column: str, *, table: str | None = None) -> Iterator[Column]:
+    """A column of ``*.csv``, ``*.parquet`` or, with ``table``, ``*.duckdb``.
+
+    Raises
+    ------
+    SpecError
+        Where the file or the columns are not there.
+    """
+    import duckdb
+
+    ending = path.suffix.lower()
+    if not path.is_file() or ending not in (".csv", ".parquet", ".duckdb"):
+        raise SpecError(f"{path.name} is no .csv, .parquet or .duckdb file that can be read")
+    if (ending == ".duckdb") != (table is not None):
+        raise SpecError("name the table of a .duckdb file, and of no other")
+    place = str(path).replace("'", "''")
+    try:
+        connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
+    except duckdb.Error:
+        raise SpecError(WORDS) from None
+    try:
+        relation = _relation(connection, ending, place, table)
+        yield Column(connection, relation, column)
+    finally:
+        connection.close()
+
+
+def _relation(connection: Any, ending: str, place: str, table: str | None) -> str:
+    import duckdb
+
+    try:
+        if table is not None:
+            connection.execute(f"ATTACH '{place}' AS answers (READ_ONLY)")
+            return f"answers.{quoted(table)}"
+    except duckdb.Error:
+        raise SpecError(WORDS) from None
+    if ending == ".csv":
+        return f"read_csv('{place}', header = true, all_varchar = true, auto_detect = true)"
+    return f"read_parquet('{place}')"
+
+
+def quoted(name: str) -> str:
+    """A name as SQL."""
+    return '"' + name.replace('"', '""') + '"'

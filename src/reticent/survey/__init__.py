@@ -1,0 +1,50 @@
+"""Surveys in the local model: the coin is flipped on the respondent's side, and nobody has to be trusted.
+
+    from reticent import survey
+
+    design = survey.two_coins("Have you had an affair while married?")
+    design.say()                       what a respondent should know
+    design.randomize("yes")            what the device runs; only its outcome is sent
+    design.estimate(answers)           31.7 % (95 % 29.3 to 34.2), design effect 4.4
+
+A ``Design`` is one question with its mechanism; a ``Questionnaire`` several with one budget. The mathematics is in
+docs/theory/local.md.
+"""
+
+from __future__ import annotations
+
+from reticent.survey.design import Design, Mechanism, Method
+from reticent.survey.make import (
+    Advice,
+    best,
+    choice,
+    forced,
+    mean,
+    one_sided,
+    two_coins,
+    unrelated,
+    warner,
+)
+from reticent.survey.questionnaire import Questionnaire, several
+from reticent.survey.result import Result, Share
+from reticent.survey.store import read
+
+__all__ = [
+    "Advice",
+    "Design",
+    "Mechanism",
+    "Method",
+    "Questionnaire",
+    "Result",
+    "Share",
+    "best",
+    "choice",
+    "forced",
+    "mean",
+    "one_sided",
+    "read",
+    "several",
+    "two_coins",
+    "unrelated",
+    "warner",
+]

@@ -1,0 +1,226 @@
+"""What runs on the respondent's side: the only place where a truth meets the mechanism.
+
+``one`` and ``many`` take their coins from the entropy they are given; ``Design.randomize`` gives them the operating
+system's. A truth that is not on the list is refused before a coin is tossed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, assert_never
+
+import numpy as np
+
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, OneSided, RandomizedResponse, Subset, Unary
+from reticent.mechanisms.local import coins
+from reticent.privacy.numbers import read, show
+from reticent.survey.codes import token
+from reticent.survey.design import Design, Truth
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST: Final = 65_536  # tokens of a distribution
+LISTED: Final = 20  # answers that a refusal repeats
+
+
+def one(design: Design, truth: Truth, entropy: Entropy) -> str:
+    """The token for one truth; see ``Design.randomize``."""
+    made = design.mechanism
+    if isinstance(made, LocalMean):
+        return token(design, made.sample(_in_cells(design, made, truth), entropy))
+    at = _place(design, truth)
+    if isinstance(made, RandomizedResponse | OneSided):
+        return made.sample(design.among[at], entropy)
+    return token(design, made.sample(at, entropy))
+
+
+def check(design: Design, truth: Truth) -> None:
+    """Refuse a truth that ``one`` would refuse, without a coin."""
+    made = design.mechanism
+    if isinstance(made, LocalMean):
+        _in_cells(design, made, truth)
+    else:
+        _place(design, truth)
+
+
+def many(design: Design, truths: Sequence[Truth] | NDArray[np.generic], entropy: Entropy) -> NDArray[np.generic]:
+    """One randomized answer for each truth; see ``Design.randomize_many``."""
+    made = design.mechanism
+    array = np.asarray(truths)
+    if array.ndim != 1:
+        raise PublicParameterError("truths are a vector")
+    if isinstance(made, LocalMean):
+        return made.sample_many(_on_grid(design, made, array, entropy), entropy)
+    at = _places(design, array)
+    match made:
+        case RandomizedResponse() | OneSided():
+            labels = np.array(design.among)
+            answer: NDArray[np.generic] = labels[_yes_no(made, at, entropy)]
+            return answer
+        case KAry():
+            return np.array(design.among)[made.sample_many(at, entropy)]
+        case Unary() | Subset() | Hadamard() | Hashing():
+            return made.sample_many(at, entropy)
+        case _:
+            assert_never(made)
+
+
+def _yes_no(made: RandomizedResponse | OneSided, at: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
+    told = coins(made.truth, len(at), entropy)
+    other = coins(made.yes if isinstance(made, RandomizedResponse) else Fraction(1), len(at), entropy)
+    return np.where(told, at, np.where(other, 0, 1))
+
+
+def _refused(design: Design, truth: object) -> PublicParameterError:
+    listed = ", ".join(design.among[:LISTED]) + (", …" if len(design.among) > LISTED else "")
+    return PublicParameterError(f"{truth!r} is not one of: {listed}. It was not sent.")
+
+
+def _place(design: Design, truth: object) -> int:
+    if isinstance(truth, str) and truth in design.among:
+        return design.among.index(truth)
+    raise _refused(design, truth)
+
+
+def _places(design: Design, array: NDArray[np.generic]) -> NDArray[np.int64]:
+    """Places in ``among`` of labels, or of integers that are places already."""
+    if array.dtype.kind in "iu":
+        places = array.astype(np.int64)
+        wrong = (places < 0) | (places >= len(design.among))
+        if wrong.any():
+            raise _refused(design, array[int(np.flatnonzero(wrong)[0])].item())
+        return places
+    if array.dtype.kind == "O":
+        array = np.array([label if isinstance(label, str) else repr(label) for label in array], dtype=str)
+    labels = np.array(design.among)
+    order = np.argsort(labels)
+    at = order[np.minimum(np.searchsorted(labels, array, sorter=order), len(labels) - 1)]
+    wrong = labels[at] != array
+    if wrong.any():
+        raise _refused(design, array[int(np.flatnonzero(wrong)[0])].item())
+    return at.astype(np.int64)
+
+
+def _in_cells(design: Design, made: LocalMean, truth: Truth) -> Fraction:
+    """A number as an exact place in 0 .. cells."""
+    low, high = _range(design)
+    try:
+        number = read(truth, "the answer")
+    except PublicParameterError:
+        raise PublicParameterError(f"{truth!r} is not a number. It was not sent.") from None
+    if not low <= number <= high:
+        raise PublicParameterError(f"{show(number)} is not between {show(low)} and {show(high)}. It was not sent.")
+    return (number - low) / (high - low) * made.cells
+
+
+def _on_grid(design: Design, made: LocalMean, array: NDArray[np.generic], entropy: Entropy) -> NDArray[np.int64]:
+    """Numbers as integers in 0 .. cells, rounded at random to a neighbour so that the expectation stays.
+
+    The place of a float is rounded to a multiple of 2^-32 cells first (a shift below 1e-9 of a cell, of no account for
+    privacy: any rounding is a map of the truth); the coin is then exact.
+    """
+    low, high = (float(bound) for bound in _range(design))
+    numbers = np.asarray(array, np.float64)
+    wrong = ~((numbers >= low) & (numbers <= high))
+    if wrong.any():
+        found = array[int(np.flatnonzero(wrong)[0])].item()
+        raise PublicParameterError(f"{found!r} is not between {low:g} and {high:g}. It was not sent.")
+    fine = np.rint((numbers - low) / (high - low) * made.cells * 2.0**32).astype(np.int64)
+    start, rest = fine >> 32, (fine & 0xFFFFFFFF).astype(np.uint64)
+    up = (entropy.words(len(rest)) >> np.uint64(32)) < rest
+    return start + up
+
+
+def _range(design: Design) -> tuple[Fraction, Fraction]:
+    if design.low is None or design.high is None:
+        raise PublicParameterError("this design is not about a number")
+    return design.low, design.high
+
+
+def distribution(design: Design, truth: Truth) -> dict[str, Fraction]:
+    """See ``Design.distribution``."""
+    made = design.mechanism
+    if isinstance(made, RandomizedResponse | OneSided):
+        return made.distribution(design.among[_place(design, truth)])
+    if isinstance(made, LocalMean):
+        number = _in_cells(design, made, truth)
+        return {str(place): made.mass(number, place) for place in range(made.places)}
+    at, count = _place(design, truth), _tokens(made)
+    if count > MOST:
+        raise PublicParameterError(f"this design can say more than {MOST:,} things: use recipe()")
+    masses = ((heard, made.mass(at, heard)) for heard in range(count))
+    return {token(design, heard): mass for heard, mass in masses if mass}
+
+
+def _tokens(made: KAry | Unary | Subset | Hadamard | Hashing) -> int:
+    match made:
+        case KAry():
+            return made.size
+        case Unary() | Subset():
+            return 1 << made.size
+        case Hadamard():
+            return made.order
+        case Hashing():
+            return made.functions * made.values
+        case _:
+            assert_never(made)
+
+
+def recipe(design: Design) -> dict[str, object]:
+    """How a device draws: steps of uniform integers and coins ``[numerator, denominator]``, as decimal text.
+
+    ``answers``      with probability ``truth`` the truth, else "yes" with probability ``yes``, else "no"
+    ``kary``         with probability ``keep`` the truth, else one of the others, evenly
+    ``bits``         bit v is 1 with probability ``hit`` for the truth and ``miss`` for another
+    ``subset``       the truth is in with probability ``keep``; the rest of ``chosen`` evenly among the others
+    ``hadamard``     y even in 0 .. ``order`` - 1; if parity(y & (v + 1)) is not 0 with probability ``keep``, else 1,
+                     y ^= lowest bit of v + 1
+    ``hash``         function even in 0 .. ``functions`` - 1; h = sum of digit times digit of v in base ``values``, mod
+                     ``values``; with probability ``keep`` h, else one of the other values, evenly
+    ``window``       t = (x - low) / (high - low) ``cells``, rounded up with probability t - floor(t); with
+                     probability ``keep`` t + even in 0 .. ``width`` - 1, else j even in 0 .. ``cells`` - 1, and
+                     j + ``width`` if j >= t
+    """
+    made = design.mechanism
+    match made:
+        case RandomizedResponse():
+            return {"kind": "answers", "truth": _pair(made.truth), "yes": _pair(made.yes)}
+        case OneSided():
+            return {"kind": "answers", "truth": _pair(made.truth), "yes": _pair(Fraction(1))}
+        case KAry():
+            return {"kind": "kary", "size": made.size, "keep": _pair(made.hit)}
+        case Unary():
+            return {"kind": "bits", "size": made.size, "hit": _pair(made.hit), "miss": _pair(made.miss)}
+        case Subset():
+            return {"kind": "subset", "size": made.size, "chosen": made.chosen, "keep": _pair(made.hit)}
+        case Hadamard():
+            return {"kind": "hadamard", "size": made.size, "order": made.order, "keep": _pair(made.hit)}
+        case Hashing():
+            return {
+                "kind": "hash",
+                "size": made.size,
+                "values": made.values,
+                "digits": made.digits,
+                "functions": str(made.functions),
+                "keep": _pair(made.hit),
+            }
+        case LocalMean():
+            low, high = _range(design)
+            return {
+                "kind": "window",
+                "cells": made.cells,
+                "width": made.width,
+                "keep": _pair(made.hit),
+                "low": _pair(low),
+                "high": _pair(high),
+            }
+        case _:
+            assert_never(made)
+
+
+def _pair(number: Fraction) -> list[str]:
+    return [str(number.numerator), str(number.denominator)]

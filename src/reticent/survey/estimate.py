@@ -1,0 +1,254 @@
+"""From tallies to estimates: unbiased, with intervals whose coverage is measured, and checks of what came in.
+
+A share f is heard with probability s = f c + (1 - f) d, so (heard share - d) / (c - d) is unbiased. Its interval is
+that of the binomial share s (Wilson 1927, or Clopper and Pearson 1934: at least the level), mapped by the same line.
+Several answers: intervals at 1 - (1 - level) / k hold together (Bonferroni), and the estimates are projected
+on the simplex.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PublicParameterError
+from reticent.mechanisms import LocalMean
+from reticent.survey import variance
+from reticent.survey.design import Design, chances
+from reticent.survey.result import Result, Share, checked_level
+from reticent.survey.tally import Answers, Tally, tally
+
+Interval: TypeAlias = Literal["wilson", "exact"]
+SUSPECT: Final = 0.01  # of a check that nothing is wrong with
+MOST_GROUPS: Final = 1000
+
+
+def of_answers(
+    design: Design,
+    answers: Answers,
+    *,
+    groups: Mapping[str, Sequence[object]],
+    interval: Interval,
+    level: float,
+) -> Result:
+    """See ``Design.estimate``."""
+    parts: dict[str, dict[str, Tally]] = {}
+    if groups:
+        if isinstance(answers, Mapping):
+            raise PublicParameterError("counts have no groups: give the answers themselves")
+        array = answers if isinstance(answers, np.ndarray) else _objects(answers)
+        for name, values in groups.items():
+            keys = np.array([str(value) for value in values])
+            if len(keys) != len(array):
+                raise PublicParameterError(f"groups by {name!r} need one value for each answer")
+            parts[name] = {str(key): tally(design, array[keys == key]) for key in _few(name, np.unique(keys))}
+    return of_tally(design, tally(design, answers), parts, interval=interval, level=level)
+
+
+def of_table(
+    design: Design,
+    path: Path,
+    column: str,
+    *,
+    table: str | None,
+    groups: tuple[str, ...],
+    respondent: str | None,
+    code: str | None,
+    interval: Interval,
+    level: float,
+) -> Result:
+    """See ``Design.estimate_table``."""
+    from reticent.survey import table as tables
+
+    whole, parts = tables.tallies(design, path, column, table=table, groups=groups, respondent=respondent, code=code)
+    return of_tally(design, whole, parts, interval=interval, level=level)
+
+
+def of_tally(
+    design: Design,
+    heard: Tally,
+    groups: Mapping[str, Mapping[str, Tally]] | None = None,
+    *,
+    interval: Interval = "wilson",
+    level: float = 0.95,
+) -> Result:
+    """The result of counted answers, with that of each subgroup."""
+    if interval not in ("wilson", "exact"):
+        raise PublicParameterError('interval is "wilson" or "exact"')
+    checked_level(level)
+    if heard.answers == 0:
+        raise PublicParameterError("there is no answer to estimate from")
+    shares: tuple[Share, ...]
+    if isinstance(design.mechanism, LocalMean):
+        shares, limits = (_mean(design, design.mechanism, heard, level),), _limits(design)
+    else:
+        shares, limits = _shares(design, heard, interval, level), (0.0, 1.0)
+    found = tuple(
+        (
+            name,
+            tuple(
+                (key, of_tally(design, part, interval=interval, level=level))
+                for key, part in sorted(parts.items())
+                if part.answers
+            ),
+        )
+        for name, parts in (groups or {}).items()
+    )
+    caveats = (*_clipping(shares, limits), *_counts(heard), *_cheating(design, heard))
+    return Result(design.question, shares, heard.answers, heard.missing, heard.off_list, caveats, level, limits, found)
+
+
+def _objects(answers: Sequence[object]) -> NDArray[np.object_]:
+    out = np.empty(len(answers), dtype=object)
+    out[:] = list(answers)
+    return out
+
+
+def _few(name: str, keys: NDArray[np.str_]) -> NDArray[np.str_]:
+    if len(keys) > MOST_GROUPS:
+        raise PublicParameterError(f"{name!r} has more than {MOST_GROUPS} groups")
+    return keys
+
+
+def _shares(design: Design, heard: Tally, interval: Interval, level: float) -> tuple[Share, ...]:
+    hit, miss = chances(design)
+    binary = design.among == ("yes", "no") and len(heard.support) == 2 and not hasattr(design.mechanism, "miss")
+    support = heard.support[:1] if binary else heard.support
+    labels = design.among[:1] if binary else design.among
+    n, gap = heard.answers, float(hit - miss)
+    estimates = (support / n - float(miss)) / gap
+    consistent = np.clip(estimates, 0, 1) if binary else simplex(estimates)
+    low, high = (_mapped(end, hit, miss) for end in bounds(support, n, level, interval))
+    joint = 1 - (1 - level) / len(support)
+    low_all, high_all = (_mapped(end, hit, miss) for end in bounds(support, n, joint, interval))
+    z = variance.quantile(level)
+    found = []
+    for place, label in enumerate(labels):
+        value = float(estimates[place])
+        inside = min(max(value, 0.0), 1.0)
+        direct, whole = inside * (1 - inside), variance.of_share(hit, miss, inside)
+        found.append(
+            Share(
+                label,
+                value,
+                float(low[place]),
+                float(high[place]),
+                (float(low_all[place]), float(high_all[place])),
+                float(consistent[place]),
+                z * math.sqrt(max(whole - direct, 0.0) / n),
+                z * math.sqrt(direct / n),
+                whole / direct if direct else None,
+            )
+        )
+    return tuple(found)
+
+
+def _mapped(ends: NDArray[np.float64], hit: Fraction, miss: Fraction) -> NDArray[np.float64]:
+    return np.asarray((ends - float(miss)) / float(hit - miss))
+
+
+def bounds(
+    heard: NDArray[np.int64], n: int, level: float, interval: Interval
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ends of the interval of a binomial share, for each count of ``heard`` out of ``n``."""
+    if interval == "wilson":
+        square = variance.quantile(level) ** 2
+        centre = (heard + square / 2) / (n + square)
+        radius = np.sqrt(square * (heard * (n - heard) / n + square / 4)) / (n + square)
+        return centre - radius, centre + radius
+    from scipy.stats import beta
+
+    tail = (1 - level) / 2
+    low = np.where(heard > 0, beta.ppf(tail, np.maximum(heard, 1), n - heard + 1), 0.0)
+    high = np.where(heard < n, beta.ppf(1 - tail, heard + 1, np.maximum(n - heard, 1)), 1.0)
+    return low, high
+
+
+def simplex(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest point with coordinates of 0 or more that add up to 1 (Held, Wolfe and Crowder 1974)."""
+    ranked = np.sort(values)[::-1]
+    excess = (np.cumsum(ranked) - 1) / np.arange(1, len(ranked) + 1)
+    cut = excess[np.flatnonzero(ranked > excess)[-1]]
+    return np.asarray(np.maximum(values - cut, 0.0))
+
+
+def _limits(design: Design) -> tuple[float, float]:
+    if design.low is None or design.high is None:
+        raise PublicParameterError("this design is not about a number")
+    return float(design.low), float(design.high)
+
+
+def _mean(design: Design, made: LocalMean, heard: Tally, level: float) -> Share:
+    low, high = _limits(design)
+    unit = (high - low) / made.cells
+    slope = float(made.value(1) - made.value(0))
+    value = float(made.value(0)) + slope * np.arange(made.places)
+    n = heard.answers
+    mean = float(heard.support @ value) / n
+    spread = float(heard.support @ (value - mean) ** 2) / max(n - 1, 1)
+    z = variance.quantile(level)
+    half = z * unit * math.sqrt(spread / n)
+    at = variance.of_places(made)[round(min(max(mean, 0.0), float(made.cells)))]
+    noise = min(half, z * unit * math.sqrt(float(at) / n))
+    estimate = low + unit * mean
+    ends = (estimate - half, estimate + half)
+    inside = min(max(estimate, low), high)
+    return Share("mean", estimate, *ends, ends, inside, noise, math.sqrt(half**2 - noise**2))
+
+
+def _clipping(shares: tuple[Share, ...], limits: tuple[float, float]) -> tuple[str, ...]:
+    beyond = [share for share in shares if not limits[0] <= share.value <= limits[1]]
+    if not beyond:
+        return ()
+    scale, unit = (100, " %") if limits == (0.0, 1.0) else (1, "")
+    named = ", ".join(
+        f"{'' if len(shares) == 1 else share.label + ' '}{scale * share.value:.3g}{unit}" for share in beyond[:5]
+    )
+    more = f" and {len(beyond) - 5} more" if len(beyond) > 5 else ""
+    return (f"Clipped for display: the unbiased estimate is {named}{more}.",)
+
+
+def _counts(heard: Tally) -> tuple[str, ...]:
+    found = []
+    if heard.missing:
+        found.append(f"{heard.missing:,} of {_all(heard):,} gave no answer and are not in the estimate.")
+    if heard.off_list:
+        found.append(
+            f"{heard.off_list:,} of {_all(heard):,} answers are none this design can give: counted here, not guessed, "
+            "not in the estimate."
+        )
+    return tuple(found)
+
+
+def _all(heard: Tally) -> int:
+    return heard.answers + heard.missing + heard.off_list
+
+
+def _cheating(design: Design, heard: Tally) -> tuple[str, ...]:
+    """One-sided tests that an answer is heard less than nobody's truth explains, or more than everybody's."""
+    if isinstance(design.mechanism, LocalMean):
+        return ()
+    from scipy.stats import binom
+
+    hit, miss = (float(chance) for chance in chances(design))
+    n, labels = heard.answers, design.among if len(heard.support) > 2 else design.among[:1]
+    support = heard.support[: len(labels)]
+    few, many = binom.cdf(support, n, miss), binom.sf(support - 1, n, hit)
+    tests = 2 * len(labels)
+    found = []
+    for label, count, low, high in zip(labels, support.tolist(), few.tolist(), many.tolist(), strict=True):
+        if min(low, high) * tests < SUSPECT:
+            side, chance, share = ("fewer", low, miss) if low < high else ("more", high, hit)
+            truth = "nobody's" if side == "fewer" else "everybody's"
+            found.append(
+                f"'{label}' was heard {count:,} times of {n:,}, {side} than the {share * n:,.0f} expected if {truth} "
+                f"truth is '{label}' (p {min(1.0, chance * tests):.1g}): some did not follow the coins, or the answers "
+                "are not to this design."
+            )
+    return tuple(found[:5])

@@ -1,0 +1,216 @@
+"""What a survey found: shares or a mean with intervals, how many answered, and what looks wrong.
+
+Values are unclipped: an estimate below 0 is an estimate, and means of estimates stay unbiased. What is shown is clipped
+to the possible range and says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from reticent.errors import PublicParameterError, QuestionError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+UNCOUNTED: Final = "not among the answers this design can give"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The estimate of one share, or of a mean.
+
+    Attributes
+    ----------
+    label : str
+        The answer; "mean" for a number.
+    value, low, high : float
+        Estimate and ends of its own interval, unclipped; a share as a fraction of 1.
+    together : (float, float)
+        Ends of an interval that holds with those of all other answers at the same time.
+    consistent : float
+        The nearest value among all that are possible: shares of 0 or more that add up to 1; a mean in its range.
+    noise, sampling : float
+        Half-widths due to the coins, and to asking a sample. Of a number: as if every truth were the mean.
+    design_effect : float or None
+        Variance over that of asking directly; None for a number, and where the estimate is no share inside (0, 1).
+    """
+
+    label: str
+    value: float
+    low: float
+    high: float
+    together: tuple[float, float]
+    consistent: float
+    noise: float
+    sampling: float
+    design_effect: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Estimates for one design; iterate over the answers, or ask ``value`` and its sisters where there is one number.
+
+    Attributes
+    ----------
+    question : str
+    shares : tuple of Share
+        One for yes-no designs (the share of yes) and numbers, else one for each answer.
+    answers, missing, off_list : int
+        Answers that were counted, that were empty, that the design cannot give.
+    caveats : tuple of str
+    level : float
+    limits : (float, float)
+        What is possible: (0, 1) for shares, the range of a number.
+    groups : tuple of (name, tuple of (key, Result))
+        For ``by``.
+    """
+
+    question: str
+    shares: tuple[Share, ...]
+    answers: int
+    missing: int
+    off_list: int
+    caveats: tuple[str, ...]
+    level: float
+    limits: tuple[float, float] = (0.0, 1.0)
+    groups: tuple[tuple[str, tuple[tuple[str, Result], ...]], ...] = ()
+
+    def __iter__(self) -> Iterator[Share]:
+        return iter(self.shares)
+
+    def __getitem__(self, label: str) -> Share:
+        for share in self.shares:
+            if share.label == label:
+                return share
+        raise QuestionError(f"there is no answer {label!r} here")
+
+    @property
+    def only(self) -> Share:
+        """The estimate, where there is one."""
+        if len(self.shares) != 1:
+            raise QuestionError(f"there are {len(self.shares)} answers: iterate, or name one: result[label]")
+        return self.shares[0]
+
+    @property
+    def value(self) -> float:
+        return self.only.value
+
+    @property
+    def low(self) -> float:
+        return self.only.low
+
+    @property
+    def high(self) -> float:
+        return self.only.high
+
+    @property
+    def noise(self) -> float:
+        """Half-width due to the coins alone."""
+        return self.only.noise
+
+    @property
+    def sampling(self) -> float:
+        """Half-width due to asking a sample."""
+        return self.only.sampling
+
+    @property
+    def design_effect(self) -> float | None:
+        return self.only.design_effect
+
+    def by(self, name: str) -> dict[str, Result]:
+        """The result of each subgroup, by a column named in ``estimate``; what is randomized may be cut at will."""
+        for column, parts in self.groups:
+            if column == name:
+                return dict(parts)
+        raise QuestionError(f"no groups by {name!r}: name them when estimating, groups=…")
+
+    def to_json(self) -> dict[str, object]:
+        """Everything as plain data: unclipped values, intervals, counts, caveats, subgroups."""
+        return {
+            "question": self.question,
+            "level": self.level,
+            "answers": self.answers,
+            "missing": self.missing,
+            "off_list": self.off_list,
+            "limits": list(self.limits),
+            "shares": [
+                {
+                    "label": share.label,
+                    "value": share.value,
+                    "low": share.low,
+                    "high": share.high,
+                    "together": list(share.together),
+                    "consistent": share.consistent,
+                    "noise": share.noise,
+                    "sampling": share.sampling,
+                    "design_effect": share.design_effect,
+                }
+                for share in self.shares
+            ],
+            "caveats": list(self.caveats),
+            "groups": {name: {key: part.to_json() for key, part in parts} for name, parts in self.groups},
+        }
+
+    def dumps(self) -> str:
+        """``to_json`` as text."""
+        return json.dumps(self.to_json(), ensure_ascii=False, indent=2, allow_nan=False)
+
+    def plot(self) -> Figure:
+        """Estimates with their intervals, one line per answer, clipped to what is possible."""
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(6.4, 1.2 + 0.4 * len(self.shares)), layout="constrained")
+        axes = figure.subplots()
+        for row, share in enumerate(self.shares):
+            low, high = (clipped(end, self.limits) for end in ends(self, share))
+            axes.plot([low, high], [row, row], color="0.35", linewidth=2)
+            axes.plot([clipped(shown(self, share), self.limits)], [row], "o", color="black")
+        axes.set_yticks(range(len(self.shares)), [share.label for share in self.shares])
+        axes.invert_yaxis()
+        axes.set_xlim(*self.limits)
+        axes.set_xlabel("share" if self.limits == (0.0, 1.0) else "mean")
+        axes.set_title(self.question, fontsize=10, wrap=True)
+        return figure
+
+    def __str__(self) -> str:
+        lines = [_line(self, share) for share in self.shares]
+        return "\n".join([*lines, *self.caveats])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def shown(result: Result, share: Share) -> float:
+    """The value that is displayed: of one share its own, of several the consistent one."""
+    return share.value if len(result.shares) == 1 else share.consistent
+
+
+def ends(result: Result, share: Share) -> tuple[float, float]:
+    """The interval that is displayed: of several shares the one that holds for all."""
+    return (share.low, share.high) if len(result.shares) == 1 else share.together
+
+
+def clipped(number: float, limits: tuple[float, float]) -> float:
+    return min(max(number, limits[0]), limits[1])
+
+
+def _line(result: Result, share: Share) -> str:
+    low, high = (clipped(end, result.limits) for end in ends(result, share))
+    value = clipped(shown(result, share), result.limits)
+    level = f"{100 * result.level:g} %"
+    if share.label == "mean":
+        return f"{value:.4g} ({level} {low:.4g} to {high:.4g})"
+    effect = "" if share.design_effect is None else f", design effect {share.design_effect:.1f}"
+    name = "" if len(result.shares) == 1 else f"{share.label}: "
+    return f"{name}{100 * value:.1f} % ({level} {100 * low:.1f} to {100 * high:.1f}){effect}"
+
+
+def checked_level(level: float) -> float:
+    """A level between 1/2 and 1."""
+    if not 0.5 <= level < 1:
+        raise PublicParameterError(f"level lies in [0.5, 1), got {level}")
+    return level

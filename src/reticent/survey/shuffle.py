@@ -1,0 +1,24 @@
+"""What a survey tells about one respondent when only counts are seen: the central guarantee behind a shuffler.
+
+The local guarantee needs no trust and stays beside this one: whoever sees single answers, or a subgroup counted
+apart, is bound by the local one.
+"""
+
+from __future__ import annotations
+
+from reticent.errors import PublicParameterError
+from reticent.mechanisms import OneSided, RandomizedResponse, Shuffled
+from reticent.mechanisms.shuffled_answers import ShuffledAnswers
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import Number, read
+from reticent.survey.design import Design
+
+
+def guarantee(design: Design, people: int, delta: Number, shuffler: str) -> Guarantee:
+    """See ``Design.shuffled``."""
+    made, allowed = design.mechanism, read(delta, "delta")
+    if isinstance(made, OneSided):
+        raise PublicParameterError("a one-sided design has no ε, and shuffling amplifies nothing else")
+    if isinstance(made, RandomizedResponse):
+        return Shuffled(made, people, allowed, shuffler).guarantee
+    return ShuffledAnswers(made, people, allowed, shuffler).guarantee
