@@ -2,6 +2,7 @@
 
     statistics --draw(mechanism, exact, entropy)--> noisy numbers
     statistics --choose(mechanism, candidates, start, entropy)--> a candidate
+    statistics --passes(mechanism, distance, bar, entropy)--> whether a proposal may be released
 
 Everything the rows can do to an answer passes here, so whoever sees these calls sees all of it. A ``Recorder`` is an
 entropy that does: it is told every call, with the exact numbers, and answers it itself. Audits on made-up rows use
@@ -10,7 +11,7 @@ one (docs/theory/replay.md); a release draws from ``SystemEntropy``, for which t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
@@ -26,18 +27,31 @@ In = TypeVar("In")
 Out = TypeVar("Out")
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What a noisy distance must reach, and the greatest distance at which the proposal behind it may be unsafe.
+
+    Where a test passes though the distance of either neighbour is at most ``unsafe``, what is released after it is
+    covered by delta and by nothing else.
+    """
+
+    threshold: int
+    unsafe: int
+
+
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Call:
     """One request for noise: the mechanism, the exact numbers, and the answer it got.
 
     ``start`` is where each run of ``exact`` begins, for a choice among runs of equal candidates; the answer is then
-    one candidate.
+    one candidate. ``bar`` belongs to a test.
     """
 
     mechanism: object
     exact: object
     start: NDArray[np.int64] | None
     output: object
+    bar: Bar | None = None
 
     def __repr__(self) -> str:
         return f"<a call of {type(self.mechanism).__name__}>"
@@ -61,10 +75,12 @@ class Recorder:
         self.calls: list[Call] = []
         self.tossed: list[int] = []
 
-    def noise(self, mechanism: object, exact: object, start: NDArray[np.int64] | None = None) -> object:
+    def noise(
+        self, mechanism: object, exact: object, start: NDArray[np.int64] | None = None, bar: Bar | None = None
+    ) -> object:
         """The answer to one call, which is noted."""
         output = self._respond(mechanism, exact, start)
-        self.calls.append(Call(mechanism, exact, start, output))
+        self.calls.append(Call(mechanism, exact, start, output, bar))
         return output
 
     def bits(self, count: int) -> int:
@@ -84,6 +100,15 @@ def draw(mechanism: Mechanism[In, Out], exact: In, entropy: Entropy) -> Out:
     if isinstance(entropy, Recorder):
         return cast(Out, entropy.noise(mechanism, exact))  # what respond gives is checked by the audit that gave it
     return mechanism.sample(exact, entropy)
+
+
+def passes(mechanism: Mechanism[Sequence[int], tuple[int, ...]], distance: int, bar: Bar, entropy: Entropy) -> bool:
+    """Whether a noisy distance reaches the bar."""
+    if isinstance(entropy, Recorder):
+        (noisy,) = cast(tuple[int, ...], entropy.noise(mechanism, (distance,), bar=bar))  # as checked by the audit
+    else:
+        (noisy,) = mechanism.sample((distance,), entropy)
+    return noisy >= bar.threshold
 
 
 def choose(mechanism: Mechanism[Candidates, int], exact: Candidates, start: NDArray[np.int64], entropy: Entropy) -> int:

@@ -454,7 +454,7 @@ def delta_of(asked: Statistic) -> Tested | None:
     match asked:
         case Mean(method="coinpress"):
             return PLAIN
-        case Quantiles(method="M" | "smooth") | Iqr(method="S") | Scale() | TrimmedMean(method="TM" | "smooth"):
+        case Quantiles(method="M") | Iqr(method="S") | Scale() | TrimmedMean(method="TM"):
             return asked.tested
         case Regression(method="R_S" | "R_H" | "tukey"):
             return asked.tested

@@ -55,11 +55,15 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a plan shows: half-widths at 95 % for an assumed shape and public n, and words; never from the file."""
+    """What a plan shows: half-widths at 95 % for an assumed shape and public n, and words; never from the file.
+
+    ``reply`` is the probability of a reply for that shape, where it is below 1 by design of the method.
+    """
 
     noise: float | None
     sampling: float | None
     note: str = ""
+    reply: float | None = None
 
 
 class Step(Protocol):

@@ -71,6 +71,7 @@ class Plan:
                     "charge": losses.to_json(line.loss),
                     "noise": line.expected.noise,
                     "sampling": line.expected.sampling,
+                    "reply": line.expected.reply,
                     "note": line.expected.note,
                 }
                 for line in self.lines
@@ -80,7 +81,13 @@ class Plan:
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """Name, loss, noise, sampling, note, as text."""
         return [
-            (line.name, _loss(line.loss), _half(line.expected.noise), _half(line.expected.sampling), line.expected.note)
+            (
+                line.name,
+                _loss(line.loss),
+                _half(line.expected.noise),
+                _half(line.expected.sampling),
+                _note(line.expected),
+            )
             for line in self.lines
         ]
 
@@ -116,6 +123,13 @@ class Plan:
         )
         title = html.escape(f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}")
         return f"<table><caption>{title}</caption><tr>{heads}</tr>{cells}</table><p>{html.escape(self.footnote())}</p>"
+
+
+def _note(expected: Expected) -> str:
+    """The note, with how likely a reply is where the method may decline."""
+    if expected.reply is None:
+        return expected.note
+    return f"{expected.note}; replies to it with probability {min(expected.reply, 0.999):.3f}"
 
 
 def plan_of(

@@ -27,6 +27,7 @@ from typing import Final, TypeAlias
 from reticent.data.order import INFINITE, ordered
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
+from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.privacy import ptr
@@ -109,14 +110,15 @@ class SolutionStep:
 
     def sample(self, data: Rows, lattice: Cells, entropy: Entropy) -> Outcome[tuple[Noisy, ...]]:
         found, centre = distance(data, lattice, most=self.test.cap)
-        passes = self.test.passes(found, entropy)
+        if not self.test.passes(found, entropy):
+            return NO_REPLY
         noisy: list[Noisy] = []
         for part, side in zip(centre, lattice.sides, strict=True):
             nearest = -((part.denominator - 2 * part.numerator) // (2 * part.denominator))  # within the cell
             noise = Geometric(L1(Fraction(side), self.test.neighbours), self.release)
-            (value,) = noise.sample((nearest,), entropy)
+            (value,) = gate.draw(noise, (nearest,), entropy)
             noisy.append(Noisy(Fraction(value), noise.scale))
-        return Reply(tuple(noisy)) if passes else NO_REPLY
+        return Reply(tuple(noisy))
 
 
 @dataclass(frozen=True, slots=True)

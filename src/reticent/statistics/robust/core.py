@@ -31,6 +31,7 @@ from typing import Final, Literal, TypeAlias
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import log_bounds
+from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import ptr
 from reticent.privacy.adjacency import Adjacency
@@ -108,8 +109,8 @@ class Test:
 
     def passes(self, distance: int, entropy: Entropy) -> bool:
         """Whether the noisy distance reaches the threshold. One draw."""
-        (noisy,) = self.noise.sample((min(distance, self.cap),), entropy)
-        return noisy >= self.threshold
+        bar = gate.Bar(self.threshold, self.unsafe)
+        return gate.passes(self.noise, min(distance, self.cap), bar, entropy)
 
     def chance(self, distance: int) -> float:
         """P(reply) at this distance. Of a public table only: for the file it would be an answer."""

@@ -30,6 +30,7 @@ from typing import Final
 from reticent.data.order import INFINITE, LARGEST, Needs, Order, around, at, widths
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
+from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy import compose, ptr
@@ -153,9 +154,9 @@ class Level:
         """The noisy order statistic within +-LARGEST, and the scale of its noise, which the width tells."""
         noise = Geometric(L1(Fraction(width), self.test.neighbours), self.release)
         passed = [self.test.passes(distance, entropy) for distance in self.distances(data, width)]
-        (noisy,) = noise.sample((at(data, self.rank),), entropy)
         if not any(passed):
             return NO_REPLY
+        (noisy,) = gate.draw(noise, (at(data, self.rank),), entropy)
         return Reply(Noisy(Fraction(min(max(noisy, -LARGEST), LARGEST)), noise.scale))
 
     def chance(self, public: MadeUp, width: int) -> float:

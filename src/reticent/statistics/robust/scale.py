@@ -27,6 +27,7 @@ from typing import Final
 from reticent.data.order import INFINITE, Needs, Order, around
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
+from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.privacy import ptr
@@ -160,9 +161,9 @@ class Scale:
     def sample(self, exact: Order, entropy: Entropy) -> Outcome[Spread]:
         cell, distances = self.distances(exact)
         passed = [self.test.passes(distance, entropy) for distance in distances]
-        (noisy,) = self.noise.sample((cell,), entropy)
         if not any(passed):
             return NO_REPLY
+        (noisy,) = gate.draw(self.noise, (cell,), entropy)
         if cell not in (ZERO, ENDLESS):
             cell = min(max(noisy, 0), self.grid.top)
         return Reply(Spread(cell, self.grid))

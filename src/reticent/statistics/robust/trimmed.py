@@ -22,6 +22,7 @@ from fractions import Fraction
 from reticent.data.order import INFINITE, Needs, Order, widths
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
+from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.privacy import ptr
@@ -93,7 +94,7 @@ class TrimmedMean:
                     return NO_REPLY
                 rows = test.neighbours.rows
                 noise = Geometric(L1(Fraction(rows * edge), test.neighbours), self.release)
-                (noisy,) = noise.sample((total,), entropy)
+                (noisy,) = gate.draw(noise, (total,), entropy)
                 size = self.last - self.first + 1
                 return Reply(Noisy(Fraction(noisy, size), noise.scale / size))
         return NO_REPLY
