@@ -1,0 +1,314 @@
+"""A page that asks, mixes chance into the answer on the respondent's device, and sends only the result.
+
+One HTML file: no network, no storage, no library. A Content-Security-Policy with the hashes of its one script and one
+style lets nothing else run or load, and lets a request go to the address given and nowhere else. ``form.js`` draws with
+``crypto.getRandomValues`` and whole numbers; tests/service/test_survey_form.py drives it in a browser, compares its law
+with the design's, and looks for the true answer wherever a page can put one.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from importlib.resources import files
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from reticent.errors import QuestionError, SpecError
+from reticent.exact.rounding import round_up
+from reticent.privacy.numbers import about, show
+from reticent.survey.questionnaire import Questionnaire
+
+if TYPE_CHECKING:
+    from reticent.survey.design import Design
+
+FORMAT: Final = "reticent survey answer 1"
+TITLE: Final = "A survey with chance in every answer"
+BUTTONS: Final = 12  # truths that are shown as buttons; more make a list
+MOST: Final = 2_000  # answers to choose among on a page
+TABLE: Final = 8  # rows and columns of a table of chances that can be read
+LONGEST: Final = 2_000  # letters of a title or of an open question
+SETTLED: Final = ("answers", "kary")  # recipes whose messages are the answers themselves
+LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
+PRIOR: Final = Fraction(1, 10)  # of the example that puts the factor into words
+
+UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+Open: TypeAlias = Mapping[str, Sequence[str]]
+
+
+def form(
+    design: Design | Questionnaire,
+    path: str | Path,
+    post: str | None = None,
+    *,
+    ask: Open | None = None,
+    title: str = TITLE,
+) -> Path:
+    """Write the page of a survey: one HTML file that works without a network.
+
+    Parameters
+    ----------
+    design : Design or Questionnaire
+        The question, or the questions that one person answers.
+    path : str or Path
+        The file to write; one that is there is replaced.
+    post : str, optional
+        An address, https://, that takes an answer by POST as JSON. With or without it the page offers a file and a
+        code to hand in.
+    ask : mapping of str to sequences of str, optional
+        Questions whose answers are sent as they are, with no chance mixed in, for subgroups: ``{"region": ["north",
+        "south"]}``. The page says so beside each.
+    title : str
+        The heading.
+
+    Returns
+    -------
+    Path
+        The file written.
+
+    Raises
+    ------
+    QuestionError
+        For more than 2,000 answers to choose among, or a list for ``ask`` that is none.
+    SpecError
+        For an address that is not https, or a file that cannot be written.
+
+    Guarantee
+    ---------
+    What is sent is the design's mechanism on the true answer, and a receipt that is chance alone: the loss of the
+    design, or of the questionnaire. Answers to ``ask`` are sent in the clear and are outside of it.
+    """
+    text = page(design, post, ask=ask or {}, title=title)
+    target = Path(path)
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError:
+        raise SpecError(f"{target} cannot be written: check that its folder exists and is yours.") from None
+    return target
+
+
+def page(design: Design | Questionnaire, post: str | None, *, ask: Open, title: str = TITLE) -> str:
+    """The page as text; see ``form``."""
+    designs = designs_of(design)
+    _check(designs, ask, title)
+    address = None if post is None else _address(post)
+    script = _script(design, address, ask)
+    style = _asset("form.css")
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        f"connect-src {_source(address)}; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": policy,  # made of hashes and of an address that _address has checked
+        "title": _safe(title),
+        "style": style,
+        "promise": _promise(designs, ask),
+        "heading": "The question" if len(designs) + len(ask) == 1 else "The questions",
+        "fields": _fields(designs, ask),
+        "ways": _ways(address),
+        "receiver": _receiver(address),
+        "digest": design.fingerprint,
+        "script": script,
+    }
+    return re.sub(r"@([a-z]+)@", lambda found: parts[found[1]], _asset("form.html"))
+
+
+def designs_of(design: Design | Questionnaire) -> tuple[Design, ...]:
+    """The questions, one or several."""
+    return design.designs if isinstance(design, Questionnaire) else (design,)
+
+
+def _check(designs: Sequence[Design], ask: Open, title: str) -> None:
+    for design in designs:
+        if len(design.among) > MOST:
+            raise QuestionError(
+                f"{len(design.among):,} answers are too many to choose among on a page: at most {MOST:,}. Use "
+                "design.randomize on the respondent's device."
+            )
+    for name, among in ask.items():
+        if not name.strip() or len(set(among)) < len(among) or len(among) < 2 or not all(w.strip() for w in among):
+            raise QuestionError(f"'{name[:60]}' needs a list of two or more different answers to choose from.")
+    if max(map(len, (title, *ask, *(word for among in ask.values() for word in among)))) > LONGEST:
+        raise QuestionError(f"a title, a question or an answer has at most {LONGEST:,} letters")
+
+
+# --- the script -------------------------------------------------------------------------------------------------------
+
+
+def _asset(name: str) -> str:
+    return files("reticent.survey").joinpath(name).read_text("utf-8")
+
+
+def _script(design: Design | Questionnaire, address: str | None, ask: Open) -> str:
+    facts = {
+        "format": FORMAT,
+        "survey": design.code,
+        "post": address,
+        "questions": [_facts(one) for one in designs_of(design)],
+        "open": [{"name": name, "among": list(among)} for name, among in ask.items()],
+    }
+    stated = json.dumps(facts, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
+    return _asset("form.js").replace('"use strict";', f'"use strict";\nconst SURVEY = {stated};', 1)
+
+
+def _facts(design: Design) -> dict[str, object]:
+    """What the script knows of a question; the answers to choose among only where they are what is sent."""
+    recipe = design.recipe()
+    among = list(design.among) if recipe["kind"] in SETTLED else []
+    return {
+        "design": design.code,
+        "question": design.question,
+        "among": among,
+        "range": _range(design),
+        "recipe": recipe,
+    }
+
+
+def _range(design: Design) -> str:
+    if design.low is None or design.high is None:
+        return ""
+    return f"from {show(design.low)} to {show(design.high)}"
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _address(post: str) -> str:
+    """The address to send to, if answers may travel there."""
+    try:
+        parts = urlsplit(post)
+        good = re.fullmatch(r"https?://[A-Za-z0-9.\-\[\]:]+(/[A-Za-z0-9._~%/\-]*)?(\?[A-Za-z0-9._~%=&\-]*)?", post)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        good, host = None, None
+    if good is None or not host:
+        raise SpecError("The address to send to must look like https://survey.example/answers.")
+    if parts.scheme != "https" and host not in {name.strip("[]") for name in LOCAL}:
+        raise SpecError("The address to send to must begin with https://, or anyone on the way could read the answers.")
+    return post
+
+
+def _source(address: str | None) -> str:
+    return "'none'" if address is None else address.partition("?")[0]
+
+
+# --- the words --------------------------------------------------------------------------------------------------------
+
+
+def _safe(text: str) -> str:
+    return html.escape(shown(text), quote=True)
+
+
+def shown(text: str) -> str:
+    """``text`` without characters that act instead of being seen."""
+    return UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _promise(designs: Sequence[Design], ask: Open) -> str:
+    parts = []
+    for design in designs:
+        if len(designs) > 1:
+            parts.append(f"<p><strong>{_own(design.question)}</strong></p>")
+        parts.append(f"<p>{_safe(design.say())}</p>")
+        parts.append(_table(design))
+    parts.append(f"<p>{_safe(odds_words(designs))}</p>")
+    if ask:
+        parts.append(f"<p><strong>Sent as you give it, with no chance mixed in:</strong> {_safe(', '.join(ask))}.</p>")
+    return "\n".join(part for part in parts if part)
+
+
+def odds_words(designs: Sequence[Design]) -> str:
+    """What one person's answers can tell about that person, in odds and for one example."""
+    ratios = [design.ratio for design in designs]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if len(known) < len(ratios):
+        return (
+            "Please read this before you choose: some of what can be sent is sent only if one thing is true, and then "
+            "it gives your choice away. How often that happens is stated above."
+        )
+    factor = prod(known, start=Fraction(1))
+    after = PRIOR * factor / (PRIOR * factor + 1 - PRIOR)
+    what = "what you send" if len(designs) == 1 else f"your {len(designs)} answers together"
+    return (
+        f"Whatever someone believed about your true answer, {what} can change the odds of it by a factor of at most "
+        f"{_up(factor)}. Someone who thought something true of you with 10\u00a0% would then think so with at most "
+        f"{_up(100 * after)}\u00a0%. That holds whatever else they know and whatever computer they have."
+    )
+
+
+def _up(number: Fraction) -> str:
+    """Three digits, rounded up: a factor never looks smaller than it is."""
+    return show(round_up(number, 3))
+
+
+def _table(design: Design) -> str:
+    """The chances as a table, where it is small enough to be read."""
+    if design.recipe()["kind"] not in SETTLED or len(design.among) > TABLE:
+        return ""
+    head = "".join(f'<th scope="col">{_own(answer)}</th>' for answer in design.among)
+    rows = []
+    for truth in design.among:
+        law = design.distribution(truth)
+        cells = (about(100 * law.get(answer, Fraction(0)), 3) for answer in design.among)
+        shares = "".join(f"<td>{cell}\u00a0%</td>" for cell in cells)
+        rows.append(f'<tr><th scope="row">{_own(truth)}</th>{shares}</tr>')
+    return (
+        '<div class="wide"><table>\n<thead><tr><th scope="col">If this is true, this is sent:</th>'
+        f"{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody>\n</table></div>"
+    )
+
+
+def _own(text: str) -> str:
+    """Words of the survey team, in whatever direction they are written."""
+    return f'<span dir="auto">{_safe(text)}</span>'
+
+
+def _fields(designs: Sequence[Design], ask: Open) -> str:
+    fields = [_field(f"q{place}", one.question, one.among, _range(one)) for place, one in enumerate(designs)]
+    plain = "Sent as you give it, with no chance mixed in."
+    fields += [_field(f"o{place}", name, among, plain) for place, (name, among) in enumerate(ask.items())]
+    return "\n".join(fields)
+
+
+def _field(name: str, question: str, words: Sequence[str], note: str) -> str:
+    """Buttons, a list where they would be many, or a line for a number. No control has a state in its markup."""
+    told = f'<p class="quiet" id="{name}n">{_safe(note)}</p>' if note else ""
+    note_of = f' aria-describedby="{name}n"' if note else ""
+    legend, label = f'<legend dir="auto">{_safe(question)}</legend>', f' aria-label="{_safe(question)}"'
+    if not words:
+        control = f'<input type="text" inputmode="decimal" name="{name}" autocomplete="off" spellcheck="false"{label}>'
+    elif len(words) <= BUTTONS:
+        control = "\n".join(
+            f'<label><input type="radio" name="{name}" value="{place}" autocomplete="off"> {_own(word)}</label>'
+            for place, word in enumerate(words)
+        )
+    else:
+        choices = "".join(f'<option value="{place}">{_safe(word)}</option>' for place, word in enumerate(words))
+        first = '<option value="">choose …</option>'
+        control = f'<select name="{name}" autocomplete="off"{label}>{first}{choices}</select>'
+    return f"<fieldset{note_of}>{legend}\n{told}{control}\n</fieldset>"
+
+
+def _ways(address: str | None) -> str:
+    send = "" if address is None else '<button type="button" id="send">Send it</button>'
+    other = ' class="other"' if address else ""
+    return (
+        f'{send}<button type="button" id="save"{other}>Save it as a file</button>'
+        '<button type="button" id="copy" class="other">Copy it as a code</button>'
+    )
+
+
+def _receiver(address: str | None) -> str:
+    if address is None:
+        return "It sends nothing by itself: you hand in the file or the code."
+    host = urlsplit(address).hostname or ""
+    return f"If you press Send, {_safe(host)} also learns when and from which network address, as with every page."

@@ -1,0 +1,218 @@
+"""What the page hands in, read back: files, codes and what a server kept, made into one table of answers.
+
+Nothing is guessed. What cannot be read, belongs to another design, or came twice is left out and counted; a token that
+the design cannot say stays in the table as one, and ``estimate`` reports it. Rows stand in the order of their receipts,
+which is chance, so that the table does not tell who came first.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import io
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from reticent.errors import SpecError
+from reticent.survey import codes
+from reticent.survey.form import FORMAT, LONGEST, designs_of
+
+if TYPE_CHECKING:
+    from reticent.survey.design import Design
+    from reticent.survey.questionnaire import Questionnaire
+
+MARK: Final = "reticent1."
+KINDS: Final = (".json", ".jsonl", ".txt")
+LARGEST: Final = 1 << 28  # bytes of one file
+RECEIPT: Final = 24  # hexadecimal places
+FORMULA: Final = "=+-@\t\r\n"  # at the start of a cell a spreadsheet takes it for a formula
+NONE: Final = "?"  # stands for a token that the design cannot say
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """A table of answers, and what was left out of it.
+
+    Attributes
+    ----------
+    header : tuple of str
+        ``receipt``; ``design`` and ``answer`` for one question, ``design_1``, ``answer_1``, … for several; the open
+        questions.
+    rows : tuple of tuples of str
+    left_out : mapping of str to int
+        Why, and how many.
+    """
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left_out: Mapping[str, int]
+
+    def csv(self) -> str:
+        """The table as CSV text."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerows([self.header, *self.rows])
+        return out.getvalue()
+
+
+def collect(design: Design | Questionnaire, paths: Iterable[str | Path]) -> Collected:
+    """The answers in files and folders as one table.
+
+    Parameters
+    ----------
+    design : Design or Questionnaire
+        What the page was made of.
+    paths : iterable of paths
+        ``*.json`` (one answer, or a list of them), ``*.jsonl`` and ``*.txt`` (an answer or a code on each line), or
+        folders of such files.
+
+    Returns
+    -------
+    Collected
+
+    Raises
+    ------
+    SpecError
+        For a path that cannot be read, is no such file, or holds none.
+    """
+    kept: dict[str, tuple[str, ...]] = {}
+    left: dict[str, int] = {}
+    spoilt: set[str] = set()
+    opened: list[str] = []
+    found = [_read(design, text) for path in _files(paths) for text in _texts(path)]
+    for one in found:
+        for name in one if isinstance(one, _Answer) else ():
+            if name not in opened:
+                opened.append(name)
+    for one in found:
+        if isinstance(one, str):
+            left[one] = left.get(one, 0) + 1
+            continue
+        row = (*one.cells, *(one.open.get(name, "") for name in opened))
+        same = kept.setdefault(one.receipt, row) == row
+        if kept[one.receipt] is not row:
+            why = "came twice, and were counted once" if same else "share a receipt with another, but differ from it"
+            left[why] = left.get(why, 0) + 1
+            if not same:
+                spoilt.add(one.receipt)
+    for receipt in spoilt:
+        del kept[receipt]
+    return Collected((*_header(design), *opened), tuple(kept[receipt] for receipt in sorted(kept)), left)
+
+
+def decoded(text: str) -> dict[str, Any]:
+    """The answer in a code of the page.
+
+    Raises
+    ------
+    SpecError
+        For a code that lost or changed a letter.
+    """
+    letters, _, check = text.strip().removeprefix(MARK).rpartition(".")
+    try:
+        made = base64.b64decode(letters + "=" * (-len(letters) % 4), altchars=b"-_", validate=True)
+        answer = json.loads(made)
+    except (binascii.Error, ValueError, RecursionError):
+        raise SpecError("This is no code of a survey page.") from None
+    if check != f"{zlib.crc32(made):08x}" or not text.strip().startswith(MARK) or not isinstance(answer, dict):
+        raise SpecError("This is no code of a survey page, or a letter of it was lost.")
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    receipt: str
+    cells: tuple[str, ...]
+    open: Mapping[str, str]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.open)
+
+
+def _header(design: Design | Questionnaire) -> tuple[str, ...]:
+    count = len(designs_of(design))
+    if count == 1:
+        return ("receipt", "design", "answer")
+    return ("receipt", *(f"{name}_{place}" for place in range(1, count + 1) for name in ("design", "answer")))
+
+
+def _files(paths: Iterable[str | Path]) -> Iterator[Path]:
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = sorted(one for one in path.iterdir() if one.suffix.lower() in KINDS and one.is_file())
+            if not inside:
+                raise SpecError(f"{path.name} holds no .json, .jsonl or .txt file.")
+            yield from inside
+        elif path.suffix.lower() in KINDS:
+            yield path
+        else:
+            raise SpecError(f"{path.name} is no .json, .jsonl or .txt file, and no folder of them.")
+
+
+def _texts(path: Path) -> Iterator[Any]:
+    """The answers of a file, each parsed if it can be; a text that cannot stays a text."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise SpecError(f"{path.name} is too long: split it.")
+        text = path.read_text("utf-8-sig", errors="replace")
+    except OSError:
+        raise SpecError(f"{path.name} cannot be read.") from None
+    if path.suffix.lower() == ".json":
+        whole = _parsed(text)
+        yield from whole if isinstance(whole, list) else [whole]
+        return
+    yield from (_parsed(line) for line in text.splitlines() if line.strip())
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return decoded(text) if text.strip().startswith(MARK) else json.loads(text)
+    except (ValueError, RecursionError, SpecError):
+        return None
+
+
+def _read(design: Design | Questionnaire, found: Any) -> _Answer | str:
+    """An answer of the page, or why it is none."""
+    match found:
+        case {"format": str(form), "survey": str(survey), "receipt": str(receipt), "answers": list(answers), **rest}:
+            pass
+        case _:
+            return "could not be read"
+    if form != FORMAT or len(receipt) != RECEIPT or receipt.strip("0123456789abcdef"):
+        return "could not be read"
+    designs = designs_of(design)
+    if survey != design.code:
+        return "belong to another design: they were drawn with other chances"
+    cells = [receipt]
+    for one, answer in zip(designs, answers, strict=False):
+        match answer:
+            case {"design": str(code), "answer": str(token)} if code == one.code:
+                cells += [code, _token(one, token)]
+            case _:
+                return "could not be read"
+    if len(answers) != len(designs):
+        return "could not be read"
+    return _Answer(receipt, tuple(cells), _open(rest.get("open")))
+
+
+def _token(design: Design, token: str) -> str:
+    said = NONE
+    while said in design.among:
+        said += NONE
+    return token if codes.heard(design, token) is not None else said
+
+
+def _open(found: Any) -> dict[str, str]:
+    """The open answers: names and words that a table can hold without acting on whoever opens it."""
+    if not isinstance(found, dict):
+        return {}
+    return {name: value for name, value in found.items() if _harmless(name) and _harmless(value)}
+
+
+def _harmless(text: object) -> bool:
+    return isinstance(text, str) and 0 < len(text) <= LONGEST and text.isprintable() and text[0] not in FORMULA
