@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
@@ -57,9 +58,15 @@ class Blocks:
 
 def solve(data: Rows, labels: Integers, blocks: Blocks) -> Integers:
     """The coefficients of blocks with these labels: normal equations, fraction-free, on exact integers."""
-    p, m = data.columns, blocks.count
-    if len(blocks.default) != p:
-        raise PublicParameterError(f"one default for each of {p} coefficients")
+    if len(blocks.default) != data.columns:
+        raise PublicParameterError(f"one default for each of {data.columns} coefficients")
+    found, singular = solved(data, labels, blocks.count)
+    return np.asarray(np.where(singular[:, None], np.array(blocks.default, np.int64), found))
+
+
+def solved(data: Rows, labels: Integers, m: int) -> tuple[Integers, NDArray[np.bool_]]:
+    """The coefficients of every block, and which blocks determine none."""
+    p = data.columns
     system = np.empty((p, p + 1, m), object)
     for i in range(p):
         for j in range(i, p):
@@ -79,8 +86,8 @@ def solve(data: Rows, labels: Integers, blocks: Blocks) -> Integers:
     for i in range(p):
         bottom = np.where(singular, 1, system[i, i])
         nearest = -((bottom - 2 * system[i, p]) // (2 * bottom))
-        found[:, i] = np.where(singular, blocks.default[i], np.clip(nearest, -REACH, REACH)).astype(np.int64)
-    return found
+        found[:, i] = np.clip(nearest, -REACH, REACH).astype(np.int64)
+    return found, singular
 
 
 def _sums(values: Integers, labels: Integers, count: int) -> np.ndarray[tuple[int], np.dtype[np.object_]]:

@@ -1,0 +1,112 @@
+"""A point of great Tukey depth by the exponential mechanism over a public product of priors, exactly.
+
+A point is one candidate cell of each column. Its score is the greatest over columns of the score of a median there
+(``ranks``): the number of records by which one side outweighs the other, which is the number of records less twice the
+coordinatewise depth of Amin and others. Points of score at most s form a box, so points of equal score are a shell
+between two boxes, whose public weight is an integer: a shell is drawn by the exponential mechanism, then a point of the
+shell by its weight. That is the exponential mechanism over points, exactly.
+
+Source: Amin, Joseph, Ribero and Vassilvitskii 2022, section 3, for approximate depth and its boxes. Deviations and
+proof: docs/proofs/regression.md, section 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.cells import Cells
+from reticent.entropy import Entropy
+from reticent.exact import sampling
+from reticent.mechanisms import Candidates, Exponential, gate
+from reticent.statistics.ranks import Runs
+
+Box = tuple[tuple[int, int], ...]  # of each column the cells first <= cell < stop
+
+
+def deepest(cells: Cells, columns: Sequence[Runs], mechanism: Exponential, entropy: Entropy) -> tuple[int, ...]:
+    """The cells of one point, drawn with probability proportional to its weight times exp(-rate score)."""
+    tops = np.unique(np.concatenate([np.concatenate(sides(column)) for column in columns]))
+    tops = tops[tops >= 0]
+    if not len(tops) or tops[0] > 0:
+        tops = np.append(np.int64(0), tops)
+    weights = np.full(len(tops), 1, object)
+    lows, highs = [], []
+    for column in columns:
+        low, high = reaches(column, tops)
+        sums = np.concatenate([np.zeros(1, object), np.cumsum(column.weights.astype(object))])
+        weights = weights * np.where(low <= high, sums[np.maximum(high + 1, low)] - sums[low], 0)
+        lows.append(low)
+        highs.append(high)
+    shells = np.diff(np.concatenate([np.zeros(1, object), weights]))
+    shell = gate.draw(mechanism, Candidates(tops, shells), entropy)
+
+    def box(at: int) -> Box:
+        return tuple(
+            (int(column.start[low[at]]), int(column.start[max(high[at] + 1, low[at])]))
+            for column, low, high in zip(columns, lows, highs, strict=True)
+        )
+
+    inner = box(shell - 1) if shell and weights[shell - 1] else None
+    return within_shell(cells, box(shell), inner, entropy)
+
+
+def sides(column: Runs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Of every run by how much the records below outweigh those not below, which rises; and the same from above."""
+    over = 2 * column.below - column.total
+    under = 2 * column.above - column.total
+    return over, under
+
+
+def reaches(column: Runs, tops: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first and the last run of score at most each of ``tops``; the last below the first where there is none."""
+    over, under = sides(column)
+    high = np.searchsorted(over, tops, side="right") - 1
+    low = np.searchsorted(-under, -tops, side="left")
+    return np.minimum(low, len(over) - 1), np.where(low > high, -1, high)
+
+
+def within_shell(cells: Cells, outer: Box, inner: Box | None, entropy: Entropy) -> tuple[int, ...]:
+    """A point of the outer box that is not in the inner one, by public weight.
+
+    The shell is cut by the first column in which a point leaves the inner box: as many pieces as columns.
+    """
+    if inner is None:
+        return tuple(cell_of(cells, [edge], entropy) for edge in outer)
+    pieces: list[list[list[tuple[int, int]]]] = []
+    for place, (one, two) in enumerate(zip(outer, inner, strict=True)):
+        beside = [(one[0], two[0]), (two[1], one[1])]
+        pieces.append([[edge] for edge in inner[:place]] + [beside] + [[edge] for edge in outer[place + 1 :]])
+    masses = []
+    for piece in pieces:
+        mass = 1
+        for ranges in piece:
+            mass *= sum(weight_of(cells, edge) for edge in ranges)
+        masses.append(mass)
+    at = sampling.uniform(sum(masses), entropy)
+    for piece, mass in zip(pieces, masses, strict=True):
+        if at < mass:
+            return tuple(cell_of(cells, ranges, entropy) for ranges in piece)
+        at -= mass
+    raise AssertionError("a number below the sum is in one of the parts")
+
+
+def weight_of(cells: Cells, edge: tuple[int, int]) -> int:
+    """The public weight of the cells first <= cell < stop."""
+    first, stop = edge
+    return sum(max(0, min(s.stop, stop) - max(s.first, first)) * s.weight for s in cells.segments)
+
+
+def cell_of(cells: Cells, ranges: Sequence[tuple[int, int]], entropy: Entropy) -> int:
+    """A cell of the ranges by its public weight."""
+    at = sampling.uniform(sum(weight_of(cells, edge) for edge in ranges), entropy)
+    for first, stop in ranges:
+        for s in cells.segments:
+            low, high = max(s.first, first), min(s.stop, stop)
+            mass = max(0, high - low) * s.weight
+            if at < mass:
+                return low + at // s.weight
+            at -= mass
+    raise AssertionError("a number below the sum is in one of the parts")
