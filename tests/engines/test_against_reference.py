@@ -15,11 +15,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from reticent.data import brackets
 from reticent.data.cells import cells_of
 from reticent.data.engines.duckdb import Limits
+from reticent.data.order import LARGEST, Fetched, Needs, Order, RunLength, Sorted, fetched
 from reticent.data.plan import columns_of
-from reticent.data.query import Capped, Keys, Moments, Persons, Present, Query, Ranks, Rows, Tally, Total
+from reticent.data.query import (
+    Capped,
+    Keys,
+    Moments,
+    Ordered,
+    Persons,
+    Present,
+    Query,
+    Ranks,
+    Records,
+    Rows,
+    Tally,
+    Total,
+)
 from reticent.data.schema import (
     Category,
     Integer,
@@ -60,6 +76,10 @@ WHOLES: tuple[Cell, ...] = (None, 0, 1, -3, 12, 2**40, -(2**62), 5)
 FLAGS: tuple[Cell, ...] = (None, True, False)
 TOWNS: tuple[Cell, ...] = (None, "a", "b", "é'\"x", "c", "")
 NAMES: tuple[Cell, ...] = (None, "p", "q", "r:1", "1:r", "", "s")
+
+
+NEEDS = Needs(((-2, 1), (3, 9), (12, 12), (28, 40), (500, 501)), ((0, 3), (2, 30), (4, 4), (20, 900)))
+UNITS = (Fraction(1), Fraction(1, 8), Fraction(3))
 
 
 def columns() -> dict[str, Real | Integer | Category]:
@@ -114,6 +134,9 @@ def queries() -> list[Query]:
             asked += [Present("stands", keys, per), Present("town", keys, per), Moments("x", width, 4, keys, per)]
             asked += [Moments("whole", grid_by_width(Fraction(-4), Fraction(11)), 2, keys, per)]
             asked += [Ranks(name, keys, per) for name in ("x", "free", "word", "whole", "site")]
+        asked += [Ordered("free", Fraction(1, 4), None, keys), Ordered("word", Fraction(3, 7), None, keys, "person")]
+        asked += [Ordered("stands", Fraction(1, 2), NEEDS, keys), Ordered("site", Fraction(1), NEEDS, keys, "person")]
+    asked += [Records(("free",), (Fraction(1, 4),)), Records(("site", "stands", "x"), UNITS)]
     asked += [Tally("site", among=(0, 5)), Moments("word", grid_by_width(Fraction(0), Fraction(50)), 1)]
     return asked
 
@@ -122,28 +145,54 @@ def expected(schema: Schema, rows: list[Row], asked: list[Query]) -> list[object
     reference = Reference(schema, rows, columns_of(asked, schema), SECRET)
     found: list[object] = []
     for query in asked:
-        if not isinstance(query, Ranks):
-            found.append(reference.answer(query))
-            continue
-        cells = cells_of(schema.column(query.column), query.column)
-        groups = []
-        for values in reference.values(query):
-            counts: dict[int, int] = {}
-            for value, many in values.items():
-                cell = int(cells.index(np.array([value]))[0])
-                counts[cell] = counts.get(cell, 0) + many
-            groups.append(sorted(counts.items()))
-        found.append(groups)
+        match query:
+            case Ranks():
+                found.append([ranked(values, query, schema) for values in reference.values(query)])
+            case Ordered():
+                found.append([ordered_as(np.array(steps, np.int64), query) for steps in reference.order(query)])
+            case Records():
+                found.append(reference.records(query))
+            case _:
+                found.append(reference.answer(query))
     return found
 
 
+def ranked(values: dict[float, int], query: Ranks, schema: Schema) -> list[tuple[int, int]]:
+    cells = cells_of(schema.column(query.column), query.column)
+    counts: dict[int, int] = {}
+    for value, many in values.items():
+        cell = int(cells.index(np.array([value]))[0])
+        counts[cell] = counts.get(cell, 0) + many
+    return sorted(counts.items())
+
+
+def ordered_as(steps: NDArray[np.int64], query: Ordered) -> object:
+    if query.needs is not None:
+        return shown_order(fetched(Sorted(steps), query.needs))
+    values, counts = np.unique(steps, return_counts=True)
+    return shown_order(RunLength(values, counts.astype(np.int64)))
+
+
+def shown_order(order: Order) -> object:
+    match order:
+        case RunLength():
+            return order.values.tolist(), order.counts.tolist()
+        case Fetched():
+            return [window.tolist() for window in order.windows], list(order.totals)
+        case _:
+            raise AssertionError(order)
+
+
 def shown(results: list[Result]) -> list[object]:
-    return [
-        [list(zip(c.cells.tolist(), c.counts.tolist(), strict=True)) for c in result.ranks]
-        if result.ranks
-        else result.vectors
-        for result in results
-    ]
+    found: list[object] = []
+    for result in results:
+        if result.ranks:
+            found.append([list(zip(c.cells.tolist(), c.counts.tolist(), strict=True)) for c in result.ranks])
+        elif result.orders:
+            found.append([shown_order(order) for order in result.orders])
+        else:
+            found.append(result.vectors if result.records is None else result.records.tolist())
+    return found
 
 
 def persons() -> list[Person]:
@@ -275,3 +324,52 @@ def test_a_table_without_rows_gives_zeros(make: Callable[[list[Row], Path], obje
     schema = Schema(columns(), Person("add_remove", "who", rows=2))
     asked = queries()[::4]
     assert shown(open_table(source, schema).run(asked, SECRET)) == expected(schema, [], asked)
+
+
+@pytest.mark.parametrize("person", persons())
+@pytest.mark.parametrize("size", [7, 300])
+def test_order_statistics_are_exact_wherever_the_engine_looks(
+    person: Person, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With samples of a few values, so narrow that many a bracket misses: each run draws others."""
+    monkeypatch.setattr(brackets, "SAMPLE", 6)
+    monkeypatch.setattr(brackets, "WIDTHS", 0.3)
+    schema = Schema(columns(), person)
+    rows: list[Row] = [{**row, "who": f"p{nth % 90}"} for nth, row in enumerate(random_rows(random.Random(size), size))]
+    asked: list[Query] = [query for query in queries() if isinstance(query, Ordered)]
+    assert shown(open_table(arrays(rows), schema).run(asked, SECRET)) == expected(schema, rows, asked)
+
+
+ATOMS: dict[str, list[Cell]] = {
+    "equal": [2.5] * 200,
+    "infinite": [*[-math.inf] * 70, *[math.inf] * 130],
+    "one atom": [*[0.0] * 100, *(place / 8 for place in range(100))],
+    "all missing": [None, math.nan] * 100,
+    "sorted": [float(place) for place in range(200)],
+}
+
+
+@pytest.mark.parametrize("name", ATOMS)
+@pytest.mark.parametrize("narrow", [4.0, 0.3])
+def test_atoms_and_infinities_have_exact_order_statistics(
+    name: str, narrow: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brackets, "SAMPLE", 40)
+    monkeypatch.setattr(brackets, "WIDTHS", narrow)
+    needs = Needs(((-3, 2), (48, 52), (60, 140), (199, 203)), ((1, 200), (50, 150), (-1, 201)))
+    asked: list[Query] = [Ordered("x", Fraction(1, 4), needs), Ordered("x", Fraction(1, 4))]
+    schema = Schema({"x": real()}, Person("add_remove"))
+    rows: list[Row] = [{"x": x} for x in ATOMS[name]]
+    found = open_table({"x": ATOMS[name]}, schema).run(asked, SECRET)
+    assert shown(found) == expected(schema, rows, asked)
+    (whole,) = found[1].orders
+    assert shown_order(fetched(whole, needs)) == shown_order(found[0].orders[0])
+
+
+def test_records_of_one_person_are_as_many_as_its_kept_rows() -> None:
+    schema = Schema({"y": real(), "x": integer(0, 9, missing=5)}, Person("add_remove", "who", rows=2))
+    rows = {"who": ["p", "p", "p", "q", "q"], "y": [None, None, None, 1.5, math.inf], "x": [1, 2, 3, None, 12]}
+    query = Records(("y", "x"), (Fraction(1, 2), Fraction(1)))
+    records = open_table(rows, schema).run([query], SECRET)[0].records
+    assert records is not None
+    assert records.tolist() == [[0, 0], [0, 0], [3, 5], [LARGEST, 12]]

@@ -23,10 +23,12 @@ from reticent.data.query import (
     Capped,
     Keys,
     Moments,
+    Ordered,
     Persons,
     Present,
     Query,
     Ranks,
+    Records,
     Rows,
     Tally,
     Total,
@@ -36,6 +38,7 @@ from reticent.data.query import (
     stability,
 )
 from reticent.data.schema import Person, Schema, category, grid_whole, integer
+from reticent.errors import PublicParameterError
 from reticent.privacy.adjacency import Kind
 from tests.support.data_reference import Cell, Reference, Row
 
@@ -170,6 +173,25 @@ def test_groups_of_one_person_are_bounded_by_touch_rows_and_keys() -> None:
     assert groups_of_all(Person("add_remove"), keys) == 1
 
 
+@pytest.mark.parametrize("cap", [1, 2, 3])
+def test_a_person_adds_no_more_records_than_kept_rows_and_as_many_as_rows(cap: int) -> None:
+    shape = schema("add_remove", cap, stands_in=False)
+    query = Records(("x",), (Fraction(2),))
+    before = Counter(map(tuple, Reference(shape, people(2, None), ("g", "x"), SECRET).records(query)))
+    for mine in records(min(3, cap + 1)):
+        after = Counter(map(tuple, Reference(shape, people(2, mine), ("g", "x"), SECRET).records(query)))
+        assert not before - after
+        assert (after - before).total() == min(len(mine), kept_rows(shape.person, "row"))
+
+
+@pytest.mark.parametrize("unit", ["0", "-1", "1e-251"])
+def test_a_unit_that_doubles_cannot_hold_is_refused(unit: str) -> None:
+    for make in (lambda: Ordered("x", Fraction(unit)), lambda: Records(("x",), (Fraction(unit),))):
+        with pytest.raises(PublicParameterError, match="unit"):
+            make()
+
+
 def test_ranks_have_no_stability_of_their_own() -> None:
-    with pytest.raises(TypeError):
-        stability(Ranks("x"), Person("add_remove"), stands_in=False)
+    for query in (Ranks("x"), Ordered("x", Fraction(1)), Records(("x",), (Fraction(1),))):
+        with pytest.raises(TypeError, match=type(query).__name__):
+            stability(query, Person("add_remove"), stands_in=False)
