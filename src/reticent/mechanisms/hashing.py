@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
-from reticent.mechanisms.local import LOCAL, Shares, drawn, even, loss_of, place, places, ratio_below, whole
+from reticent.mechanisms.local import LOCAL, Peak, drawn, even, loss_of, place, places, ratio_below, whole
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
@@ -132,8 +132,7 @@ class Hashing:
             value += digit * (answers // power % self.values)
             function += digit * power
             power *= self.values
-        others = 1 / (self.ratio + self.values - 1)
-        value += drawn(Shares((self.hit,) + (others,) * (self.values - 1)), len(answers), entropy)
+        value += drawn(Peak(self.values, self.hit), len(answers), entropy)
         return function * self.values + value % self.values
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.exact import sampling
-from reticent.mechanisms.local import LOCAL, Shares, drawn, loss_of, place, places, ratio_below, whole
+from reticent.mechanisms.local import LOCAL, Peak, drawn, loss_of, place, places, ratio_below, whole
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
@@ -81,7 +81,7 @@ class KAry:
 
     def sample_many(self, exact: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
         """One answer for each truth, array of shape (n,)."""
-        shift = drawn(Shares((self.hit,) + (self.miss,) * (self.size - 1)), len(places(exact, self.size)), entropy)
+        shift = drawn(Peak(self.size, self.hit), len(places(exact, self.size)), entropy)
         shift += exact
         shift[shift >= self.size] -= self.size
         return shift

@@ -79,31 +79,36 @@ def places(truths: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
-    """A law on 0, 1, 2, ...: rationals above 0 that add up to 1."""
+class Peak:
+    """A law on 0 .. ``size`` - 1: 0 with probability ``first`` in (0, 1], all others alike."""
 
-    shares: tuple[Fraction, ...]
+    size: int
+    first: Fraction
 
     def __post_init__(self) -> None:
-        if sum(self.shares) != 1 or min(self.shares) <= 0:
-            raise PublicParameterError("the probabilities of a law are above 0 and add up to 1")
+        if self.size < 1 or not 0 < self.first <= 1 or (self.size == 1) != (self.first == 1):
+            raise PublicParameterError("probabilities are above 0 and add up to 1")
 
     def floors(self, bits: int) -> list[int]:
-        return [(share.numerator << bits) // share.denominator for share in self.shares]
+        head = (self.first.numerator << bits) // self.first.denominator
+        if self.size == 1:
+            return [head]
+        other = (1 - self.first) / (self.size - 1)
+        return [head] + [(other.numerator << bits) // other.denominator] * (self.size - 1)
 
     def value(self, symbol: int) -> int:
         return symbol
 
 
 @lru_cache(maxsize=64)
-def _table(law: Shares) -> tables.Table:
+def _table(law: Peak) -> tables.Table:
     return tables.build(law, 64, COLUMNS)
 
 
-def drawn(law: Shares, size: int, entropy: Entropy) -> NDArray[np.int64]:
+def drawn(law: Peak, size: int, entropy: Entropy) -> NDArray[np.int64]:
     """``size`` independent draws."""
     out = np.zeros(size, np.int64)
-    if len(law.shares) == 1:
+    if law.size == 1:
         return out
     table = _table(law)
     scratch = tables.scratch(min(size, tables.CHUNK))
@@ -119,7 +124,7 @@ def even(bound: int, size: int, entropy: Entropy) -> NDArray[np.int64]:
         if kept == 64:
             return np.zeros(size, np.int64)
         return (entropy.words(size) >> np.uint64(kept)).astype(np.int64)
-    return drawn(Shares((Fraction(1, bound),) * bound), size, entropy)
+    return drawn(Peak(bound, Fraction(1, bound)), size, entropy)
 
 
 def coins(chance: Fraction, size: int, entropy: Entropy) -> NDArray[np.bool_]:

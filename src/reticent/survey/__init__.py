@@ -14,6 +14,7 @@ docs/theory/local.md.
 from __future__ import annotations
 
 from reticent.survey.design import Design, Mechanism, Method
+from reticent.survey.hitters import Hitters, heavy
 from reticent.survey.make import (
     Advice,
     best,
@@ -26,13 +27,18 @@ from reticent.survey.make import (
     warner,
 )
 from reticent.survey.questionnaire import Questionnaire, several
+from reticent.survey.regression import Fit, logistic
 from reticent.survey.result import Result, Share
 from reticent.survey.store import read
+from reticent.survey.waves import Memory, fresh, permanent
 
 __all__ = [
     "Advice",
     "Design",
+    "Fit",
+    "Hitters",
     "Mechanism",
+    "Memory",
     "Method",
     "Questionnaire",
     "Result",
@@ -40,8 +46,12 @@ __all__ = [
     "best",
     "choice",
     "forced",
+    "fresh",
+    "heavy",
+    "logistic",
     "mean",
     "one_sided",
+    "permanent",
     "read",
     "several",
     "two_coins",

@@ -261,6 +261,18 @@ class Design:
 
         return make.at(self, epsilon)
 
+    def form(self, path: str | Path, post: str | None = None) -> Path:
+        """Write a page that asks the question and draws in the browser: ``reticent.survey.form``."""
+        from reticent.survey import form
+
+        return form.form(self, path, post)
+
+    def cards(self, path: str | Path) -> Path:
+        """Write a card with a spinner, for asking without a device: ``reticent.survey.cards``."""
+        from reticent.survey import cards
+
+        return cards.cards(self, path)
+
     def save(self, path: str | Path) -> Path:
         """Write the design to a new ``*.survey.toml`` file, with its fingerprint."""
         from reticent.survey import store

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import LocalMean
+from reticent.mechanisms import LocalMean, OneSided, RandomizedResponse
 from reticent.survey import variance
 from reticent.survey.design import Design, chances
 from reticent.survey.result import Result, Share, checked_level
@@ -118,7 +118,7 @@ def _few(name: str, keys: NDArray[np.str_]) -> NDArray[np.str_]:
 
 def _shares(design: Design, heard: Tally, interval: Interval, level: float) -> tuple[Share, ...]:
     hit, miss = chances(design)
-    binary = design.among == ("yes", "no") and len(heard.support) == 2 and not hasattr(design.mechanism, "miss")
+    binary = isinstance(design.mechanism, RandomizedResponse | OneSided)  # the share of yes says all
     support = heard.support[:1] if binary else heard.support
     labels = design.among[:1] if binary else design.among
     n, gap = heard.answers, float(hit - miss)
@@ -208,7 +208,9 @@ def _clipping(shares: tuple[Share, ...], limits: tuple[float, float]) -> tuple[s
         return ()
     scale, unit = (100, " %") if limits == (0.0, 1.0) else (1, "")
     named = ", ".join(
-        f"{'' if len(shares) == 1 else share.label + ' '}{scale * share.value:.3g}{unit}" for share in beyond[:5]
+        f"{'' if len(shares) == 1 else share.label + ' '}{scale * share.value:.3g}{unit} "
+        f"({scale * share.low:.3g} to {scale * share.high:.3g})"
+        for share in beyond[:5]
     )
     more = f" and {len(beyond) - 5} more" if len(beyond) > 5 else ""
     return (f"Clipped for display: the unbiased estimate is {named}{more}.",)
