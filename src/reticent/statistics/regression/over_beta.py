@@ -95,12 +95,17 @@ class OverBeta:
             raise PublicParameterError("a grid is named, one axis for each coefficient, or placed by block medians")
         if self.first is not None and (self.first.design != self.design or self.first.epsilon >= self.epsilon):
             raise PublicParameterError("the first step is of this design, and leaves some epsilon")
-        size = math.prod(axis.count for axis in self.axes) or self.points ** len(self.design.names)
-        if float(self.value.rate) * self.design.size / 2.0 < against_prior(1.0 / size):
+        if not self.hopeful:
             raise QuestionError(
-                f"the exponential mechanism over coefficients at this ε would be a guess among {size:,} candidates. "
+                "the exponential mechanism over coefficients at this ε would be a guess among the candidates. "
                 "A coarser grid, a larger ε or more rows would do. Nothing was charged."
             )
+
+    @property
+    def hopeful(self) -> bool:
+        """Whether half of the rows outweigh the whole grid."""
+        size = math.prod(axis.count for axis in self.axes) or self.points ** len(self.design.names)
+        return float(self.value.rate) * self.design.size / 2.0 >= against_prior(1.0 / size)
 
     def _choice(self, share: Fraction) -> Exponential:
         left = self.epsilon - (Fraction(0) if self.first is None else self.first.epsilon)
@@ -155,8 +160,8 @@ class OverBeta:
         self, data: Rows, axes: tuple[Axis, ...], target: tuple[int, ...], mechanism: Exponential, entropy: Entropy
     ) -> tuple[int, ...]:
         found = scores(data, axes, target)
-        ones = np.ones(found.size, np.int64)
-        at = gate.draw(mechanism, Candidates(found.reshape(-1), ones), entropy)
+        candidates = Candidates(found.reshape(-1), np.ones(found.size, np.int64))
+        at = gate.choose(mechanism, candidates, np.arange(found.size + 1), entropy)
         place = np.unravel_index(at, found.shape)
         return tuple(axis.low + axis.step * int(k) for axis, k in zip(axes, place, strict=True))
 
