@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from reticent.data import brackets
 from reticent.data.cells import cells_of
 from reticent.data.engines.duckdb import Limits
-from reticent.data.order import LARGEST, Fetched, Needs, Order, RunLength, Sorted, fetched
+from reticent.data.order import ABSENT, LARGEST, Fetched, Needs, Order, RunLength, Sorted, fetched
 from reticent.data.plan import columns_of
 from reticent.data.query import (
     Capped,
@@ -372,4 +372,4 @@ def test_records_of_one_person_are_as_many_as_its_kept_rows() -> None:
     query = Records(("y", "x"), (Fraction(1, 2), Fraction(1)))
     records = open_table(rows, schema).run([query], SECRET)[0].records
     assert records is not None
-    assert records.tolist() == [[0, 0], [0, 0], [3, 5], [LARGEST, 12]]
+    assert records.tolist() == [[ABSENT, 0], [ABSENT, 0], [3, 5], [LARGEST, 12]]

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
+from reticent.data.order import ABSENT
 from reticent.data.query import (
     POWER_ONE,
     Capped,
@@ -169,7 +170,7 @@ class Reference:
             for row in self.kept(who):
                 cells = [self.present([row], name) for name in query.columns]
                 steps = [steps_of(x, unit) for cell, unit in zip(cells, query.units, strict=True) for x in cell]
-                found.append(steps if len(steps) == len(cells) else [0] * len(cells))
+                found.append(steps if len(steps) == len(cells) else [ABSENT] + [0] * (len(cells) - 1))
         return sorted(found)
 
     def values(self, query: Ranks | Ordered) -> Values:

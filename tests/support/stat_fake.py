@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.cells import cells_of
-from reticent.data.order import LARGEST, Integers, Order, fetched, ordered
+from reticent.data.order import ABSENT, LARGEST, Integers, Order, fetched, ordered
 from reticent.data.query import (
     POWER_ONE,
     Capped,
@@ -86,6 +86,7 @@ class Fake:
         whole = ~np.any(np.isnan(cells), axis=0)
         steps = [_steps(np.where(whole, x, 0.0), unit) for x, unit in zip(cells, query.units, strict=True)]
         found = np.column_stack(steps)
+        found[~whole, 0] = ABSENT
         return found[np.lexsort(found.T[::-1])]
 
     def _vector(self, query: Query, part: NDArray[np.int64]) -> tuple[int, ...]:

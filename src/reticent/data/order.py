@@ -27,6 +27,7 @@ from reticent.errors import PublicParameterError
 Integers = NDArray[np.int64]
 
 LARGEST: Final = 1 << 61  # infinity among values
+ABSENT: Final = -(1 << 63)  # the first entry of a record that lacks a value
 INFINITE: Final = 1 << 62  # infinity among widths: above every finite one
 
 

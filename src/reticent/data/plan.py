@@ -27,7 +27,7 @@ from typing import Any, Final, Literal, TypeAlias, assert_never
 import ibis
 
 from reticent.data.columns import Storage
-from reticent.data.order import LARGEST, Needs
+from reticent.data.order import ABSENT, LARGEST, Needs
 from reticent.data.query import (
     POWER_ONE,
     Capped,
@@ -456,13 +456,12 @@ class _Asking:
         return rows.select(x=rows.x, place=ibis.cases(*places, else_=ibis.literal(-1, "int64")))
 
     def records(self, query: Records) -> Table:
-        """Kept rows as integers x0, x1, ...; a row with a missing value is all 0."""
+        """Kept rows as integers x0, x1, ...; a row with a missing value is ABSENT and zeros."""
         rows = self.kept(None)
         cells = [self.present(rows, column) for column in query.columns]
         whole = reduce(lambda a, b: a & b, [cell.notnull() for cell in cells])
-        zero = ibis.literal(0, "int64")
         found = {
-            f"x{nth}": ibis.ifelse(whole, steps(cell, unit), zero)
+            f"x{nth}": ibis.ifelse(whole, steps(cell, unit), ibis.literal(0 if nth else ABSENT, "int64"))
             for nth, (cell, unit) in enumerate(zip(cells, query.units, strict=True))
         }
         return rows.select(**found)

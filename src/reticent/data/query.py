@@ -162,8 +162,8 @@ class Ordered:
 class Records:
     """The kept rows of several columns as integers, floor(x / unit) within +-2^61: an array of shape (n, columns).
 
-    A row with a missing value (without a public stand-in) is all 0, so that every kept row is one record and a person
-    adds at most ``rows`` of them. Records are sorted: their order tells nothing of the file. Feeds a score.
+    A row with a missing value (without a public stand-in) is (ABSENT, 0, ...), so that every kept row is one record and
+    a person adds at most ``rows`` of them. Records are sorted: their order tells nothing of the file. Feeds a score.
     """
 
     columns: tuple[str, ...]

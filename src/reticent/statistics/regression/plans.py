@@ -288,19 +288,24 @@ def _power_of_two_above(width: Fraction) -> Fraction:
 def reply_probability(chosen: Drawn, shape: Shape, *, tables: int = TABLES) -> float:
     """How often a plan replies on made-up tables: normal columns, errors of ``shape``. No file is read.
 
-    Columns have a standard deviation of 2^10 steps, errors one unit of the shape in 2^10 steps of y, slopes are 1.
-
     Accuracy
     --------
     A share of ``tables`` draws: standard error at most 1 / (2 sqrt(tables)). No guarantee depends on it.
     """
-    design, replies = chosen.design, 0
+    replies = 0
     for key in range(tables):
-        xs = [_unit("normal", design.size, 97 * key + place) for place in range(len(design.xs))]
-        y = sum(xs, np.zeros(design.size)) + _unit(shape, design.size, 97 * key + 96)
-        table = np.rint(np.clip(np.column_stack([y, *xs]) * 1024.0, -(2.0**40), 2.0**40)).astype(np.int64)
+        table = made_up_rows(chosen.design, shape, key)
         replies += isinstance(chosen.draw(table, Replayed(f"made up {shape} {key}")), Reply)
     return replies / tables
+
+
+def made_up_rows(design: Design, shape: Shape, key: int, *, steps: tuple[float, ...] = ()) -> Integers:
+    """Rows of a public shape: columns of as many steps a standard deviation, y first, 2^10 by default; slopes alike."""
+    xs = [_unit("normal", design.size, 97 * key + place) for place in range(len(design.xs))]
+    y = sum(xs, np.zeros(design.size)) + _unit(shape, design.size, 97 * key + 96)
+    wide = np.array(steps or (1024.0,) * len(design.units))
+    found: Integers = np.rint(np.clip(np.column_stack([y, *xs]) * wide, -(2.0**40), 2.0**40)).astype(np.int64)
+    return found
 
 
 def _unit(shape: Shape, n: int, key: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -1,13 +1,226 @@
-"""From a question to a step of this package. No row is read."""
+"""From a question about a linear model to a step: columns, units, bounds, n, method. No row is read.
+
+n is that of the rows, every one of which counts, a value or not: public under substitution, declared under add/remove,
+or else bought for 1/20 of epsilon. A row that lacks a value says nothing, and is where it would be if it had one.
+"""
 
 from __future__ import annotations
 
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from typing import Final, Protocol
 
-from reticent.errors import QuestionError
+from reticent.data.query import Records
+from reticent.data.schema import Category, Integer
+from reticent.data.table import Result
+from reticent.entropy import Entropy, Replayed
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.mechanisms import Geometric, gate
+from reticent.outcome import NO_REPLY, NoReply, Reply
+from reticent.privacy import compose
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import show
+from reticent.privacy.sensitivity import L1
+from reticent.statistics import facts
 from reticent.statistics.asked import Regression
-from reticent.statistics.setting import Setting, Step
+from reticent.statistics.planned import Drawn, Plan, PlannedStep
+from reticent.statistics.regression.plans import Bounds, Chosen, Method, Options, made_up_rows, plan
+from reticent.statistics.regression.rows import LARGEST_X, Integers
+from reticent.statistics.regression.sufficient import Sufficient
+from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.unbounded.census import Terms
+
+CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of rows is bought
+ANY_N: Final = 1 << 30  # enough rows for whatever is asked
+TABLES: Final = 5  # made up for what a plan shows
+LARGEST_SHOWN: Final = 20_000  # rows of one
 
 
-def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> Step:
-    raise QuestionError("not yet")
+class Maker(Protocol):
+    """Chooses and makes the method for a number of rows, or refuses."""
+
+    def __call__(self, n: int, method: Method, epsilon: Fraction) -> Chosen: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A regression for a known number of rows."""
+
+    chosen: Chosen
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.chosen.guarantee
+
+    def draw(self, data: Integers, entropy: Entropy) -> Drawn:
+        return _told(self.chosen, data, entropy)
+
+    def expected(self, people: int) -> Expected:
+        return _expected(self.chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """A regression that buys the number of rows first; its method is settled beforehand."""
+
+    census: Geometric
+    make: Maker
+    method: Method
+    epsilon: Fraction
+
+    @property
+    def _public(self) -> Guarantee:
+        """What it costs does not depend on the number of rows."""
+        return self.make(ANY_N, self.method, self.epsilon).guarantee
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return compose.in_sequence([self.census.guarantee, self._public], label="regression")
+
+    def draw(self, data: Integers, entropy: Entropy) -> Drawn:
+        (noisy,) = gate.draw(self.census, (len(data),), entropy)
+        try:
+            chosen = self.make(max(noisy, 1), self.method, self.epsilon)
+        except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
+            return Drawn((NO_REPLY,) * _names(self))
+        assert chosen.guarantee.loss == self._public.loss  # what was charged
+        return _told(chosen, data, entropy)
+
+    def expected(self, people: int) -> Expected:
+        try:
+            return _expected(self.make(people, self.method, self.epsilon))
+        except (QuestionError, PublicParameterError):
+            return Expected(None, None, "no reply: too few people for this ε and δ")
+
+
+def _names(bought: Bought) -> int:
+    return len(bought.make(ANY_N, bought.method, bought.epsilon).design.names)
+
+
+def _told(chosen: Chosen, data: Integers, entropy: Entropy) -> Drawn:
+    match chosen.draw(data, entropy):
+        case Reply(found):
+            return Drawn(tuple(Reply(estimate) for estimate in found.estimates), (found.words,))
+        case NoReply():
+            return Drawn((NO_REPLY,) * len(chosen.design.names))
+
+
+@lru_cache(maxsize=64)
+def _expected(chosen: Chosen) -> Expected:
+    """The first slope's half-widths on made-up normal tables; bounded columns have 1/8 of their range as a spread."""
+    if chosen.design.size > LARGEST_SHOWN:
+        return Expected(None, None, f"{chosen.why}; widths are shown for up to {LARGEST_SHOWN:,} rows")
+    found, place, units = [], 1 if chosen.design.intercept else 0, chosen.design.units
+    pairs = chosen.plan.bounds if isinstance(chosen.plan, Sufficient) else ()
+    # y has the variance of all columns and of the errors together
+    wide = tuple(float((high - low) / (8 * unit)) for (low, high), unit in zip(pairs, units, strict=False))
+    wide = (wide[0] / math.sqrt(len(units)), *wide[1:]) if wide else ()
+    scale = float(units[0] / units[1]) * (wide[0] / wide[1] if wide else 1.0)
+    for key in range(TABLES):
+        outcome = chosen.draw(made_up_rows(chosen.design, "normal", key, steps=wide), Replayed(f"expected {key}"))
+        if isinstance(outcome, Reply):
+            estimate = outcome.value.estimates[place]
+            found.append((estimate.noise / scale, estimate.sampling / scale))
+    likely = len(found) / TABLES
+    if not found:
+        return Expected(None, None, "no reply on made-up normal columns", 0.0)
+    noise, sampling = (statistics.median(widths) for widths in zip(*found, strict=True))
+    return Expected(noise, sampling, "of a slope, for columns and errors of standard deviation 1", likely)
+
+
+def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedStep[Integers]:
+    """The coefficients of a linear model."""
+    if setting.keys is not None:
+        raise QuestionError(f"{asked.name} is not asked by group. Nothing was charged.")
+    names = (asked.y, *asked.on)
+    bounds = tuple(_bounds(name, setting) for name in names)
+    units = tuple(_unit(name, asked, setting, pair) for name, pair in zip(names, bounds, strict=True))
+    near, delta = setting.neighbours, setting.delta or Fraction(0)
+    public = setting.units if setting.size_public and setting.schema.person.column is None else None
+
+    def make(n: int, method: Method, epsilon: Fraction) -> Chosen:
+        return plan(
+            method,
+            columns=(asked.y, asked.on),
+            terms=Terms(near, public),
+            epsilon=epsilon,
+            delta=delta,
+            n=n,
+            units=units,
+            bounds=bounds,
+            mode=asked.tested.mode,
+            intercept=asked.intercept,
+            blank="marked",
+            options=Options(blocks=asked.blocks),
+        )
+
+    found: Plan[Integers]
+    declared = setting.units if setting.schema.person.column is None else None
+    if public is not None or declared is not None:
+        chosen = make(public or declared or 1, asked.method, epsilon)
+        found = Known(chosen)
+    else:
+        share = epsilon * (1 - CENSUS)
+        chosen = make(ANY_N, asked.method, share)
+        census = Geometric(L1(Fraction(near.rows), near), epsilon * CENSUS)
+        found = Bought(census, make, chosen.method, share)
+    inner = tuple((("coefficient", name),) for name in chosen.design.names)
+    return PlannedStep(
+        asked.name,
+        Records(names, chosen.design.units),
+        records,
+        found,
+        setting,
+        near.rows,
+        facts.labels(None, inner),
+        (*_caveats(chosen, bounds, setting), *((chosen.why,) if asked.method == "auto" else ())),
+    )
+
+
+def records(result: Result) -> Sequence[Integers]:
+    """The rows of the whole table."""
+    assert result.records is not None
+    return (result.records,)
+
+
+def _bounds(name: str, setting: Setting) -> Bounds | None:
+    column = setting.schema.column(name)
+    if isinstance(column, Category):
+        raise QuestionError(f"{name} is a category, and a regression needs numbers. Nothing was charged.")
+    if column.low is None or column.high is None:
+        return None
+    return Fraction(column.low), Fraction(column.high)
+
+
+def _unit(name: str, asked: Regression, setting: Setting, bounds: Bounds | None) -> Fraction | None:
+    """A step of the column: the resolution declared, 1 for whole numbers, made of the bounds, or the unit asked for."""
+    column = setting.schema.column(name)
+    if bounds is not None:
+        return None
+    if asked.tested.unit is not None:
+        return asked.tested.unit
+    if isinstance(column, Integer):
+        return Fraction(1)
+    return None if isinstance(column, Category) else column.resolution
+
+
+def _caveats(chosen: Chosen, bounds: Sequence[Bounds | None], setting: Setting) -> tuple[str, ...]:
+    """Which values are moved: to bounds where the method needs them, else to what its exact arithmetic holds."""
+    design = chosen.design
+    names = (design.y, *design.xs)
+    if chosen.method == "adassp":
+        found = [
+            text
+            for name, pair in zip(names, bounds, strict=True)
+            for text in facts.caveats_of(name, pair, setting, "row")
+        ]
+    else:
+        found = list(facts.caveats_of(design.y, None, setting, "row"))
+    if chosen.method not in ("adassp", "theil_sen"):
+        for name, unit in zip(design.xs, design.units[1:], strict=True):
+            found.append(f"values of {name} beyond {show(LARGEST_X * unit)} in size count as that")
+    return tuple(dict.fromkeys(found))
