@@ -23,7 +23,7 @@ from reticent.audit.claims import Line, Verdict, verify
 from reticent.audit.laws import form
 from reticent.data.query import Keys, Query
 from reticent.data.schema import Column, Person, Schema, category, integer
-from reticent.data.table import KEY_BYTES, Result, open_table
+from reticent.data.table import KEY_BYTES, Result, content, open_table
 from reticent.entropy import Replayed
 from reticent.errors import CheckError
 from reticent.mechanisms.gate import Recorder
@@ -156,7 +156,7 @@ def judged(name: str, step: Step, found: Sequence[Read], pairs: Sequence[tuple[i
 
 
 def _content(found: Read) -> Hashable:
-    return tuple((one.vectors, tuple((r.cells.tobytes(), r.counts.tobytes()) for r in one.ranks)) for one in found)
+    return tuple(content(one) for one in found)
 
 
 # --- noise too fine to enumerate -------------------------------------------------------------------------------------
