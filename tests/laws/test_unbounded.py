@@ -23,12 +23,13 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.ranks import sensitivity
 from reticent.statistics.unbounded import around, census, clipped, joint, ladder, location, slices, spread, trimmed
 from reticent.statistics.unbounded.census import CROWD, Terms
 from reticent.statistics.unbounded.clipped import ClippedMean
-from reticent.statistics.unbounded.coinpress import UNIT, CoinPress
+from reticent.statistics.unbounded.coinpress import UNIT as STEPS
+from reticent.statistics.unbounded.coinpress import CoinPress
 from reticent.statistics.unbounded.joint import JointQuantiles, Shares, joint_quantiles
+from reticent.statistics.unbounded.level import UNIT, level_of
 from reticent.statistics.unbounded.location import Grid, Huber
 from reticent.statistics.unbounded.slices import before, cut, runs_of, whole
 from reticent.statistics.unbounded.trimmed import TrimmedMean, distance, kappa, windows
@@ -89,17 +90,18 @@ def test_a_row_is_added_to_exactly_one_part(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_scores_on_slices_move_by_no_more_than_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "SLICES", 4)
-    for level in (Fraction(1, 2), Fraction(1, 4), Fraction(2, 3), Fraction(999, 1000)):
-        worst = 0
+    for share in (Fraction(1, 2), Fraction(1, 4), Fraction(2, 3), Fraction(999, 1000)):
+        worst, level = 0, level_of(share, "add_remove")
+        assert abs(Fraction(level.a, level.b) - share) < Fraction(1, UNIT)
         for rows, more in added(4):
             here, there = (runs_of(THREE, whole(THREE, table(r))) for r in (rows, more))
             at = np.arange(12)
             scores = [
-                r.scores(level.numerator, level.denominator, 0)[np.searchsorted(r.start, at, side="right") - 1]
+                r.scores(level.a, level.b, 0)[np.searchsorted(r.start, at, side="right") - 1]
                 for r in (here, there)
             ]
             worst = max(worst, int(np.abs(scores[0] - scores[1]).max()))
-        assert worst == sensitivity(level, "add_remove")
+        assert worst == UNIT == max(level.a, level.b - level.a)
 
 
 # --- exact laws of joint quantiles -----------------------------------------------------------------------------------
@@ -155,8 +157,7 @@ def test_the_enumeration_refutes_mutants(monkeypatch: pytest.MonkeyPatch, mutant
     if mutant == "budget":
         monkeypatch.setattr(JointQuantiles, "_each", forgotten)
     else:
-        monkeypatch.setattr(joint, "sensitivity", lambda level, kind: 1)
-        monkeypatch.setattr(joint, "_conditional", lambda share: Fraction(1, 4))
+        monkeypatch.setattr(joint, "UNIT", UNIT // 3)
     assert law_line(monkeypatch, "add_remove", Fraction(1)) == "refuted"
 
 
@@ -247,14 +248,12 @@ def test_no_transcript_loses_more_than_is_claimed(
 
 
 def parts_that_move(plan: JointQuantiles) -> int:
-    """How many of the two draws of the second depth a row can move: calls are census, root, 2/5, 1/5, 4/5."""
+    """How many of the two draws of the second depth a row can move: calls are census, root, 2/5, 4/5, 1/5."""
     most = 0
     for number, (here, there) in enumerate(neighbours("add_remove", 1)):
         for run in range(2):
             _, parts = losses(plan.draw, here, there, f"parts {number} {run}")
-            bounds = [getattr(mechanism, "sensitivity").bound for mechanism, _ in parts[:5]]  # noqa: B009
-            if bounds == [1, 3, 2, 1, 1]:  # else a side had no candidates left to draw from
-                most = max(most, sum(abs(parts[place][1]) > 1e-12 for place in (2, 4)))
+            most = max(most, sum(abs(parts[place][1]) > 1e-12 for place in (2, 3)))
     return most
 
 
@@ -390,4 +389,4 @@ def test_a_value_moves_the_vector_of_coinpress_by_no_more_than_its_squared_sensi
         worst_found = max(sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) for a, b in pairs)
         steps = 1 if n is not None else terms.steps  # shown for one row; several rows add up
         assert worst_found <= plan.steps[place].sensitivity.squared / steps**2
-        assert worst_found >= UNIT**2
+        assert worst_found >= STEPS**2

@@ -60,7 +60,7 @@ VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "persons": ("epsilon",),
     "capped": ("epsilon",),
     "sum": _RANGE,
-    "mean": ("method", *_FULL),
+    "mean": ("method", "centre", "radius", "deviation", *_FULL, "delta"),
     "proportion": ("value", "epsilon"),
     "variance": _FULL,
     "sd": _FULL,
@@ -209,8 +209,19 @@ def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
                 interval=interval,
             )
         case "mean":
-            of_mean = _one("method", method, get_args(OfMean))
-            return mean(column, method=of_mean, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
+            return mean(
+                column,
+                method=_one("method", method, get_args(OfMean)),
+                centre=named.get("centre"),
+                radius=named.get("radius"),
+                deviation=named.get("deviation"),
+                per=per,
+                low=low,
+                high=high,
+                epsilon=epsilon,
+                interval=interval,
+                delta=delta,
+            )
         case "variance":
             return variance(column, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
         case "sd":

@@ -137,11 +137,17 @@ class Sum:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean of a column, with bounds or without."""
+    """The mean of a column, with bounds or without.
+
+    For CoinPress ``around`` is what is known without the file: centre and radius of a range that holds the mean, and a
+    bound of the standard deviation; ``delta`` a share of the question's own.
+    """
 
     column: str
     _: KW_ONLY
     method: OfMean = "auto"
+    around: tuple[Fraction, Fraction, Fraction] | None = None
+    delta: Fraction | None = None
     per: Per = "row"
     low: Fraction | None = None
     high: Fraction | None = None
@@ -151,11 +157,19 @@ class Mean:
     def __post_init__(self) -> None:
         _check(self.epsilon, self.low, self.high, self.per)
         _one_of(self.method, OfMean)
+        if self.method != "coinpress" and (self.around is not None or self.delta is not None):
+            raise PublicParameterError("centre, radius, deviation and delta of a mean are for method=coinpress")
+        if self.around is not None:
+            positive(self.around[1], "radius")
+            positive(self.around[2], "deviation")
+        Tested(delta=self.delta)
 
     @property
     def name(self) -> str:
+        words = ("centre", "radius", "deviation")
+        known = [f"{word}={show(x)}" for word, x in zip(words, self.around or (), strict=False)]
         rest = (*_bounds(self.low, self.high), *_manner(self.per, self.interval))
-        return _name("mean", self.column, *_method(self.method), *rest)
+        return _name("mean", self.column, *_method(self.method), *known, *rest)
 
     @property
     def counts_rows(self) -> bool:
@@ -453,7 +467,7 @@ def delta_of(asked: Statistic) -> Tested | None:
     """The options of a question that spends a delta, or None where it is answered with delta 0."""
     match asked:
         case Mean(method="coinpress"):
-            return PLAIN
+            return Tested(delta=asked.delta)
         case Quantiles(method="M") | Iqr(method="S") | Scale() | TrimmedMean(method="TM"):
             return asked.tested
         case Regression(method="R_S" | "R_H" | "tukey"):

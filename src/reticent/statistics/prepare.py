@@ -26,6 +26,7 @@ from reticent.privacy.numbers import positive, show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import facts
 from reticent.statistics.asked import (
+    PLAIN,
     QUARTILES,
     CapShare,
     Count,
@@ -42,6 +43,7 @@ from reticent.statistics.asked import (
     Sum,
     TrimmedMean,
     Variance,
+    delta_of,
 )
 from reticent.statistics.caps import CapStep
 from reticent.statistics.counts import CountStep, Label
@@ -80,6 +82,7 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
         so few people cannot support.
     """
     positive(epsilon, "epsilon")
+    _has_use_for(asked)
     match asked:
         case Count():
             return _count(asked.name, Rows(setting.keys), setting, epsilon)
@@ -105,15 +108,15 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
             return _histogram(asked, setting, epsilon)
         case Quantiles(method="M" | "smooth"):
             return robust.quantile(asked, setting, epsilon)
-        case Quantiles(method="joint"):
-            return unbounded.quantiles(asked, setting, epsilon)
         case Quantiles():
+            if asked.method == "joint" or _drawn_together(asked, len(asked.levels)):
+                return unbounded.quantiles(asked, setting, epsilon)
             return _quantiles(asked, setting, epsilon)
         case Iqr(method="S"):
             return robust.scale(asked, setting, epsilon)
-        case Iqr(method="joint"):
-            return unbounded.iqr(asked, setting, epsilon)
         case Iqr():
+            if asked.method == "joint" or _drawn_together(asked, len(QUARTILES)):
+                return unbounded.iqr(asked, setting, epsilon)
             return _quantiles(asked, setting, epsilon)
         case Scale():
             return robust.scale(asked, setting, epsilon)
@@ -129,6 +132,15 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
             return _capped(setting, epsilon)
         case _:
             assert_never(asked)
+
+
+def _has_use_for(asked: Statistic) -> None:
+    """Refuse options of propose-test-release beside a method that spends no delta: they would change nothing."""
+    if isinstance(asked, Quantiles | Iqr | TrimmedMean) and delta_of(asked) is None and asked.tested != PLAIN:
+        raise QuestionError(
+            f"mode, delta, unit and width have no use in {asked.name}: name a method that spends a δ, such as M for a "
+            "median, S for an iqr, TM for a trimmed mean. Nothing was charged."
+        )
 
 
 # --- counts ----------------------------------------------------------------------------------------------------------
@@ -314,6 +326,10 @@ def _chosen(asked: Proportion, declared: Category) -> Key:
 # --- quantiles -------------------------------------------------------------------------------------------------------
 
 
+def _drawn_together(asked: Quantiles | Iqr, levels: int) -> bool:
+    return asked.method == "auto" and unbounded.joint_wins(levels, interval=asked.interval)
+
+
 def _quantiles(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> QuantileStep:
     person, keys = setting.schema.person, setting.keys
     spread = isinstance(asked, Iqr)
@@ -333,6 +349,8 @@ def _quantiles(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Q
     value = each * VALUE_SHARE if asked.interval else each
     pricing = Pricing(size, value, (each - value) / 2, rows, keys is not None)
     caveats = list(facts.caveats_of(asked.column, bounds, setting, asked.per))
+    if asked.method == "auto" and len(levels) > 1:
+        caveats.append("by separate exponential mechanisms")
     if not asked.interval:
         caveats.append("no interval was bought: the ends are those of the possible values")
     inner: tuple[Label, ...] = ((),)

@@ -79,11 +79,15 @@ def mean(
     column: str,
     *,
     method: OfMean = "auto",
+    centre: Number | None = None,
+    radius: Number | None = None,
+    deviation: Number | None = None,
     per: Per = "row",
     low: Number | None = None,
     high: Number | None = None,
     epsilon: Number | None = None,
     interval: bool = True,
+    delta: Number | None = None,
 ) -> Mean:
     """The mean of a column with its 95 % interval, with bounds or without.
 
@@ -93,6 +97,9 @@ def mean(
     method : "auto", "bounded", "clipped" or "coinpress"
         "bounded", which "auto" means, needs bounds. "clipped" needs none: it clips where the data reach, and says
         where. "coinpress" needs a rough centre, radius and deviation, and a delta.
+    centre, radius, deviation : number, optional
+        For "coinpress", known without the file: the mean is within radius of centre, and the standard deviation at most
+        deviation. The radius may be very generous.
     per : "row" or "person"
         "person" averages the rows of each person first, so that every person weighs the same.
     low, high : number, optional
@@ -100,7 +107,9 @@ def mean(
     epsilon : number, optional
         A share of its own.
     interval : bool
-        False spends everything on the value; the interval then covers the noise alone.
+        False spends everything on the value; the interval then covers the noise alone. Not for "clipped", "coinpress".
+    delta : number, optional
+        For "coinpress": a share of its own; by default an equal part of what the release offers.
 
     Returns
     -------
@@ -110,12 +119,24 @@ def mean(
     return Mean(
         column,
         method=method,
+        around=_around(centre, radius, deviation),
+        delta=_read(delta, "delta"),
         per=per,
         low=_read(low, "low"),
         high=_read(high, "high"),
         epsilon=_read(epsilon, "epsilon"),
         interval=interval,
     )
+
+
+def _around(
+    centre: Number | None, radius: Number | None, deviation: Number | None
+) -> tuple[Fraction, Fraction, Fraction] | None:
+    if centre is None and radius is None and deviation is None:
+        return None
+    if centre is None or radius is None or deviation is None:
+        raise QuestionError("centre, radius and deviation come together: give all three, or none")
+    return read(centre, "centre"), read(radius, "radius"), read(deviation, "deviation")
 
 
 def proportion(column: str, *, value: Key | None = None, epsilon: Number | None = None) -> Proportion:

@@ -35,21 +35,32 @@ ROW: Final = Adjacency("add_remove", unit="row")  # what parts of a partition ar
 class Terms:
     """The public circumstances: whose difference is hidden, and the number of values where it is public.
 
-    ``neighbours.rows`` is the most values one person has. ``values`` needs substitution: else n is private.
+    ``most`` is how many values one person has at most, by default one for each row; ``alike`` of how many of the values
+    sampling is to think as equal: all of one person, by default. ``values`` needs substitution: else n is private.
     """
 
     neighbours: Adjacency
     values: int | None = None
+    most: int | None = None
+    alike: int | None = None
 
     def __post_init__(self) -> None:
         if self.neighbours.kind == "local":
             raise PublicParameterError("these statistics are of a table, about a person or a row")
+        if not 1 <= self.rows <= self.neighbours.rows or self.together < 1:
+            raise PublicParameterError("a person has at least one value, and at most one for each of their rows")
         if self.values is not None and (self.values < 0 or self.neighbours.kind != "substitute" or self.rows > 1):
             raise PublicParameterError("the number of values is public only where each person has one and is replaced")
 
     @property
     def rows(self) -> int:
-        return self.neighbours.rows
+        """The most values one person has."""
+        return self.neighbours.rows if self.most is None else self.most
+
+    @property
+    def together(self) -> int:
+        """How many values sampling takes for equal: the worst case for those of one person."""
+        return self.rows if self.alike is None else self.alike
 
     @property
     def steps(self) -> int:

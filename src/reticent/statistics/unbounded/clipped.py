@@ -49,7 +49,7 @@ from reticent.statistics.quantiles import Size
 from reticent.statistics.setting import Setting
 from reticent.statistics.soft import design
 from reticent.statistics.unbounded.census import Census, Terms
-from reticent.statistics.unbounded.ladder import FINEST, HALF, LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.ladder import FINEST, LADDER, Choice, climbed, distances
 
 STRETCH: Final = 3.0
 MOST_INSIDE: Final = 0.6  # the most outside the inner radius
@@ -137,12 +137,14 @@ class ClippedMean:
         person = Person(near.kind, None if rows == 1 else "person", rows)
         setting = Setting(Schema({}, person), self.terms.values)
         query = Moments("y", Y, 2)
-        return MomentStep("mean", query, "mean", made, mechanism, setting, self.terms.values, rows, True, ((),), ())
+        return MomentStep(
+            "mean", query, "mean", made, mechanism, setting, self.terms.values, self.terms.together, True, ((),), ()
+        )
 
     @property
     def guarantee(self) -> Guarantee:
         parts = [
-            *[choice.mechanism(HALF).guarantee for choice in self.choices],
+            *[choice.mechanism.guarantee for choice in self.choices],
             self.tails.guarantee,
             self.moments.guarantee,
         ]

@@ -110,7 +110,7 @@ class CoinPress:
         square = ball**2 * max(drawn[-1] / UNIT / n - mean**2, 0.0)
         # the noise of the second moment is allowed for, and the bound of the deviation holds
         square = min(square + 2.0 * noise * ball / n, deviation**2)
-        sampling = normal_half_width(self.terms.rows * square / n)
+        sampling = normal_half_width(self.terms.together * square / n)
         private = normal_half_width((noise / n) ** 2 * (1.0 + mean**2))
         half = math.hypot(sampling, private)
         return Reply(Estimate(centre, centre - half, centre + half, private, sampling))

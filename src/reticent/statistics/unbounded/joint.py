@@ -5,6 +5,8 @@
     values    each side of it like this again, depth by depth      one price for each depth of the tree
     ends      between two neighbouring values the upper end of one and the lower end of the next      one or two depths
 
+A depth is drawn as a whole before the next, from left to right, and how many draws it has is public.
+
 A value lies in one part of each depth, so all draws of one depth cost what one of them costs: log2 of the number of
 levels, where separate quantiles cost that number, and all ends together cost two draws. What is drawn cuts ties as
 well (``slices``). A part is asked for the level it holds of what is left: a in (l, h) is (a - l) / (h - l). Rank errors
@@ -24,6 +26,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 from reticent.data.cells import Cells
@@ -38,9 +41,10 @@ from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.quantiles import SIZE_SHARE, UNEVEN, Size
-from reticent.statistics.ranks import cell_share, draw, sensitivity
+from reticent.statistics.ranks import cell_share
 from reticent.statistics.unbounded.around import Around
 from reticent.statistics.unbounded.census import ROW, Census, Terms, against_prior
+from reticent.statistics.unbounded.level import UNIT, level_of, nothing, pick
 from reticent.statistics.unbounded.slices import SLICES, Part, cut, reachable, runs_of, whole
 
 FINEST: Final = 10**6  # denominators of conditional levels
@@ -60,33 +64,31 @@ class Shares:
             raise PublicParameterError("shares are not negative, the root's is above 0, and they sum to 1")
 
 
+Aim = tuple[Fraction, tuple[Fraction, bool]]  # a level, and what it is drawn for
+
+
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A part of the table between two cuts, and the variances of the cuts' rank errors; private."""
+    """A part of the table between two cuts at ``least`` and ``most``, and what is to be drawn of it; private."""
 
     part: Part
     least: Fraction
     most: Fraction
-    low: float
-    high: float
+    aims: tuple[Aim, ...]
 
 
 @dataclass(slots=True)
 class Drawn:
     """What was drawn, all of it released: slices of values by level, ends by level, and what follows from them.
 
-    ``error`` has standard deviations of rank errors, ``shift`` the ranks between a level and its ends.
+    ``shift`` has the ranks between a level and its ends.
     """
 
     size: Size
     values: dict[Fraction, int] = field(default_factory=dict)
-    error: dict[Fraction, float] = field(default_factory=dict)
     shift: dict[Fraction, float] = field(default_factory=dict)
     ends: dict[tuple[Fraction, bool], int] = field(default_factory=dict)  # by level, and whether it is the upper end
     around: Around | None = None
-
-
-Aim = tuple[Fraction, tuple[Fraction, bool]]  # a level, and what it is drawn for
 
 
 def depth_of(levels: int) -> int:
@@ -94,7 +96,16 @@ def depth_of(levels: int) -> int:
     return levels.bit_length()
 
 
-@dataclass(frozen=True, slots=True)
+def widths(levels: int) -> tuple[int, ...]:
+    """How many draws each depth of that tree has."""
+    found, sizes = [], [levels]
+    while sizes:
+        found.append(len(sizes))
+        sizes = [half for size in sizes for half in (size // 2, size - 1 - size // 2) if half]
+    return tuple(found)
+
+
+@dataclass(frozen=True)
 class JointQuantiles:
     """Quantiles of one column at rising ``levels``, with 95 % intervals unless ``shares.ends`` is 0.
 
@@ -163,13 +174,11 @@ class JointQuantiles:
 
     @property
     def guarantee(self) -> Guarantee:
-        gaps = len(self.levels) + 1
-        stages = [(epsilon, 1 << place, f"values, depth {place + 1}") for place, epsilon in enumerate(self.depths)]
-        stages += [
-            (epsilon, gaps << place, f"ends, depth {place + 1}") for place, epsilon in enumerate(self.end_depths)
-        ]
+        gaps, draws = len(self.levels) + 1, widths(len(self.levels))
+        stages = [(epsilon, draws[place], f"values, depth {place + 1}") for place, epsilon in enumerate(self.depths)]
+        stages += [(epsilon, gaps, f"ends, depth {place + 1}") for place, epsilon in enumerate(self.end_depths)]
         rows = [
-            compose.across([_mechanism(Fraction(1, 2), epsilon).guarantee] * parts, neighbours=ROW, label=label)
+            compose.across([_mechanism(epsilon).guarantee] * parts, neighbours=ROW, label=label)
             for epsilon, parts, label in stages
         ]
         tree = compose.of_person(
@@ -187,27 +196,29 @@ class JointQuantiles:
         if not self.feasible(size):
             return NO_REPLY
         cells, drawn = reachable(self.cells), Drawn(size)
-        table = Leaf(whole(cells, data), Fraction(0), Fraction(1), 0.0, 0.0)
-        aims: list[Aim] = [(q, (q, False)) for q in self.levels]
-        found: dict[tuple[Fraction, bool], tuple[int, float]] = {}
-        leaves = _visit(cells, table, aims, self.depths, found, entropy)
-        for (q, _), (place, error) in found.items():
-            drawn.values[q], drawn.error[q] = place, error
+        leaves = [Leaf(whole(cells, data), Fraction(0), Fraction(1), tuple((q, (q, False)) for q in self.levels))]
+        found: dict[tuple[Fraction, bool], int] = {}
+        for epsilon in self.depths:
+            leaves = _descended(cells, leaves, _mechanism(epsilon), found, entropy)
+        drawn.values.update({q: place for (q, _), place in found.items()})
         if not self.wanted:
             return Reply(drawn)
         around = Around.of(self.cells, [drawn.values[q] // SLICES for q in self.levels], size.values)
         drawn.around = around
         drawn.shift.update({q: self._shift(q, drawn) for q in self.wanted})
-        ends: dict[tuple[Fraction, bool], tuple[int, float]] = {}
-        for place, leaf in enumerate(leaves):
-            inside = [
-                (q, key) for q, key in self._ends(drawn) if leaf.least < q < leaf.most and self._gap(key) == place
-            ]
-            part = around.part(leaf.part, gap=place)
-            beside = Leaf(part, leaf.least, leaf.most, leaf.low, leaf.high)
-            _visit(around.cells, beside, sorted(inside), self.end_depths, ends, entropy)
-        drawn.ends.update({key: place for key, (place, _) in ends.items()})
+        gaps = [[self._beside(leaf, place, around, drawn)] for place, leaf in enumerate(leaves)]
+        for epsilon in self.end_depths:
+            mechanism = _mechanism(epsilon)
+            for place, parts in enumerate(gaps):
+                gaps[place] = _descended(around.cells, parts, mechanism, drawn.ends, entropy)
+                if not any(part.aims for part in parts):
+                    nothing(mechanism, entropy)
         return Reply(drawn)
+
+    def _beside(self, leaf: Leaf, gap: int, around: Around, drawn: Drawn) -> Leaf:
+        """A part between two values in even cells, with the ends that lie there: two at most."""
+        inside = [(q, key) for q, key in self._ends(drawn) if leaf.least < q < leaf.most and self._gap(key) == gap]
+        return Leaf(around.part(leaf.part, gap=gap), leaf.least, leaf.most, tuple(sorted(inside)))
 
     def _ends(self, drawn: Drawn) -> list[Aim]:
         """Levels of the ends; one that reaches beyond a neighbouring value is not drawn (``_end``)."""
@@ -232,22 +243,43 @@ class JointQuantiles:
         if drawn.size.tied:
             share = 0.0 if drawn.around is None else cell_share(drawn.around.cells)
             far = against_prior(share, 100.0) + math.log1p(n / end)
-            spread = self.terms.rows * n * float(q * (1 - q))
-            return math.ceil(far * end + normal_half_width(spread + drawn.error[q] ** 2))
+            spread = self.terms.together * n * float(q * (1 - q))
+            return math.ceil(far * end + normal_half_width(spread + self.errors[q] ** 2))
         if self.pairs:
             # the cut between moves both quantiles by as many ranks and leaves their distance
             low, high = self.levels[0], self.levels[-1]
-            spread = self.terms.rows * n * float(low * (1 - low) + high * (1 - high) - 2 * low * (1 - high))
-            own = self.own(q, drawn)
+            spread = self.terms.together * n * float(low * (1 - low) + high * (1 - high) - 2 * low * (1 - high))
+            own = self.own[q]
             return math.ceil(UNEVEN * half_width(known(spread), [end, end, own, own]) / 2.0)
-        spread = self.terms.rows * n * float(q * (1 - q))
-        return math.ceil(half_width(known(spread), [end, drawn.error[q] / math.sqrt(2.0)]))
+        spread = self.terms.together * n * float(q * (1 - q))
+        return math.ceil(half_width(known(spread), [end, self.errors[q] / math.sqrt(2.0)]))
 
-    def own(self, q: Fraction, drawn: Drawn) -> float:
-        """The scale of a value's rank error without what the root passes on."""
+    @cached_property
+    def errors(self) -> dict[Fraction, float]:
+        """Standard deviations of the values' rank errors: their own, and what the cuts beside them pass on."""
+        found: dict[Fraction, float] = {}
+        parts = [(self.levels, Fraction(0), Fraction(1), 0.0, 0.0)]
+        for epsilon in self.depths:
+            halves = []
+            for levels, least, most, low, high in parts:
+                place = len(levels) // 2
+                q = levels[place]
+                share = (q - least) / (most - least)
+                passed = float(1 - share) ** 2 * low + float(share) ** 2 * high
+                variance = passed + 2.0 / _rate(share, epsilon) ** 2
+                found[q] = math.sqrt(variance)
+                halves.append((levels[:place], least, q, low, variance))
+                halves.append((levels[place + 1 :], q, most, variance, high))
+            parts = [half for half in halves if half[0]]
+        return found
+
+    @cached_property
+    def own(self) -> dict[Fraction, float]:
+        """The scales of the values' rank errors without what the root passes on."""
         root = self.levels[len(self.levels) // 2]
-        share = float(q / root if q < root else (1 - q) / (1 - root))
-        return math.sqrt(max(drawn.error[q] ** 2 - (share * drawn.error[root]) ** 2, 0.0) / 2.0)
+        shares = {q: float(q / root if q < root else (1 - q) / (1 - root)) for q in self.levels}
+        error, cut = self.errors, self.errors[root]
+        return {q: math.sqrt(max(error[q] ** 2 - (share * cut) ** 2, 0.0) / 2.0) for q, share in shares.items()}
 
     def feasible(self, size: Size) -> bool:
         """Whether the data outweigh the public prior wherever a value could leave the data.
@@ -264,7 +296,7 @@ class JointQuantiles:
                     break
                 # the middle of an even number differs on the two sides: the deeper half is the harder
                 middle = inside[(len(inside) - (levels is not self.levels)) // 2]
-                rate = _rate(_conditional(middle / span), epsilon)
+                rate = _rate(middle / span, epsilon)
                 if rate * n * float(middle) < against_prior(share) + math.log1p(rate * n / 2.0):
                     return False
                 inside, span = [q for q in inside if q < middle], middle
@@ -309,58 +341,50 @@ class JointQuantiles:
         if q not in drawn.shift:
             return Estimate(value, low, high, high - low, 0.0)
         slope = (high - low) / (2.0 * max(drawn.shift[q], 1.0))
-        noise = half_width(NONE, [drawn.error[q] / math.sqrt(2.0)])
-        spread = self.terms.rows * max(drawn.size.values, 0.0) * float(q * (1 - q))
+        noise = half_width(NONE, [self.errors[q] / math.sqrt(2.0)])
+        spread = self.terms.together * max(drawn.size.values, 0.0) * float(q * (1 - q))
         return Estimate(value, low, high, noise * slope, normal_half_width(spread) * slope)
 
 
 # --- one draw, and the tree of them ----------------------------------------------------------------------------------
 
 
-def _mechanism(level: Fraction, epsilon: Fraction) -> Exponential:
-    return Exponential(Linf(Fraction(sensitivity(level, "add_remove")), ROW), epsilon)
+def _mechanism(epsilon: Fraction) -> Exponential:
+    """The same for every level."""
+    return Exponential(Linf(Fraction(UNIT), ROW), epsilon)
 
 
-def _rate(level: Fraction, epsilon: Fraction) -> float:
+def _rate(share: Fraction, epsilon: Fraction) -> float:
     """What one rank costs."""
-    return float(_mechanism(level, epsilon).rate * level.denominator)
+    return float(_mechanism(epsilon).rate * level_of(share, ROW.kind).b)
 
 
-def _conditional(share: Fraction) -> Fraction:
-    """A level within a part, with a denominator that scores can carry."""
-    return min(max(share.limit_denominator(FINEST), LAST), 1 - LAST)
-
-
-def _visit(
+def _descended(
     cells: Cells,
-    leaf: Leaf,
-    aims: Sequence[Aim],
-    epsilons: Sequence[Fraction],
-    into: dict[tuple[Fraction, bool], tuple[int, float]],
+    leaves: Sequence[Leaf],
+    mechanism: Exponential,
+    into: dict[tuple[Fraction, bool], int],
     entropy: Entropy,
 ) -> list[Leaf]:
-    """Draw the middle of ``aims`` in a part, then both sides of it; what is left between the cuts, in order."""
-    if not aims:
-        return [leaf]
-    place = len(aims) // 2
-    middle, key = aims[place]
-    share = (middle - leaf.least) / (leaf.most - leaf.least)
-    level = _conditional(share)
-    if leaf.part.first >= leaf.part.stop:  # nothing is left to choose from
-        found, (low, high) = leaf.part.stop - 1, (leaf.part, leaf.part)
-    else:
-        found = draw(runs_of(cells, leaf.part), level, 0, _mechanism(level, epsilons[0]), entropy)
-        low, high = cut(leaf.part, found)
-    passed = float(1 - share) ** 2 * leaf.low + float(share) ** 2 * leaf.high
-    variance = passed + 2.0 / _rate(level, epsilons[0]) ** 2
-    into[key] = (found, math.sqrt(variance))
-    below = Leaf(low, leaf.least, middle, leaf.low, variance)
-    above = Leaf(high, middle, leaf.most, variance, leaf.high)
-    rest = epsilons[1:]
-    return [
-        *_visit(cells, below, aims[:place], rest, into, entropy),
-        *_visit(cells, above, aims[place + 1 :], rest, into, entropy),
-    ]
+    """One depth: of every part the middle of its aims is drawn and cuts it; the parts that are left, in order."""
+    below = []
+    for leaf in leaves:
+        if not leaf.aims:
+            below.append(leaf)
+            continue
+        place = len(leaf.aims) // 2
+        middle, key = leaf.aims[place]
+        low, high = leaf.part, leaf.part
+        if leaf.part.first >= leaf.part.stop:
+            nothing(mechanism, entropy)
+            into[key] = leaf.part.stop - 1
+        else:
+            level = level_of((middle - leaf.least) / (leaf.most - leaf.least), ROW.kind)
+            into[key] = pick(runs_of(cells, leaf.part), level, mechanism, entropy)
+            low, high = cut(leaf.part, into[key])
+        below.append(Leaf(low, leaf.least, middle, leaf.aims[:place]))
+        below.append(Leaf(high, middle, leaf.most, leaf.aims[place + 1 :]))
+    return below
 
 
 def joint_quantiles(

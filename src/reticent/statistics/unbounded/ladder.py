@@ -21,13 +21,14 @@ from reticent.mechanisms import Exponential
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.quantiles import Size
-from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity
+from reticent.statistics.ranks import Runs, cell_share, runs
 from reticent.statistics.unbounded.census import Terms, against_prior, values_of
+from reticent.statistics.unbounded.level import UNIT, Level, level_of, pick
 
 HALF: Final = Fraction(1, 2)
 LADDER: Final = np.exp2(np.arange(-31 * 4, 62 * 4 + 1) / 4.0)  # a quarter of a binade apart
 RUNGS: Final = Cells((Segment(0, len(LADDER), 1),), Fraction(1), True)
-FINEST: Final = 10**6  # denominators of levels
+FINEST: Final = UNIT  # the smallest share of values outside is one of so many
 SURE: Final = 1000.0  # odds against a rung that is further off than ``slack``
 
 
@@ -41,13 +42,17 @@ class Choice:
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
 
-    def mechanism(self, level: Fraction) -> Exponential:
-        near = self.terms.neighbours
-        return Exponential(Linf(Fraction(self.terms.rows * sensitivity(level, near.kind)), near), self.epsilon)
+    @property
+    def mechanism(self) -> Exponential:
+        """The same for every level."""
+        return Exponential(Linf(Fraction(self.terms.rows * UNIT), self.terms.neighbours), self.epsilon)
 
-    def rate(self, level: Fraction) -> float:
-        """What one rank costs."""
-        return float(self.mechanism(level).rate * level.denominator)
+    def level(self, share: Fraction) -> Level:
+        return level_of(share, self.terms.neighbours.kind)
+
+    def rate(self, share: Fraction) -> float:
+        """What one rank costs at a level."""
+        return float(self.mechanism.rate * self.level(share).b)
 
     @property
     def slack(self) -> float:
@@ -60,13 +65,13 @@ class Choice:
 
     def centre(self, cells: Cells, data: Counts, entropy: Entropy) -> float:
         """A median."""
-        return float(cells.value(draw(runs(cells, data), HALF, 0, self.mechanism(HALF), entropy)))
+        return float(cells.value(pick(runs(cells, data), self.level(HALF), self.mechanism, entropy)))
 
     def rung(self, steps: Runs, outside: float, entropy: Entropy) -> int:
         """The rung that leaves about this share of the values outside."""
         level = Fraction(1 - outside).limit_denominator(FINEST)
         level = min(max(level, Fraction(1, FINEST)), Fraction(FINEST - 1, FINEST))
-        return draw(steps, level, 0, self.mechanism(level), entropy)
+        return pick(steps, self.level(level), self.mechanism, entropy)
 
 
 def distances(cells: Cells, data: Counts, centre: float) -> NDArray[np.float64]:

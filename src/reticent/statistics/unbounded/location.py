@@ -41,7 +41,7 @@ from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.quantiles import Size
 from reticent.statistics.unbounded.census import Census, Terms
-from reticent.statistics.unbounded.ladder import HALF, LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.ladder import LADDER, Choice, climbed, distances
 
 UNIT: Final = 1 << 10  # a value at the bend of psi is so many units
 CENSUS: Final = Fraction(1, 20)  # of epsilon
@@ -104,7 +104,7 @@ class Huber:
 
     @property
     def guarantee(self) -> Guarantee:
-        place = [choice.mechanism(HALF).guarantee for choice in (self.guess, self.scale)]
+        place = [choice.mechanism.guarantee for choice in (self.guess, self.scale)]
         parts = [*place, self.value.guarantee, self.squares.guarantee, self.end.guarantee, self.end.guarantee]
         census = self.census
         return compose.in_sequence(parts if census is None else [census.guarantee, *parts], label="Huber's location")
@@ -135,7 +135,7 @@ class Huber:
     def _variance(self, spread: int) -> float:
         """Of the sum of psi, in units; the noise of the squares is allowed for."""
         noise = 3.0 * float(self.squares.scale)
-        return self.terms.rows * max(float(spread) + noise, 1.0) * UNIT
+        return self.terms.together * max(float(spread) + noise, 1.0) * UNIT
 
     def _shift(self, spread: int) -> int:
         scales = [1.0 / float(self.end.rate)]

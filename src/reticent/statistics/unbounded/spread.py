@@ -63,8 +63,8 @@ class Spread:
             return Estimate(value, 0.0, far, far, 0.0)
         (a, b), (c, d) = joint.interval(low, drawn), joint.interval(high, drawn)
         slopes = [(upper - lower) / (2.0 * drawn.shift[q]) for q, lower, upper in ((low, a, b), (high, c, d))]
-        noise = half_width(NONE, [slope * joint.own(q, drawn) for q, slope in zip((low, high), slopes, strict=True)])
-        n = joint.terms.rows * max(drawn.size.values, 1.0)
+        noise = half_width(NONE, [slope * joint.own[q] for q, slope in zip((low, high), slopes, strict=True)])
+        n = joint.terms.together * max(drawn.size.values, 1.0)
         one, two = (math.sqrt(n * float(q * (1 - q))) * s for q, s in zip((low, high), slopes, strict=True))
         alike = float(low * (1 - high)) / math.sqrt(float(low * (1 - low) * high * (1 - high)))
         sampling = normal_half_width(one**2 + two**2 - 2.0 * alike * one * two)

@@ -1,98 +1,388 @@
-"""From a question without bounds to a step: what of this package answers it, at which price. No row is read."""
+"""From a question without bounds to a step: what of this package answers it, at which price. No row is read.
+
+By group a plan is made for one row added or removed, at what an epsilon leaves for one of a person's rows, and lifted
+to a person at the end (``planned``). What "auto" means here was measured: docs/theory/unbounded.md.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Final, TypeAlias, assert_never
 
-from reticent.data.query import Per, Present, Ranks, kept_rows
+from reticent.data.cells import Cells
+from reticent.data.query import Keys, Per, Present, Query, Ranks, kept_rows
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.outcome import NO_REPLY, NoReply, Reply
+from reticent.exact.rounding import round_down
+from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
+from reticent.privacy.convert import approx_of, as_approx
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import ZCDP
+from reticent.privacy.numbers import show
 from reticent.statistics import facts
+from reticent.statistics.answer import Answer
 from reticent.statistics.asked import Iqr, Location, Mean, Quantiles, TrimmedMean
-from reticent.statistics.planned import Drawn, Plan, PlannedStep
-from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.counts import CLIPPED, Label
+from reticent.statistics.intervals import FEW
+from reticent.statistics.planned import Drawn, PlannedStep
+from reticent.statistics.setting import Expected, Setting, Step
+from reticent.statistics.unbounded import expected
 from reticent.statistics.unbounded.census import ROW, Terms
 from reticent.statistics.unbounded.clipped import ClippedMean
+from reticent.statistics.unbounded.coinpress import CoinPress
+from reticent.statistics.unbounded.joint import JointQuantiles, joint_quantiles
+from reticent.statistics.unbounded.location import Huber
+from reticent.statistics.unbounded.spread import Spread
+from reticent.statistics.unbounded.spread import iqr as spread_of
+from reticent.statistics.unbounded.trimmed import TrimmedMean as Inverse
+
+Made: TypeAlias = ClippedMean | CoinPress | JointQuantiles | Spread | Huber | Inverse
+Asked: TypeAlias = Mean | Quantiles | Iqr | TrimmedMean | Location
+
+MANY: Final = 3  # levels from which on joint quantiles win without intervals, too
+BITS: Final = 40  # of the search for rho
+DIGITS: Final = 9  # of a rho that is solved for
+JOINTLY: Final = "by joint exponential mechanisms"
+NO_INTERVAL: Final = "no interval was bought: the ends are those of the possible values"
+BEYOND: Final = "no reply where the values cannot outweigh the public candidates at this ε"
+EMPTY: Final = "no reply where the noisy number of values is too small to divide by"
 
 
-def terms(column: str, setting: Setting, per: Per) -> Terms:
-    """Whose difference is hidden from a plan: a person's, or one row's where it is run on every group by itself."""
-    if setting.keys is not None:
-        return Terms(ROW)
-    return Terms(setting.neighbours, facts.public_size(Present(column, None, per), setting))
+# --- a plan ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class MeanPlan:
-    """A clipped mean, and where it was clipped."""
+class Group:
+    """The values of one group, and its public name; empty where there is one group alone."""
 
-    made: ClippedMean
+    label: str
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnPlan:
+    """One of this package's statistics about one column.
+
+    ``levels`` are in the order asked; ``within`` are bounds of the column, where they bound the answer as well.
+    """
+
+    made: Made
+    cells: Cells
+    levels: tuple[Fraction, ...] = ()
+    within: tuple[float, float] | None = None
 
     @property
     def guarantee(self) -> Guarantee:
         return self.made.guarantee
 
-    def draw(self, data: Counts, entropy: Entropy) -> Drawn:
-        match self.made.draw(data, entropy):
-            case Reply(clipped):
-                return Drawn((Reply(clipped.estimate),), (clipped.words,))
+    def draw(self, data: Group, entropy: Entropy) -> Drawn:
+        match self._drawn(data.counts, entropy):
             case NoReply():
-                return Drawn((NO_REPLY,))
+                return Drawn((NO_REPLY,) * max(len(self.levels), 1), _of(data, [self._declined]))
+            case Reply((estimates, said)):
+                shown = [self._shown(estimate) for estimate in estimates]
+                words = [*([said] if said else []), *([CLIPPED] if shown != estimates else [])]
+                return Drawn(tuple(Reply(estimate) for estimate in shown), _of(data, words))
+
+    def _drawn(self, counts: Counts, entropy: Entropy) -> Outcome[tuple[list[Estimate], str]]:
+        """The estimates, in the order asked, and what they say of themselves."""
+        match self.made:
+            case ClippedMean():
+                match self.made.draw(counts, entropy):
+                    case Reply(clipped):
+                        return Reply(([clipped.estimate], clipped.words))
+                    case NoReply():
+                        return NO_REPLY
+            case JointQuantiles():
+                match self.made.draw(counts, entropy):
+                    case Reply(drawn):
+                        found = dict(zip(self.made.levels, self.made.estimates(drawn), strict=True))
+                        return Reply(([found[level] for level in self.levels], ""))
+                    case NoReply():
+                        return NO_REPLY
+            case Spread() | Huber() | Inverse() | CoinPress():
+                match self.made.draw(counts, entropy):
+                    case Reply(estimate):
+                        return Reply(([estimate], ""))
+                    case NoReply():
+                        return NO_REPLY
+            case _:
+                assert_never(self.made)
+
+    @property
+    def _declined(self) -> str:
+        return EMPTY if isinstance(self.made, CoinPress) else BEYOND
+
+    def _shown(self, estimate: Estimate) -> Estimate:
+        """What lies beyond the possible values, as the nearest possible one."""
+        if self.within is None:
+            return estimate
+        least, most = self.within
+        value, low, high = (min(max(x, least), most) for x in (estimate.value, estimate.low, estimate.high))
+        return Estimate(value, low, high, estimate.noise, estimate.sampling)
 
     def expected(self, people: int) -> Expected:
-        return Expected(None, None, "in standard deviations of the column; may give no reply")
+        """For a normal column: in its standard deviations without bounds, of a sixth of the range with them."""
+        widths = _widths(self.made, float(people))
+        if widths is None:
+            return Expected(None, None, FEW)
+        noise, sampling = widths
+        if isinstance(self.made, CoinPress):
+            return Expected(noise, sampling, "assumes the standard deviation declared")
+        bounded = self.cells.step is not None and len(self.cells.segments) == 1
+        low, high = self.cells.edges(self.cells.lowest)[0], self.cells.edges(self.cells.highest)[1]
+        unit = float(high - low) / 6.0 if bounded else 1.0
+        note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
+        return Expected(noise * unit, sampling * unit, f"{note}, normal; may give no reply")
 
 
-def mean(asked: Mean, setting: Setting, epsilon: Fraction) -> PlannedStep[Counts]:
-    """The mean without bounds."""
-    cells, _ = facts.candidates(asked.column, asked.low, asked.high, setting)
+def _of(data: Group, words: Sequence[str]) -> tuple[str, ...]:
+    """Words with the name of the group they are about."""
+    return tuple(f"{data.label}: {text}" if data.label else text for text in words)
+
+
+def _widths(made: Made, n: float) -> expected.Widths:
+    match made:
+        case ClippedMean():
+            return expected.of_mean(made, n)
+        case CoinPress():
+            return expected.of_coinpress(made, n)
+        case JointQuantiles():
+            return expected.of_quantiles(made, n)
+        case Spread():
+            return expected.of_spread(made, n)
+        case Huber():
+            return expected.of_location(made, n)
+        case Inverse():
+            return expected.of_trimmed(made, n)
+        case _:
+            assert_never(made)
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Which part of a result a plan reads: the counts of each group, with the group's name."""
+
+    keys: Keys | None
+
+    def __call__(self, result: Result) -> Sequence[Group]:
+        if self.keys is None:
+            return [Group("", counts) for counts in result.ranks]
+        return [Group(f"{self.keys.column} {key}", c) for key, c in zip(self.keys.among, result.ranks, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDelta:
+    """A step in zero-concentrated privacy, charged at the delta of its question."""
+
+    inner: PlannedStep[Group]
+    delta: Fraction
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return self.inner.queries
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return as_approx(self.inner.guarantee, self.delta)
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        return self.inner.answer(results, entropy)
+
+    def expected(self, people: int) -> Expected:
+        return self.inner.expected(people)
+
+
+# --- questions -------------------------------------------------------------------------------------------------------
+
+
+def mean(asked: Mean, setting: Setting, epsilon: Fraction) -> Step:
+    """The mean without bounds: clipped where the data reach, or CoinPress.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: what the method needs and was not said; too few people for this epsilon.
+    """
+    if not asked.interval:
+        raise QuestionError(
+            f"mean(…, method={asked.method}) always has its interval: leave interval=no out. Nothing was charged."
+        )
+    if asked.method == "coinpress":
+        return _coinpress(asked, setting, epsilon)
+    cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
     made = ClippedMean(cells, terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon))
-    return step(asked, MeanPlan(made), setting)
+    return _step(asked, ColumnPlan(made, cells, (), _ends(bounds)), setting, bounds)
+
+
+def _coinpress(asked: Mean, setting: Setting, epsilon: Fraction) -> NamedDelta:
+    if asked.around is None:
+        raise QuestionError(
+            f"CoinPress needs what is known without the file: mean({asked.column}, method=coinpress, centre=…, "
+            "radius=…, deviation=…), the mean within radius of centre and the standard deviation at most deviation. "
+            f"mean({asked.column}, method=clipped) needs none. Nothing was charged."
+        )
+    if setting.delta is None:
+        raise QuestionError(
+            f"{asked.name} needs a δ and an ε: say both, such as delta=1e-9; it cannot be planned from a width alone. "
+            "Nothing was charged."
+        )
+    cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
+    about = terms(asked.column, setting, asked.per)
+    rho = rho_within(epsilon, setting.delta) / _lifts(asked.per, setting) ** 2
+    centre, radius, deviation = asked.around
+    made = CoinPress(cells, about, rho, centre, radius, deviation)
+    words = (
+        f"assumes a mean within {show(radius)} of {show(centre)} and a standard deviation of at most {show(deviation)};"
+        " elsewhere a clipped mean is what is estimated"
+    )
+    return NamedDelta(_step(asked, ColumnPlan(made, cells, (), _ends(bounds)), setting, bounds, words), setting.delta)
+
+
+def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, to ``DIGITS`` digits, that at this delta is no more than epsilon."""
+    high = epsilon**2
+    while approx_of(ZCDP(high), delta).epsilon <= epsilon:
+        high *= 2
+    low = Fraction(0)
+    for _ in range(BITS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if approx_of(ZCDP(middle), delta).epsilon <= epsilon else (low, middle)
+    return round_down(low, DIGITS)
+
+
+def joint_wins(levels: int, *, interval: bool) -> bool:
+    """Whether "auto" draws quantiles together: their intervals are then two draws and not two for each level."""
+    return levels > 1 and (interval or levels >= MANY)
+
+
+def quantiles(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+    """Several quantiles by joint exponential mechanisms.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: for one level; too few people for this epsilon.
+    """
+    if len(asked.levels) < 2:
+        raise QuestionError("joint quantiles are two or more levels; one is drawn by itself. Nothing was charged.")
+    cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
+    about, each = terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon)
+    made = joint_quantiles(cells, asked.levels, about, each, interval=asked.interval)
+    inner = tuple((("level", show(level)),) for level in asked.levels)
+    return _step(asked, ColumnPlan(made, cells, asked.levels), setting, bounds, *_manner(asked), inner=inner)
+
+
+def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+    """The distance of the quartiles by joint exponential mechanisms.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: too few people for this epsilon.
+    """
+    cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
+    about, each = terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon)
+    made = spread_of(cells, about, each, interval=asked.interval)
+    return _step(asked, ColumnPlan(made, cells), setting, bounds, *_manner(asked))
+
+
+def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+    """The trimmed mean by inverse sensitivity, where the number of values is public.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: where that number is private, with what to declare or ask instead; too few people.
+    """
+    about = terms(asked.column, setting, asked.per)
+    if about.values is None:
+        raise QuestionError(
+            f"{asked.name} without a δ needs a public number of values: adjacency substitute, one row each or "
+            "per=person, a value for missing ones (missing = …), and no groups. "
+            f"location({asked.column}) needs none of these, and trimmed_mean({asked.column}, method=TM) a δ instead. "
+            "Nothing was charged."
+        )
+    cells, bounds = facts.candidates(asked.column, None, None, setting)
+    made = Inverse(cells, about, _each(asked.per, setting, epsilon), asked.trim)
+    words = ("by the exponential mechanism on values to change",) if asked.method == "auto" else ()
+    return _step(asked, ColumnPlan(made, cells, (), _ends(bounds)), setting, bounds, *words)
+
+
+def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+    """Huber's location.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: too few people for this epsilon.
+    """
+    cells, bounds = facts.candidates(asked.column, None, None, setting)
+    made = Huber(cells, terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon), asked.bend)
+    return _step(asked, ColumnPlan(made, cells, (), _ends(bounds)), setting, bounds)
+
+
+# --- what they share -------------------------------------------------------------------------------------------------
+
+
+def terms(column: str, setting: Setting, per: Per) -> Terms:
+    """Whose difference is hidden from a plan: a person's, or one row's where it is run on every group by itself."""
+    alike = kept_rows(setting.schema.person, per)
+    if setting.keys is not None:
+        return Terms(ROW, alike=alike)
+    return Terms(setting.neighbours, facts.public_size(Present(column, None, per), setting), most=alike)
+
+
+def _lifts(per: Per, setting: Setting) -> int:
+    """Rows between neighbours of a plan that is made for one row."""
+    return 1 if setting.keys is None else facts.lifts(kept_rows(setting.schema.person, per, setting.keys), setting)
 
 
 def _each(per: Per, setting: Setting, epsilon: Fraction) -> Fraction:
-    """What a plan may cost: by group it is made for one row, and lifted to a person at the end."""
-    rows = kept_rows(setting.schema.person, per, setting.keys)
-    return epsilon if setting.keys is None else epsilon / facts.lifts(rows, setting)
+    """What a plan may cost."""
+    return epsilon / _lifts(per, setting)
 
 
-def step(
-    asked: Mean | Quantiles | Iqr | TrimmedMean | Location, plan: Plan[Counts], setting: Setting
-) -> PlannedStep[Counts]:
+def _ends(bounds: tuple[Fraction, Fraction] | None) -> tuple[float, float] | None:
+    return None if bounds is None else (float(bounds[0]), float(bounds[1]))
+
+
+def _manner(asked: Quantiles | Iqr) -> tuple[str, ...]:
+    chosen = (JOINTLY,) if asked.method == "auto" else ()
+    return chosen if asked.interval else (*chosen, NO_INTERVAL)
+
+
+def _step(
+    asked: Asked,
+    plan: ColumnPlan,
+    setting: Setting,
+    bounds: tuple[Fraction, Fraction] | None,
+    *words: str,
+    inner: tuple[Label, ...] = ((),),
+) -> PlannedStep[Group]:
+    """The plan as a step, unless so few people could not have a reply."""
     person = setting.schema.person
+    if setting.units is not None:
+        most = setting.units * kept_rows(person, asked.per)
+        if plan.expected(most).noise is None:
+            raise QuestionError(
+                f"{asked.name} at this ε would be a guess: {most:,} values cannot outweigh the public candidates. "
+                "A larger ε, more people, or bounds known without the file help. Nothing was charged."
+            )
     return PlannedStep(
         facts.title(asked.name, setting.keys),
         Ranks(asked.column, setting.keys, asked.per),
-        ranks,
+        Groups(setting.keys),
         plan,
         setting,
         kept_rows(person, asked.per, setting.keys),
-        facts.labels(setting.keys),
-        facts.caveats_of(asked.column, None, setting, asked.per),
+        facts.labels(setting.keys, inner),
+        (*facts.caveats_of(asked.column, bounds, setting, asked.per), *words),
     )
-
-
-def ranks(result: Result) -> Sequence[Counts]:
-    """The counts of each group."""
-    return result.ranks
-
-
-def quantiles(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedStep[Counts]:
-    raise QuestionError("joint quantiles: not yet")
-
-
-def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Counts]:
-    raise QuestionError("joint iqr: not yet")
-
-
-def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Counts]:
-    raise QuestionError("not yet")
-
-
-def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedStep[Counts]:
-    raise QuestionError("not yet")

@@ -41,7 +41,7 @@ from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.quantiles import Size
 from reticent.statistics.unbounded.census import Terms
-from reticent.statistics.unbounded.ladder import HALF, LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.ladder import LADDER, Choice, climbed, distances
 
 MOST_OUTSIDE: Final = 0.75  # a radius nearer to the centre than that has no say
 STEPS: Final = 1 << 12  # candidates on either side of the middle
@@ -105,7 +105,7 @@ class TrimmedMean:
 
     @property
     def guarantee(self) -> Guarantee:
-        place = [choice.mechanism(HALF).guarantee for choice in (self.guess, self.scale)]
+        place = [choice.mechanism.guarantee for choice in (self.guess, self.scale)]
         ends = [self.end.guarantee] * 2
         return compose.in_sequence([*place, self.squares.guarantee, self.value.guarantee, *ends], label="trimmed mean")
 

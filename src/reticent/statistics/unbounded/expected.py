@@ -1,0 +1,119 @@
+"""What a plan shows: half-widths of noise and sampling at 95 % for a normal column of n values, before any row is read.
+
+All but CoinPress are in standard deviations of the column; None where n values would give no reply. The formulas are
+those of the intervals, with the population in place of what was drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Final, TypeAlias
+
+from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
+from reticent.statistics.quantiles import Size
+from reticent.statistics.unbounded import clipped, trimmed
+from reticent.statistics.unbounded.clipped import ClippedMean
+from reticent.statistics.unbounded.coinpress import BETA, CoinPress
+from reticent.statistics.unbounded.coinpress import UNIT as BALL
+from reticent.statistics.unbounded.joint import JointQuantiles
+from reticent.statistics.unbounded.location import UNIT, Huber
+from reticent.statistics.unbounded.spread import Spread
+from reticent.statistics.unbounded.trimmed import TrimmedMean
+
+Widths: TypeAlias = tuple[float, float] | None  # of noise and of sampling
+
+NORMAL: Final = NormalDist()
+HALF_QUARTILES: Final = NORMAL.inv_cdf(0.75)
+RUNG: Final = 2.0**0.125  # a radius is rounded up to a rung, by half a rung on average
+
+
+def of_mean(made: ClippedMean, n: float) -> Widths:
+    """The clipped mean; the bias that its interval allows for is not in it."""
+    size, (middle, _, _) = _public(n), made.choices
+    outside = made.outside(size)
+    if not middle.outweighs(made.cells, size) or outside > clipped.MOST_OUTSIDE:
+        return None
+    if too_few(n, made.moments.noise_of([1.0])):
+        return None
+    clip = clipped.STRETCH * RUNG * NORMAL.inv_cdf(1.0 - outside / 2.0)
+    noise = half_width(NONE, made.moments.noise_of([0.0, 1.0])) / n * clip
+    return noise, normal_half_width(made.terms.together / n)
+
+
+def of_quantiles(made: JointQuantiles, n: float) -> Widths:
+    """The widest of several quantiles."""
+    if not made.feasible(_public(n)):
+        return None
+    noise = sampling = 0.0
+    for q in made.levels:
+        slope = _slope(float(q), n)
+        noise = max(noise, half_width(NONE, [made.errors[q] / math.sqrt(2.0)]) * slope)
+        sampling = max(sampling, normal_half_width(made.terms.together * n * float(q * (1 - q))) * slope)
+    return noise, sampling
+
+
+def of_spread(made: Spread, n: float) -> Widths:
+    """The distance of two quantiles."""
+    joint = made.joint
+    if not joint.feasible(_public(n)):
+        return None
+    low, _, high = (float(q) for q in joint.levels)
+    slopes = {q: _slope(float(q), n) for q in joint.levels}
+    noise = half_width(NONE, [slopes[q] * joint.own[q] for q in (joint.levels[0], joint.levels[-1])])
+    values = joint.terms.together * n
+    one, two = (math.sqrt(values * q * (1.0 - q)) * _slope(q, n) for q in (low, high))
+    alike = low * (1.0 - high) / math.sqrt(low * (1.0 - low) * high * (1.0 - high))
+    return noise, normal_half_width(one**2 + two**2 - 2.0 * alike * one * two)
+
+
+def of_location(made: Huber, n: float) -> Widths:
+    """Huber's location; its scale is the distance of a quartile from the middle."""
+    size = _public(n)
+    if not made.guess.outweighs(made.cells, size) or 2.0 * made.scale.slack > n:
+        return None
+    bend = float(made.bend) * HALF_QUARTILES
+    beyond = 2.0 * (1.0 - NORMAL.cdf(bend))
+    square = (1.0 - beyond - 2.0 * bend * NORMAL.pdf(bend)) / bend**2 + beyond  # of psi, in bends
+    slope = bend / (n * (1.0 - beyond))  # of the centre, for one bend more in the sum
+    noise = half_width(NONE, [1.0 / float(made.value.rate)]) / UNIT * slope
+    return noise, normal_half_width(made.terms.together * n * square) * slope
+
+
+def of_trimmed(made: TrimmedMean, n: float) -> Widths:
+    """The trimmed mean; n is public, and is the one of the plan."""
+    n = float(made.terms.values or n)
+    outside = max(2.0 * float(made.trim), made.scale.slack / max(n, 1.0))
+    if made.trimmed < 1 or outside > trimmed.MOST_OUTSIDE or not made.guess.outweighs(made.cells, _public(n)):
+        return None
+    far, inside = NORMAL.inv_cdf(1.0 - float(made.trim)), n - 2.0 * made.trimmed
+    beyond = 2.0 * float(made.trim)
+    winsorised = 1.0 - beyond - 2.0 * far * NORMAL.pdf(far) + beyond * far**2
+    noise = half_width(NONE, [1.0 / float(made.value.rate)]) * 2.0 * far / inside
+    return noise, normal_half_width(n * winsorised) / inside
+
+
+def of_coinpress(made: CoinPress, n: float) -> Widths:
+    """CoinPress, in units of the column, for a mean at the centre and the standard deviation that was declared."""
+    radius, deviation = float(made.radius), float(made.deviation)
+    private = made.terms.values is None
+    n = n if private else float(made.terms.values or 0)
+    noise = 0.0
+    for place, step in enumerate(made.steps):
+        likely = 1e6 if private and place == 0 else max(n, 2.0)
+        ball = radius + deviation * math.sqrt(2.0 * math.log(2.0 * likely / BETA))
+        share = math.sqrt(float(step.variance)) / BALL
+        if n < FEWEST or (private and n < 6.0 * share):
+            return None
+        noise = share * ball / n
+        radius = math.hypot(deviation / math.sqrt(n), noise) * math.sqrt(2.0 * math.log(2.0 / BETA))
+    return normal_half_width(noise**2), normal_half_width(made.terms.together * deviation**2 / n)
+
+
+def _public(n: float) -> Size:
+    return Size(n, False, n)
+
+
+def _slope(level: float, n: float) -> float:
+    """How far a quantile moves for one rank."""
+    return 1.0 / (n * NORMAL.pdf(NORMAL.inv_cdf(level)))
