@@ -8,7 +8,7 @@ below 5e-7.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -28,7 +28,7 @@ from reticent.entropy import Entropy, Replayed, system
 from reticent.errors import PublicParameterError
 from reticent.exact.laplace import one_discrete_laplace
 from reticent.exact.sampling import discrete_laplace
-from reticent.mechanisms import Exponential, Geometric, geometric
+from reticent.mechanisms import Exponential, Geometric, gate, geometric
 from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency, Kind
@@ -368,9 +368,13 @@ class Call:
 
     mechanism: Geometric | Exponential
     exact: Any
+    start: NDArray[np.int64] | None = None
 
     def drawn(self, many: int, factor: Fraction = Fraction(1)) -> NDArray[np.int64]:
-        """``many`` draws from the system's generator, the noise divided by ``factor``."""
+        """``many`` draws from the system's generator, the noise divided by ``factor``.
+
+        Of a choice the candidate, as ``gate.choose`` gives it: where runs begin depends on the rows.
+        """
         match self.mechanism:
             case Geometric(sensitivity, epsilon):
                 made = Geometric(sensitivity, epsilon * factor)
@@ -378,44 +382,51 @@ class Call:
                 return np.asarray(noise + np.array(self.exact, np.int64), np.int64)
             case Exponential(bound_, epsilon):
                 pick, coins = Exponential(bound_, epsilon * factor), system()
-                return np.array([pick.sample(self.exact, coins) for _ in range(many)], np.int64)
+                assert self.start is not None
+                chosen = [gate.choose(pick, self.exact, self.start, coins) for _ in range(many)]
+                return np.array(chosen, np.int64)
 
 
-def calls(step: Step, found: Sequence[Result], monkeypatch: pytest.MonkeyPatch) -> list[Call]:
-    """What the compiled step hands to its mechanisms, in one run."""
+def calls(step: Step, found: Sequence[Result], tape: Sequence[object] = ()) -> tuple[list[Call], list[object]]:
+    """What the compiled step hands to its mechanisms in one run, and what it gets: from the tape, if there is one."""
+    stream = Replayed("calls")
     seen: list[Call] = []
-    for kind in (Geometric, Exponential):
-        honest: Callable[..., Any] = kind.sample
+    given: list[object] = []
 
-        def noted(self: Any, exact: Any, entropy: Entropy, honest: Callable[..., Any] = honest) -> Any:
-            seen.append(Call(self, list(exact) if isinstance(self, Geometric) else exact))
-            return honest(self, exact, entropy)
+    def respond(mechanism: Any, exact: Any, start: NDArray[np.int64] | None) -> object:
+        seen.append(Call(mechanism, list(exact) if isinstance(mechanism, Geometric) else exact, start))
+        if tape:
+            given.append(tape[len(given)])
+        elif start is None:
+            given.append(mechanism.sample(exact, stream))
+        else:
+            given.append(gate.choose(mechanism, exact, start, stream))
+        return given[-1]
 
-        monkeypatch.setattr(kind, "sample", noted)
-    step.answer(found, Replayed("calls"))
-    monkeypatch.undo()
-    return seen
+    step.answer(found, gate.Recorder(respond, Replayed("coins")))
+    return seen, given
 
 
-def differing(
-    text: str, pair: Pair, monkeypatch: pytest.MonkeyPatch, epsilon: Fraction = Fraction(1)
-) -> Iterator[tuple[Call, Call]]:
-    """The calls whose inputs differ between the neighbours."""
+def differing(text: str, pair: Pair, epsilon: Fraction = Fraction(1)) -> Iterator[tuple[Call, Call]]:
+    """The calls whose inputs differ between the neighbours, where all before them gave the same."""
     _, kind, high, here, there = pair
     step = step_of(kind, high, text, False, epsilon)
-    sides = [calls(step, results(kind, high, text, False, rows), monkeypatch) for rows in (here, there)]
-    for one, two in zip(*sides, strict=False):
+    first, tape = calls(step, results(kind, high, text, False, here))
+    second, _ = calls(step, results(kind, high, text, False, there), tape)
+    for one, two in zip(first, second, strict=True):
         if isinstance(one.exact, Candidates):
-            if not np.array_equal(one.exact.scores, two.exact.scores):
+            assert one.start is not None
+            assert two.start is not None
+            if not np.array_equal(one.exact.scores, two.exact.scores) or not np.array_equal(one.start, two.start):
                 yield one, two
         elif one.exact != two.exact:
             yield one, two
 
 
 @pytest.mark.parametrize("text", ASKED)
-def test_the_noise_of_every_statistic_conforms(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_noise_of_every_statistic_conforms(text: str) -> None:
     """What the compiled question hands to its mechanisms, on a row more: the audit refutes too little noise."""
-    found = list(differing(text, PAIRS[-1], monkeypatch))[:2]
+    found = list(differing(text, PAIRS[-1]))[:2]
     assert found
     cases = [
         Case(f"{text}, call {place}", one.mechanism, one.exact, two.exact) for place, (one, two) in enumerate(found)
@@ -434,9 +445,9 @@ MILLION = 1_000_000
 @pytest.mark.audit
 @pytest.mark.parametrize("pair", PAIRS, ids=[pair[0] for pair in PAIRS])
 @pytest.mark.parametrize("text", ASKED)
-def test_a_million_draws_refute_no_statistic(text: str, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_million_draws_refute_no_statistic(text: str, pair: Pair) -> None:
     """Integers with noise: a million each. Cells of quantiles, drawn one by one: a million once, else 100,000."""
-    found = list(differing(text, pair, monkeypatch))
+    found = list(differing(text, pair))
     numbers = [both for both in found if isinstance(both[0].mechanism, Geometric)]
     choices = [both for both in found if isinstance(both[0].mechanism, Exponential)][:2]  # the value and one end
     for one, two in [*numbers, *choices]:
@@ -449,7 +460,7 @@ def test_a_million_draws_refute_no_statistic(text: str, pair: Pair, monkeypatch:
 
 @pytest.mark.audit
 @pytest.mark.parametrize("text", ASKED)
-def test_a_million_draws_refute_noise_that_is_a_quarter_too_small(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_million_draws_refute_noise_that_is_a_quarter_too_small(text: str) -> None:
     """On the pair that moves the most, with the true loss at 1.25 of the claim.
 
     Quantiles spend a twentieth on the numbers that are looked at here, so they are asked at epsilon 10.
@@ -458,7 +469,7 @@ def test_a_million_draws_refute_noise_that_is_a_quarter_too_small(text: str, mon
     found = [
         (moved(one, two), place, one, two)
         for place, pair in enumerate(PAIRS)
-        for one, two in differing(text, pair, monkeypatch, epsilon)
+        for one, two in differing(text, pair, epsilon)
         if isinstance(one.mechanism, Geometric)
     ]
     share, _, one, two = max(found, key=lambda item: item[:2])
