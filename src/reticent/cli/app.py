@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from reticent.cli import demonstrate, describe, publish, records, verification
+from reticent.cli import survey as surveys
 from reticent.cli.boundary import Verbs
 
 app = typer.Typer(
@@ -18,6 +19,11 @@ app = typer.Typer(
 )
 ledger = typer.Typer(
     rich_markup_mode=None, no_args_is_help=True, help="What was spent and what is left: show, verify, export, close."
+)
+survey = typer.Typer(
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Ask a sensitive question by chance: design, form, cards, collect, estimate, simulate.",
 )
 
 
@@ -51,6 +57,7 @@ app.command()(describe.plan)
 app.command()(describe.rehearse)
 app.command()(publish.release)
 app.add_typer(ledger, name="ledger")
+app.add_typer(survey, name="survey")
 app.command()(records.explain)
 app.command()(records.verify)
 app.command()(verification.audit)
@@ -62,3 +69,10 @@ ledger.command("export")(records.ledger_export)
 ledger.command("close")(records.ledger_close)
 ledger.command("amend")(records.ledger_amend)
 ledger.command("adopt")(records.ledger_adopt)
+
+survey.command("design")(surveys.design)
+survey.command("form")(surveys.form)
+survey.command("cards")(surveys.cards)
+survey.command("collect")(surveys.collect)
+survey.command("estimate")(surveys.estimate)
+survey.command("simulate")(surveys.simulate)

@@ -123,6 +123,20 @@ TEXTS: Final = {
         Where a person is in one group only (constant = true, or one row each), all groups together cost no more than
         one; else the price grows with the number of groups one person may be in.
         """,
+    "survey": """
+        A survey by randomized response asks so that nobody, not even who asks, can know one person's answer: chance is
+        mixed in on the respondent's side, before anything is sent. With two coins a true yes is heard as yes 75 times
+        in 100 and a true no 25 times. One answer changes anybody's odds by at most a factor of 3; thousands of them
+        still give the share of all people, with an interval.
+
+        `reticent survey design` chooses the coins and says how many people it takes, `form` writes a page that draws in
+        the browser, `cards` a spinner to print, `collect` makes a table of what was handed in, `estimate` publishes,
+        `simulate` tries it on made-up people first.
+
+        There is no ledger and no budget: what arrives is protected already, and any number of analyses of it costs
+        nothing more. What does cost is asking the same person again. Each respondent's answers to several questions add
+        up; an answer given openly, such as a region, is not protected at all.
+        """,
     "exit-codes": """
         0   done; every question was answered
         2   the command line could not be understood
@@ -159,6 +173,10 @@ SAME: Final = {
     "group": "groups",
     "signature": "certificate",
     "key": "certificate",
+    "randomized-response": "survey",
+    "local": "survey",
+    "local-model": "survey",
+    "spinner": "survey",
     "exit": "exit-codes",
     "exit-code": "exit-codes",
     "noreply": "no-reply",

@@ -9,7 +9,6 @@ spins is as fair as the spin; only the page and ``design.randomize`` are exact.
 from __future__ import annotations
 
 import io
-import re
 import textwrap
 import warnings
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from reticent.errors import QuestionError, SpecError
 from reticent.mechanisms import KAry, OneSided, RandomizedResponse
 from reticent.privacy.numbers import about
 from reticent.survey.form import odds_words, shown
+from reticent.survey.form_report import svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 A4: Final = (8.27, 11.69)  # inches
 MOST: Final = 12  # parts of a disc that can still be told apart
+RADIUS: Final = 1.85  # inches
+FOOT: Final = 0.5  # where the last line begins
+SIZES: Final = (9.5, 9.0, 8.5, 8.0)  # of the text, in points: the largest that fits
 NARROW: Final = Fraction(1, 9)  # a part below this has its words outside
 INK, LINE, QUIET, HATCH = "#1f2328", "#3f4750", "#57606a", "#9aa3ad"
 TRUE_FILL, FILLS = "#ffffff", ("#cfe3f5", "#f6ddb8", "#d5ead2", "#e6d8ef", "#f3d3d3", "#dcdcdc")
@@ -91,7 +94,7 @@ def cards(design: Design, path: str | Path) -> Path:
     if target.suffix.lower() not in (".svg", ".pdf"):
         raise SpecError(f"A card is written as .svg or .pdf, got '{target.name[:60]}'.")
     drawn = card(design)
-    made = _svg(drawn).encode() if target.suffix.lower() == ".svg" else _pdf(drawn)
+    made = svg(drawn).encode() if target.suffix.lower() == ".svg" else _pdf(drawn)
     try:
         target.write_bytes(made)
     except OSError:
@@ -129,31 +132,43 @@ def parts_of(design: Design) -> tuple[Part, ...]:
 
 
 def card(design: Design) -> Figure:
-    """The card as a matplotlib figure; it belongs to no window and no pyplot state."""
+    """The card as a matplotlib figure; it belongs to no window and no pyplot state.
+
+    Raises
+    ------
+    QuestionError
+        Where the words do not fit on a page.
+    """
+    parts = parts_of(design)
+    for size in SIZES:
+        drawn, end = _composed(design, parts, size)
+        if end >= FOOT:
+            return drawn
+    raise QuestionError("The words of this design do not fit on a card. Use a shorter question or shorter answers.")
+
+
+def _composed(design: Design, parts: tuple[Part, ...], size: float) -> tuple[Figure, float]:
+    """The card with its text in one size, and how far down the page it goes."""
     from matplotlib.figure import Figure
 
-    parts = parts_of(design)
     drawn = Figure(figsize=A4)
     axes = drawn.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0, A4[0])
     axes.set_ylim(0, A4[1])
     axes.axis("off")
+    wide = int(875 / size)  # letters in a line over the whole page
     top = _text(axes, design.question, 0.8, A4[1] - 0.75, size=17, width=44, weight="bold")
-    radius = 1.9
-    middle = (A4[0] / 2, top - 0.45 - radius)
-    _disc(axes, parts, middle, radius)
-    under = middle[1] - radius - 0.5
-    left = _steps(axes, "If you answer", RESPONDENT, 0.8, under)
-    right = _steps(axes, "If you ask", INTERVIEWER, 4.4, under)
-    end = _text(axes, "What it protects", 0.8, min(left, right) - 0.2, size=11, width=90, weight="bold")
-    end = _text(axes, design.say(), 0.8, end - 0.02, size=9.5, width=92)
-    end = _text(axes, odds_words([design]), 0.8, end - 0.06, size=9.5, width=92)
+    middle = (A4[0] / 2, top - 0.45 - RADIUS)
+    _disc(axes, parts, middle, RADIUS)
+    under = middle[1] - RADIUS - 0.5
+    left = _steps(axes, "If you answer", RESPONDENT, 0.8, under, size)
+    right = _steps(axes, "If you ask", INTERVIEWER, 4.4, under, size)
+    end = _text(axes, "What it protects", 0.8, min(left, right) - 0.15, size=size + 1.5, width=wide, weight="bold")
     chances = "; ".join(f"{part.words}: {_times(part.chance)}" for part in parts)
-    end = _text(axes, f"The disc: {chances}.", 0.8, end - 0.06, size=9.5, width=92)
-    _text(axes, f"Design: sha256 {design.fingerprint}", 0.8, 0.5, size=7.5, width=140, color=QUIET)
-    if end < 0.5:
-        raise QuestionError("The words of this design do not fit on a card. Use a shorter question.")
-    return drawn
+    for words in (design.say(), odds_words([design], "say"), f"The disc: {chances}."):
+        end = _text(axes, words, 0.8, end - 0.04, size=size, width=wide)
+    _text(axes, f"Design: sha256 {design.fingerprint}", 0.8, FOOT, size=7.5, width=140, color=QUIET)
+    return drawn, end
 
 
 def _disc(axes: Axes, parts: tuple[Part, ...], middle: tuple[float, float], radius: float) -> None:
@@ -193,11 +208,11 @@ def _label(axes: Axes, part: Part, middle: tuple[float, float], radius: float, a
     axes.text(*at, words, ha="left" if x >= 0 else "right", va="center", fontsize=10, color=INK, parse_math=False)
 
 
-def _steps(axes: Axes, head: str, steps: tuple[str, ...], x: float, y: float) -> float:
-    y = _text(axes, head, x, y, size=11, width=40, weight="bold")
+def _steps(axes: Axes, head: str, steps: tuple[str, ...], x: float, y: float, size: float) -> float:
+    y = _text(axes, head, x, y, size=size + 1.5, width=40, weight="bold")
     for place, step in enumerate(steps, start=1):
-        axes.text(x, y, f"{place}.", va="top", fontsize=9.5, color=INK)
-        y = _text(axes, step, x + 0.22, y, size=9.5, width=43) - 0.04
+        axes.text(x, y, f"{place}.", va="top", fontsize=size, color=INK)
+        y = _text(axes, step, x + 0.22, y, size=size, width=int(410 / size)) - 0.04
     return y
 
 
@@ -222,19 +237,6 @@ def _lines(text: str, width: int) -> Iterator[str]:
 def _times(chance: Fraction) -> str:
     exactly = f"{chance.numerator} in {chance.denominator}"
     return exactly if chance.denominator <= 100 else f"{about(100 * chance, 4)} in 100"
-
-
-def _svg(drawn: Figure) -> str:
-    """The figure as SVG that is the same every time: no date, no metadata, text as text."""
-    from matplotlib import rc_context
-
-    out = io.StringIO()
-    with rc_context({"svg.hashsalt": "reticent card", "svg.fonttype": "none"}), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a script that the measuring font lacks; the reader's browser has it
-        drawn.savefig(out, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
-    return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, system-ui, sans-serif")
 
 
 def _pdf(drawn: Figure) -> bytes:

@@ -226,18 +226,18 @@ def _promise(designs: Sequence[Design], ask: Open) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def odds_words(designs: Sequence[Design]) -> str:
-    """What one person's answers can tell about that person, in odds and for one example."""
+def odds_words(designs: Sequence[Design], does: str = "send") -> str:
+    """What one person's answers can tell about that person, in odds and for one example; ``does`` is send or say."""
     ratios = [design.ratio for design in designs]
     known = [ratio for ratio in ratios if ratio is not None]
     if len(known) < len(ratios):
         return (
-            "Please read this before you choose: some of what can be sent is sent only if one thing is true, and then "
-            "it gives your choice away. How often that happens is stated above."
+            "Please read this before you choose: one of the answers is heard only if it is true, and then it gives "
+            "your choice away. How often that happens is stated above."
         )
     factor = prod(known, start=Fraction(1))
     after = PRIOR * factor / (PRIOR * factor + 1 - PRIOR)
-    what = "what you send" if len(designs) == 1 else f"your {len(designs)} answers together"
+    what = f"what you {does}" if len(designs) == 1 else f"your {len(designs)} answers together"
     return (
         f"Whatever someone believed about your true answer, {what} can change the odds of it by a factor of at most "
         f"{_up(factor)}. Someone who thought something true of you with 10\u00a0% would then think so with at most "

@@ -1,0 +1,522 @@
+"""``survey``: a sensitive question asked by chance, from the design to the published estimate.
+
+There is no ledger: what these verbs read was randomized before it was sent, and the true answers never arrive.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
+
+import typer
+
+from reticent.cli import layout
+from reticent.cli.options import Json, voice_of
+from reticent.errors import QuestionError, SpecError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from reticent.survey import Design, Questionnaire, Result
+    from reticent.survey.form_rehearsal import Rehearsal
+
+ENDING: Final = ".survey.toml"
+MARGIN: Final = 0.02
+MOST_SHOWN: Final = 12  # answers of a choice on a terminal; the files hold all
+
+DesignFile: TypeAlias = Annotated[Path, typer.Argument(metavar="DESIGN", help="The design, such as fair.survey.toml.")]
+DesignOption: TypeAlias = Annotated[
+    Path, typer.Option("--design", metavar="DESIGN", help="The design the answers were drawn by.")
+]
+Out: TypeAlias = Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write.")]
+Force: TypeAlias = Annotated[bool, typer.Option("--force", help="Overwrite the file.")]
+Level: TypeAlias = Annotated[float, typer.Option(metavar="SHARE", help="Of intervals that hold the truth.")]
+Text: TypeAlias = Annotated[str | None, typer.Option(metavar="NUMBER")]
+
+
+# --- design -----------------------------------------------------------------------------------------------------------
+
+
+def design(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Writes NAME.survey.toml.")],
+    question: Annotated[str | None, typer.Option(metavar="TEXT", help="As respondents will read it.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="METHOD", help="two_coins, forced, warner, unrelated, one_sided, kary …; else the best."),
+    ] = None,
+    among: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="Answers to choose among; without: yes or no.")
+    ] = None,
+    low: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="For a question about a number: its bounds.")
+    ] = None,
+    high: Text = None,
+    epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="What one answer may tell, at most 10.")] = None,
+    truth: Annotated[
+        str | None, typer.Option(metavar="CHANCE", help="Of the true answer, such as 3/4: forced, warner …")
+    ] = None,
+    yes: Annotated[str | None, typer.Option(metavar="CHANCE", help="Of yes where the answer is forced.")] = None,
+    other_share: Annotated[str | None, typer.Option(metavar="CHANCE", help="Of yes to the unrelated question.")] = None,
+    join: Annotated[
+        list[Path] | None, typer.Option(metavar="DESIGN", help="Several questions, --epsilon shared. May be repeated.")
+    ] = None,
+    margin: Annotated[
+        float, typer.Option(metavar="WIDTH", help="How precise: a half-width, as a share of 1.")
+    ] = MARGIN,
+    as_json: Json = False,
+) -> None:
+    """Choose the coins of a question, write them to a file, and say what they promise and what they cost.
+
+    A question alone gets two coins; with --epsilon Warner's; with --among or --low and --high the best method.
+    """
+    target = Path(name if name.endswith(ENDING) else f"{name}{ENDING}")
+    made = (
+        _joined(join, epsilon)
+        if join
+        else _made(question, method, among, (low, high), epsilon, (truth, yes, other_share))
+    )
+    if join and (question, method, among, low, high, truth, yes, other_share) != (None,) * 8:
+        raise typer.BadParameter("--join takes designs that were made before, and --epsilon.")
+    people = [one.people_for(_margin(one, margin)) for one in _designs(made)]
+    made.save(target)
+    voice_of(ctx).result(
+        {"verb": "survey design", "wrote": str(target), **_document(made), "margin": margin, "people": people},
+        f"wrote {target}",
+        layout.fields(_described(made, margin, people)),
+        f"Then: reticent survey form {target} --out page.html",
+    )
+
+
+def _joined(files: list[Path], epsilon: str | None) -> Questionnaire:
+    from reticent import survey
+
+    if epsilon is None:
+        raise typer.BadParameter("--join needs --epsilon: what all answers of one person may tell together.")
+    return survey.several([one for file in files for one in _designs(_read(file))], epsilon)
+
+
+def _made(
+    question: str | None,
+    method: str | None,
+    among: str | None,
+    bounds: tuple[str | None, str | None],
+    epsilon: str | None,
+    chances: tuple[str | None, str | None, str | None],
+) -> Design:
+    """The design that the options name; every option must have a use."""
+    from reticent import survey
+
+    if question is None:
+        raise typer.BadParameter("Give --question, or --join.")
+    truth, yes, other = chances
+    low, high = bounds
+    answers = None if among is None else [word.strip() for word in among.split(",")]
+    if (low is None) != (high is None) or (answers is not None and low is not None):
+        raise typer.BadParameter("A number needs --low and --high; a choice needs --among.")
+    kind = method or ("choice" if answers else "mean" if low is not None else "warner" if epsilon else "two_coins")
+    given = {"truth": truth, "yes": yes, "other_share": other, "epsilon": epsilon, "among": among, "low": low}
+    used = {
+        "two_coins": (),
+        "forced": ("truth", "yes"),
+        "warner": ("epsilon",) if epsilon is not None else ("truth",),
+        "unrelated": ("truth", "other_share"),
+        "one_sided": ("truth",),
+        **dict.fromkeys(
+            ("choice", "kary", "unary", "optimised_unary", "subset", "hadamard", "hashing"), ("among", "epsilon")
+        ),
+        **dict.fromkeys(("mean", "duchi", "piecewise"), ("low", "epsilon")),
+    }
+    if kind not in used:
+        raise typer.BadParameter(f"--method is one of: {', '.join(used)}.")
+    _exactly(kind, [name for name, value in given.items() if value is not None], used[kind])
+    match kind:
+        case "two_coins":
+            return survey.two_coins(question)
+        case "forced":
+            return survey.forced(question, truth=truth or "", yes=yes or "")
+        case "warner":
+            return survey.warner(question, epsilon=epsilon, truth=truth)
+        case "unrelated":
+            return survey.unrelated(question, other_share=other or "", truth=truth or "")
+        case "one_sided":
+            return survey.one_sided(question, truth=truth or "")
+        case "choice" | "kary" | "unary" | "optimised_unary" | "subset" | "hadamard" | "hashing":
+            chosen = "auto" if kind == "choice" else kind
+            return survey.choice(question, answers or (), epsilon=epsilon or "", method=chosen)
+        case "duchi" | "piecewise":
+            return survey.mean(question, low or "", high or "", epsilon=epsilon or "", method=kind)
+        case _:
+            return survey.mean(question, low or "", high or "", epsilon=epsilon or "")
+
+
+def _exactly(kind: str, given: list[str], used: tuple[str, ...]) -> None:
+    options = {name: f"--{name.replace('_', '-')}" for name in (*given, *used)} | {"low": "--low and --high"}
+    lacking = [options[name] for name in used if name not in given]
+    idle = [options[name] for name in given if name not in used]
+    if lacking:
+        raise typer.BadParameter(f"{kind} needs {' and '.join(lacking)}.")
+    if idle:
+        raise typer.BadParameter(f"{kind} has no use for {' and '.join(idle)}.")
+
+
+def _read(file: Path) -> Design | Questionnaire:
+    from reticent import survey
+
+    return survey.read(file)
+
+
+def _designs(made: Design | Questionnaire) -> tuple[Design, ...]:
+    from reticent.survey.form import designs_of
+
+    return designs_of(made)
+
+
+def _margin(one: Design, margin: float) -> float:
+    """A share of 1; of a number, that share of its range."""
+    return margin if one.low is None or one.high is None else margin * float(one.high - one.low)
+
+
+def _document(made: Design | Questionnaire) -> dict[str, object]:
+    from reticent.privacy.loss import to_json
+    from reticent.privacy.record import to_json as tree
+
+    return {
+        "code": made.code,
+        "fingerprint": made.fingerprint,
+        "questions": [
+            {
+                "question": one.question,
+                "method": one.method,
+                "among": list(one.among),
+                "settings": one.settings,
+                "says": one.say(),
+                "loss": to_json(one.guarantee.loss),
+                "code": one.code,
+            }
+            for one in _designs(made)
+        ],
+        "guarantee": tree(made.guarantee),
+    }
+
+
+def _described(made: Design | Questionnaire, margin: float, people: list[int]) -> Iterator[tuple[str, str]]:
+    from reticent.privacy.explain import sentence
+    from reticent.survey.form_report import NAMES, epsilon_words
+
+    for one, needed in zip(_designs(made), people, strict=True):
+        yield "question", one.question
+        yield "coins", f"{NAMES[one.method]}, {epsilon_words(one)}. {one.say()}"
+        effect = "" if one.low is not None else _effects(one)
+        yield "people", f"{needed:,} answers for ± {_margin_words(one, margin)} at worst{effect}"
+    yield "guarantee", sentence(made.guarantee.loss, made.guarantee.adjacency)
+    yield "design", f"sha256 {made.fingerprint}"
+
+
+def _margin_words(one: Design, margin: float) -> str:
+    return f"{100 * margin:g} points" if one.low is None else f"{_margin(one, margin):g}"
+
+
+def _effects(one: Design) -> str:
+    share = 0.3
+    return f"; where {100 * share:g} % are so, one open answer tells as much as {one.design_effect(share):.1f} of these"
+
+
+# --- form and cards ---------------------------------------------------------------------------------------------------
+
+
+def form(
+    ctx: typer.Context,
+    design: DesignFile,
+    out: Out = Path("page.html"),
+    post: Annotated[
+        str | None, typer.Option(metavar="URL", help="An https address that takes answers by POST.")
+    ] = None,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=A,B", help="Asked openly, sent as it is, for subgroups. May be repeated."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The heading of the page.")] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write the page that asks: one HTML file that draws on the respondent's device and sends only the result."""
+    from reticent.survey.form import TITLE
+    from reticent.survey.form import form as write
+
+    made = _read(design)
+    asked = _open_questions(ask or [])
+    _free(out, force=force)
+    write(made, out, post, ask=asked, title=title or TITLE)
+    how = f"It sends to {post}." if post else "It sends nothing by itself: respondents hand in a file or a code."
+    voice_of(ctx).result(
+        {"verb": "survey form", "wrote": str(out), "code": made.code, "post": post, "open": asked},
+        f"wrote {out}: one file, no network. {how}",
+        *([f"Sent with no chance mixed in, and the page says so: {', '.join(asked)}."] if asked else []),
+        f"Then: reticent survey collect FOLDER --design {design} --out answers.csv",
+    )
+
+
+def _open_questions(texts: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        name, mark, words = text.partition("=")
+        if not mark or not name.strip() or name.strip() in found:
+            raise typer.BadParameter(
+                f"--ask needs a name and its answers, such as \"region=north,south\", got '{text}'."
+            )
+        found[name.strip()] = [word.strip() for word in words.split(",")]
+    return found
+
+
+def _free(path: Path, *, force: bool) -> None:
+    """Refuse a file that is there, before the work."""
+    if path.is_dir():
+        raise SpecError(f"{path} is a folder: choose another name with --out.")
+    if path.exists() and not force:
+        raise SpecError(f"{path} exists. Choose another name with --out, or overwrite it with --force.")
+
+
+def cards(
+    ctx: typer.Context,
+    design: DesignFile,
+    out: Out = Path("card.pdf"),
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Write a card to print, with a spinner and what both sides do; .pdf or .svg. Several questions: one card each."""
+    from reticent.survey.cards import cards as write
+    from reticent.survey.cards import parts_of
+
+    listed = _designs(_read(design))
+    for one in listed:
+        parts_of(one)  # or none of the cards is written
+    single = len(listed) == 1
+    targets = [
+        out if single else out.with_name(f"{out.stem}-{place}{out.suffix}") for place in range(1, len(listed) + 1)
+    ]
+    for target in targets:
+        _free(target, force=force)
+    for one, target in zip(listed, targets, strict=True):
+        write(one, target)
+    voice_of(ctx).result(
+        {"verb": "survey cards", "wrote": [str(target) for target in targets]},
+        f"wrote {', '.join(str(target) for target in targets)}",
+    )
+
+
+# --- collect and estimate ---------------------------------------------------------------------------------------------
+
+
+def collect(
+    ctx: typer.Context,
+    paths: Annotated[list[Path], typer.Argument(metavar="FILES", help="Files or codes from the page, or folders.")],
+    design: DesignOption,
+    out: Out = Path("answers.csv"),
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Make one table of the files, codes and lines that respondents handed in. Nothing is guessed."""
+    from reticent.survey.form_answers import collect as gather
+
+    _free(out, force=force)
+    made = _read(design)
+    found = gather(made, paths)
+    _write(out, found.csv())
+    left = [f"{count:,} {why}" for why, count in found.left_out.items()]
+    voice_of(ctx).result(
+        {
+            "verb": "survey collect",
+            "wrote": str(out),
+            "answers": len(found.rows),
+            "columns": list(found.header),
+            "left_out": dict(found.left_out),
+        },
+        f"wrote {out}: {len(found.rows):,} answers; columns {', '.join(found.header)}",
+        *([layout.fields(layout.under("left out", left))] if left else []),
+        f"Then: reticent survey estimate {out} --design {design}",
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError:
+        raise SpecError(f"{path} cannot be written: check that its folder exists and is yours.") from None
+
+
+def estimate(
+    ctx: typer.Context,
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS", help="A .csv, .parquet or .duckdb file.")],
+    design: DesignOption,
+    column: Annotated[str | None, typer.Option(metavar="COLUMN", help="The answers; by default 'answer'.")] = None,
+    by: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="Also by subgroup. May be repeated.")] = None,
+    respondent: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Who answered; by default 'receipt', if there is one.")
+    ] = None,
+    code: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The design's code; by default 'design', if there is one.")
+    ] = None,
+    table: Annotated[str | None, typer.Option(metavar="NAME", help="The table of a .duckdb file.")] = None,
+    interval: Annotated[
+        str, typer.Option(metavar="KIND", help="wilson, or exact: at least the level for every share.")
+    ] = "wilson",
+    level: Level = 0.95,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE.json", help="Write the record.")] = None,
+    page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE.svg", help="Write the figure.")] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """What the randomized answers say about everybody: shares or a mean, with intervals. As often as you like."""
+    from reticent.survey import form_report
+
+    made = _read(design)
+    for target in (out, page, plot):
+        if target is not None:
+            _free(target, force=force)
+    if interval not in ("wilson", "exact"):
+        raise typer.BadParameter("--interval is wilson or exact.")
+    found, columns = [], _columns(made, answers, column, respondent, code, by or [])
+    for one, (where, who, which) in zip(_designs(made), columns, strict=True):
+        result = one.estimate_table(
+            answers,
+            where,
+            table=table,
+            groups=by or [],
+            respondent=who,
+            code=which,
+            interval="exact" if interval == "exact" else "wilson",
+            level=level,
+        )
+        found.append((one, result))
+    records = [form_report.record(one, result, answers, columns[place][0]) for place, (one, result) in enumerate(found)]
+    if out is not None:
+        _write(out, json.dumps(records[0] if len(records) == 1 else records, ensure_ascii=False, indent=2) + "\n")
+    if page is not None:
+        _write(page, form_report.page(found, records))
+    if plot is not None:
+        _write(plot, form_report.svg(form_report.figure(found)))
+    written = [str(target) for target in (out, page, plot) if target is not None]
+    voice_of(ctx).result(
+        {"verb": "survey estimate", "estimates": records, "files": written},
+        *(part for one, result in found for part in _estimated(one, result)),
+        *([f"wrote {', '.join(written)}"] if written else []),
+    )
+
+
+def _columns(
+    made: Design | Questionnaire,
+    answers: Path,
+    column: str | None,
+    respondent: str | None,
+    code: str | None,
+    by: list[str],
+) -> list[tuple[str, str | None, str | None]]:
+    """For each question the column of its answers, and those of respondents and codes, if any."""
+    names = _names(answers)
+    who = respondent if respondent is not None else "receipt" if "receipt" in names else None
+    size = len(_designs(made))
+    if size > 1 and (column is not None or code is not None):
+        raise typer.BadParameter("The answers to several questions are in answer_1, answer_2 and so on.")
+    found = []
+    for place in range(1, size + 1):
+        suffix = f"_{place}" if size > 1 else ""
+        where = column or f"answer{suffix}"
+        which = code if code is not None else f"design{suffix}" if f"design{suffix}" in names else None
+        found.append((where, who, which))
+        for wanted in (where, who, which, *by):
+            if names and wanted is not None and wanted not in names:
+                raise QuestionError(f"There is no column '{wanted}'. Columns: {', '.join(names)}.")
+    return found
+
+
+def _names(answers: Path) -> tuple[str, ...]:
+    """The columns of a file that says them in its header; none for a database."""
+    from reticent.data.source import names_of
+
+    return () if answers.suffix.lower() == ".duckdb" else tuple(names_of(answers))
+
+
+def _estimated(one: Design, result: Result) -> Iterator[RenderableType]:
+    from reticent.privacy.explain import sentence
+    from reticent.survey.form_report import NAMES, epsilon_words, every, lines
+
+    yield one.question
+    yield f"{result.answers:,} answers, {NAMES[one.method]}, {epsilon_words(one)} for each respondent, local model"
+    rows, cut = [], 0
+    for name, part in every(result):
+        shown = list(lines(part, name))
+        cut += max(0, len(shown) - MOST_SHOWN)
+        rows += [(line.name, line.estimate, line.interval, line.answers, line.openly) for line in shown[:MOST_SHOWN]]
+    heads = ("", "estimate", f"{100 * result.level:g} % interval", "answers", "as asking openly")
+    yield layout.columns(heads, rows, right=(1, 2, 3, 4), wrap=[0])
+    notes = [f"{name + ': ' if name else ''}{text}" for name, part in every(result) for text in part.caveats]
+    if cut:
+        notes.append(f"{cut:,} more lines are in the record (--out) and with --json.")
+    if len(result.shares) > 1:
+        notes.append(
+            "The shares are the nearest ones that add up to 100 %; the intervals hold for all answers together."
+        )
+    yield layout.fields(
+        [*layout.under("note", notes), ("guarantee", sentence(one.guarantee.loss, one.guarantee.adjacency))]
+    )
+
+
+# --- simulate ---------------------------------------------------------------------------------------------------------
+
+
+def simulate(
+    ctx: typer.Context,
+    design: DesignFile,
+    people: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many people to make up.")] = 1000,
+    share: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Their true shares; for yes or no that of yes, such as 0.3.")
+    ] = None,
+    runs: Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many surveys.  [default: 400]")] = None,
+    level: Level = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Ask made-up people first: how wide the intervals would be, and how often they would hold the truth."""
+    from reticent.survey.form_rehearsal import simulate as rehearse
+
+    shares = [text.strip() for text in share.split(",")] if share else []
+    listed = _designs(_read(design))
+    if shares and len(listed) > 1:
+        raise typer.BadParameter("--share is about one question: simulate the design of each.")
+    found = [(one, rehearse(one, people, shares, runs=runs, level=level)) for one in listed]
+    voice_of(ctx).result(
+        {"verb": "survey simulate", "surveys": [{"question": one.question, **made.to_json()} for one, made in found]},
+        *(part for one, made in found for part in _simulated(one, made)),
+    )
+
+
+def _simulated(one: Design, made: Rehearsal) -> Iterator[RenderableType]:
+    from reticent.survey.form_report import lines
+
+    number = one.low is not None
+    unit, scale = ("", 1.0) if number else (" points", 100.0)
+    truths = ", ".join(
+        f"{label} {scale * value:g}{'' if number else ' %'}" for label, value in made.truths[:MOST_SHOWN]
+    )
+    yield one.question
+    yield layout.fields(
+        [
+            ("made up", f"{made.people:,} people ({truths}), {made.runs:,} surveys; nobody was asked"),
+            *layout.under(
+                "one survey", [f"{x.name} {x.estimate} ({x.interval})" for x in lines(made.first)][:MOST_SHOWN]
+            ),
+            (
+                "interval",
+                f"± {scale * made.half_width:.2g}{unit} on average: coins ± {scale * made.noise:.2g}, "
+                f"sampling ± {scale * made.sampling:.2g}",
+            ),
+            (
+                "coverage",
+                f"{made.covered:,} of {made.intervals:,} held the truth ({100 * made.covered / made.intervals:.1f} %)",
+            ),
+            ("outside", f"{made.outside:,} estimates were beyond what is possible, and would be shown clipped"),
+        ]
+    )

@@ -1,0 +1,231 @@
+"""What a survey publishes: the estimate as a record that can be filed and checked, a figure, and a page.
+
+The record holds the design with its fingerprint, the proof of what each respondent is promised, the digest of the file
+of answers, and every number. The answers are randomized already, so that none of it costs anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from reticent.exact.rounding import round_up
+from reticent.privacy import record as trees
+from reticent.privacy.explain import outline, sentence
+from reticent.privacy.loss import PureDP, words
+from reticent.privacy.numbers import show
+from reticent.survey.form import shown as cleaned
+from reticent.survey.result import clipped, ends, shown
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from reticent.survey.design import Design
+    from reticent.survey.result import Result, Share
+
+FORMAT: Final = "reticent survey estimate"
+VERSION: Final = 1
+NAMES: Final = {
+    "two_coins": "two coins",
+    "forced": "forced response",
+    "warner": "Warner's two statements",
+    "unrelated": "unrelated question",
+    "one_sided": "one-sided response",
+    "kary": "k-ary response",
+    "unary": "unary encoding",
+    "optimised_unary": "optimised unary encoding",
+    "subset": "subset selection",
+    "hadamard": "Hadamard response",
+    "hashing": "local hashing",
+    "duchi": "two numbers",
+    "piecewise": "a place on a scale",
+}
+MOST_LINES: Final = 60  # of a figure
+STYLE: Final = """
+body { margin: 0 auto; padding: 1.2rem; max-width: 48rem; color: #1f2328; background: #ffffff; overflow-wrap: anywhere;
+  font: 1rem/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
+h1 { font-size: 1.5rem; line-height: 1.2; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+p.quiet, footer { color: #57606a; } footer { font-size: .85rem; margin-top: 2rem; }
+.note { background: #fff6dd; border-left: .3rem solid #b7791f; padding: .5rem 1rem; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { text-align: right; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid #8a939d; }
+th:first-child { text-align: left; } tbody th { font-weight: 600; }
+figure { margin: 1.5rem 0; overflow-x: auto; } figure svg { width: 100%; height: auto; }
+pre { white-space: pre-wrap; font-size: .8rem; }
+@media print { body { max-width: none; padding: 0; font-size: 10pt; } tr, figure { break-inside: avoid; } }
+""".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One estimate as it is shown: clipped to what is possible, and the caveats say so where that changed it."""
+
+    name: str
+    estimate: str
+    interval: str
+    answers: str
+    openly: str
+
+
+def lines(result: Result, group: str = "") -> Iterator[Line]:
+    """The estimates of a result as text, one for each answer."""
+    for share in result:
+        low, high = (clipped(end, result.limits) for end in ends(result, share))
+        value = clipped(shown(result, share), result.limits)
+        name = " · ".join(text for text in (group, share.label) if text)
+        openly = "" if not share.design_effect else f"{result.answers / share.design_effect:,.0f}"
+        yield Line(name, *_numbers(share, value, low, high), f"{result.answers:,}", openly)
+
+
+def _numbers(share: Share, value: float, low: float, high: float) -> tuple[str, str]:
+    if share.label == "mean":
+        return f"{value:.4g}", f"{low:.4g} to {high:.4g}"
+    return f"{100 * value:.1f} %", f"{100 * low:.1f} % to {100 * high:.1f} %"
+
+
+def every(result: Result) -> Iterator[tuple[str, Result]]:
+    """The whole result and that of each subgroup, with their names."""
+    yield "", result
+    for name, parts in result.groups:
+        for key, part in parts:
+            yield f"{name} {key}", part
+
+
+def epsilon_words(design: Design) -> str:
+    """``ε 1.0987``, rounded up; a loss that is no epsilon in its own words."""
+    loss = design.guarantee.loss
+    return f"ε {show(round_up(loss.epsilon, 5))}" if isinstance(loss, PureDP) else words(loss)
+
+
+def record(design: Design, result: Result, file: Path, column: str) -> dict[str, object]:
+    """The estimate with all that is needed to check it, as plain data.
+
+    Parameters
+    ----------
+    design : Design
+    result : Result
+        Of ``design.estimate_table``.
+    file : Path
+        The file of answers; its name and its digest enter the record, no answer does.
+    column : str
+        The column that was estimated from.
+    """
+    from reticent import __version__
+
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "design": {
+            "question": design.question,
+            "method": design.method,
+            "among": list(design.among),
+            "settings": design.settings,
+            "fingerprint": design.fingerprint,
+            "code": design.code,
+            "says": design.say(),
+        },
+        "guarantee": trees.to_json(design.guarantee),
+        "protects": sentence(design.guarantee.loss, design.guarantee.adjacency),
+        "answers": {"file": file.name, "sha256": _digest(file), "column": column},
+        "result": result.to_json(),
+        "software": {"reticent": __version__},
+    }
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def figure(results: Sequence[tuple[Design, Result]]) -> Figure:
+    """Estimates with their intervals, whole and by group; it belongs to no window and no pyplot state."""
+    from matplotlib.figure import Figure
+
+    panels = [
+        (design, result.limits, [(name, part, share) for name, part in every(result) for share in part][:MOST_LINES])
+        for design, result in results
+    ]
+    heights = [0.9 + 0.28 * len(rows) for _, _, rows in panels]
+    drawn = Figure(figsize=(7.2, sum(heights)), layout="constrained")
+    grid = drawn.subplots(len(panels), 1, squeeze=False, height_ratios=heights)
+    for (design, limits, rows), (axes,) in zip(panels, grid, strict=True):
+        scale = 100 if limits == (0.0, 1.0) else 1
+        for place, (_, part, share) in enumerate(rows):
+            low, high = (scale * clipped(end, limits) for end in ends(part, share))
+            axes.plot([low, high], [place, place], color="#3f4750", linewidth=2.2, solid_capstyle="butt")
+            axes.plot([scale * clipped(shown(part, share), limits)], [place], "o", color="#0b4f85", markersize=5)
+        names = [" · ".join(text for text in (cleaned(name), cleaned(share.label)) if text) for name, _, share in rows]
+        axes.set_yticks(range(len(rows)), names, fontsize=8, parse_math=False)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.set_xlim(scale * limits[0], scale * limits[1])
+        axes.tick_params(axis="x", labelsize=8)
+        axes.set_xlabel("% of people" if scale == 100 else "mean", fontsize=8)
+        axes.set_title(cleaned(design.question), loc="left", fontsize=9.5, parse_math=False, wrap=True)
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+    return drawn
+
+
+def svg(drawn: Figure) -> str:
+    """A figure as SVG that is the same every time: no date, no metadata, text as text."""
+    from matplotlib import rc_context
+
+    out = io.StringIO()
+    with rc_context({"svg.hashsalt": "reticent survey", "svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a script that the measuring font lacks; the reader's browser has it
+        drawn.savefig(out, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
+    return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, system-ui, sans-serif")
+
+
+def page(results: Sequence[tuple[Design, Result]], records: Sequence[dict[str, Any]]) -> str:
+    """The estimates as one self-contained HTML file without scripts."""
+    title = results[0][0].question if len(results) == 1 else "What the survey found"
+    parts = [
+        part
+        for design, result in results
+        for part in (*([f"<h2>{_safe(design.question)}</h2>\n"] if len(results) > 1 else []), *_section(design, result))
+    ]
+    drawn = svg(figure(results)).replace("<svg ", '<svg role="img" aria-label="The estimates of the table" ', 1)
+    files = {(one["answers"]["file"], one["answers"]["sha256"]) for one in records}
+    sources = " ".join(f"Answers: {_safe(name)}, sha256 {digest}." for name, digest in sorted(files))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{_safe(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n<main>\n<h1>{_safe(title)}</h1>\n"
+        f"{''.join(parts)}<figure>\n{drawn}</figure>\n</main>\n<footer>{sources} Made with reticent "
+        f"{_safe(records[0]['software']['reticent'])}.</footer>\n</body>\n</html>\n"
+    )
+
+
+def _section(design: Design, result: Result) -> Iterator[str]:
+    caveats = [f"{name + ': ' if name else ''}{text}" for name, part in every(result) for text in part.caveats]
+    if caveats:
+        yield '<div class="note"><ul>' + "".join(f"<li>{_safe(text)}</li>" for text in caveats) + "</ul></div>\n"
+    heads = ("", "estimate", f"{100 * result.level:g} % interval", "answers", "as precise as asking openly")
+    yield '<div class="wide"><table>\n<thead><tr>'
+    yield "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr></thead>\n<tbody>\n"
+    for name, part in every(result):
+        for line in lines(part, name):
+            cells = (line.estimate, line.interval, line.answers, line.openly)
+            yield f'<tr><th scope="row">{_safe(line.name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells)
+            yield "</tr>\n"
+    yield "</tbody>\n</table></div>\n"
+    yield (
+        f"<p>Each answer was randomized before it was sent, by {_safe(NAMES[design.method])}: {_safe(design.say())} "
+        f"{_safe(sentence(design.guarantee.loss, design.guarantee.adjacency))}</p>\n"
+        f'<p class="quiet">Design: sha256 {design.fingerprint}.</p>\n'
+        f"<details><summary>Outline of the proof</summary><pre>{_safe(outline(design.guarantee))}</pre></details>\n"
+    )
+
+
+def _safe(text: object) -> str:
+    return html.escape(cleaned(str(text)), quote=True)

@@ -1,0 +1,185 @@
+"""``reticent survey``: from a question to a published estimate, and what is refused on the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from reticent import survey
+from reticent.survey import form
+from tests.support.cli_kit import Run, run
+
+QUESTION = "Have you had an affair?"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def done(*typed: str) -> Run:
+    found = run("survey", *typed)
+    assert found.code == 0, found.said
+    return found
+
+
+def handed_in(folder: Path, design: survey.Design, answers: list[str], region: list[str]) -> None:
+    """What a server kept of the page: one line for each respondent."""
+    lines = [
+        {
+            "format": form.FORMAT,
+            "survey": design.code,
+            "receipt": f"{number:024x}",
+            "answers": [{"design": design.code, "answer": answer}],
+            "open": {"region": where},
+        }
+        for number, (answer, where) in enumerate(zip(answers, region, strict=True))
+    ]
+    (folder / "kept.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+
+
+def test_from_a_question_to_a_published_estimate(here: Path) -> None:
+    said = done("design", "affair", "--question", QUESTION).said
+    assert "75 times in 100" in said
+    assert "9,604 answers" in said
+    design = survey.read("affair.survey.toml")
+    assert isinstance(design, survey.Design)
+    assert design == survey.two_coins(QUESTION)
+
+    done("form", "affair.survey.toml", "-o", "page.html", "--ask", "region=north,south")
+    assert design.fingerprint in (here / "page.html").read_text("utf-8")
+    done("cards", "affair.survey.toml", "-o", "card.svg")
+    assert (here / "card.svg").stat().st_size > 1000
+
+    answers = ["yes"] * 420 + ["no"] * 580 + ["maybe"]
+    handed_in(here, design, answers, ["north", "south"] * 500 + ["north"])
+    found = done("collect", "kept.jsonl", "--design", "affair.survey.toml", "--json").document
+    assert (found["answers"], found["columns"]) == (1001, ["receipt", "design", "answer", "region"])
+
+    files = ("-o", "estimate.json", "--html", "estimate.html", "--plot", "estimate.svg")
+    shown = done("estimate", "answers.csv", "--design", "affair.survey.toml", "--by", "region", *files).said
+    assert "yes 34.0 %" in shown  # (0.42 - 1/4) / (1/2)
+    assert "region north · yes" in shown
+    assert "1 of 1,001 answers are none this design can give" in shown
+    kept = json.loads((here / "estimate.json").read_text("utf-8"))
+    assert kept["result"]["shares"][0]["value"] == pytest.approx(0.34)
+    assert kept["guarantee"]["loss"]["epsilon"] == "1.09861228867"
+    assert all((here / name).exists() for name in ("estimate.html", "estimate.svg"))
+
+
+def test_json_holds_the_whole_record(here: Path) -> None:
+    done("design", "affair", "--question", QUESTION)
+    (here / "answers.csv").write_text("answer\n" + "yes\nno\n" * 50, "utf-8")
+    found = done("estimate", "answers.csv", "--design", "affair.survey.toml", "--json").document
+    (record,) = found["estimates"]
+    assert found["verb"] == "survey estimate"
+    assert record["result"]["answers"] == 100
+    assert record["design"]["code"] == survey.two_coins(QUESTION).code
+
+
+def test_several_questions_share_a_budget_and_are_estimated_one_by_one(here: Path) -> None:
+    done("design", "a", "--question", QUESTION)
+    done("design", "b", "--question", "Which?", "--among", "red, green,blue", "--epsilon", "1", "--method", "kary")
+    made = done(
+        "design", "both", "--join", "a.survey.toml", "--join", "b.survey.toml", "--epsilon", "2", "--json"
+    ).document
+    assert made["guarantee"]["loss"]["epsilon"] == "2"
+    both = survey.read("both.survey.toml")
+    assert isinstance(both, survey.Questionnaire)
+    codes = [design.code for design in both.designs]
+    rows = [f"{codes[0]},yes,{codes[1]},red", f"{codes[0]},no,{codes[1]},blue"] * 40
+    (here / "answers.csv").write_text("\n".join(["design_1,answer_1,design_2,answer_2", *rows]), "utf-8")
+    found = done("estimate", "answers.csv", "--design", "both.survey.toml", "--json").document
+    assert [record["design"]["question"] for record in found["estimates"]] == [QUESTION, "Which?"]
+    done("cards", "both.survey.toml", "-o", "card.svg")
+    assert sorted(path.name for path in here.glob("card*")) == ["card-1.svg", "card-2.svg"]
+
+
+def test_simulate_says_what_an_estimate_would_look_like(here: Path) -> None:
+    done("design", "affair", "--question", QUESTION)
+    found = done(
+        "simulate", "affair.survey.toml", "--people", "400", "--share", "0.2", "--runs", "50", "--json"
+    ).document
+    (only,) = found["surveys"]
+    assert (only["people"], only["runs"], only["intervals"], only["made_up"]) == (400, 50, 50, True)
+    assert "nobody was asked" in done("simulate", "affair.survey.toml", "--people", "100", "--runs", "5").said
+
+
+@pytest.mark.parametrize(
+    ("typed", "method"),
+    [
+        (("--epsilon", "1"), "warner"),
+        (("--method", "warner", "--truth", "3/4"), "warner"),
+        (("--method", "forced", "--truth", "2/3", "--yes", "1/2"), "forced"),
+        (("--method", "unrelated", "--truth", "1/2", "--other-share", "1/6"), "unrelated"),
+        (("--method", "one_sided", "--truth", "1/2"), "one_sided"),
+        (("--among", "a,b,c,d,e", "--epsilon", "1/2", "--method", "hadamard"), "hadamard"),
+        (("--low", "0", "--high", "40", "--epsilon", "1"), "duchi"),
+        (("--low", "0", "--high", "40", "--epsilon", "1", "--method", "piecewise"), "piecewise"),
+    ],
+)
+def test_every_design_has_its_options(here: Path, typed: tuple[str, ...], method: str) -> None:
+    found = done("design", "q", "--question", "Q?", *typed, "--json").document
+    assert found["questions"][0]["method"] == method
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ((), "Give --question"),
+        (("--question", "Q?", "--method", "coins"), "--method is one of"),
+        (("--question", "Q?", "--method", "forced", "--truth", "1/2"), "forced needs --yes"),
+        (("--question", "Q?", "--truth", "1/2"), "two_coins has no use for --truth"),
+        (("--question", "Q?", "--among", "a,b"), "choice needs --epsilon"),
+        (("--question", "Q?", "--low", "0"), "needs --low and --high"),
+        (("--join", "a.survey.toml"), "--join needs --epsilon"),
+    ],
+)
+def test_options_that_do_not_fit_are_a_usage_error(here: Path, typed: tuple[str, ...], words: str) -> None:
+    found = run("survey", "design", "q", *typed)
+    assert (found.code, words in found.said) == (2, True), found.said
+    assert not (here / "q.survey.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        (("design", "q", "--question", "Q?", "--epsilon", "0"), "above 0"),
+        (("design", "q", "--question", "Q?", "--epsilon", "11"), "protects no one"),
+        (("design", "q", "--question", "Q?", "--method", "forced", "--truth", "1/2", "--yes", "1"), "no finite ε"),
+        (("design", "affair", "--question", "Q?"), "exists and is not overwritten"),
+        (("form", "no.survey.toml"), "cannot be read"),
+        (("form", "affair.survey.toml", "--post", "http://a.example/"), "must begin with https"),
+        (("form", "affair.survey.toml", "-o", "there.html"), "exists. Choose another name"),
+        (("cards", "affair.survey.toml", "-o", "card.png"), ".svg or .pdf"),
+        (("collect", "none.json", "--design", "affair.survey.toml", "-o", "new.csv"), "cannot be read"),
+        (("collect", "there.html", "--design", "affair.survey.toml", "-o", "new.csv"), "is no .json"),
+        (("estimate", "none.csv", "--design", "affair.survey.toml"), "no file none.csv"),
+        (("estimate", "answers.csv", "--design", "affair.survey.toml", "--column", "nope"), "no column 'nope'"),
+        (("estimate", "answers.csv", "--design", "affair.survey.toml", "--by", "regio"), "no column 'regio'"),
+        (("estimate", "mixed.csv", "--design", "affair.survey.toml"), "several designs"),
+        (("estimate", "twice.csv", "--design", "affair.survey.toml"), "more than once"),
+        (("estimate", "answers.csv", "--design", "edited.survey.toml"), "was edited"),
+        (("simulate", "affair.survey.toml", "--share", "2"), "add up to 1"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_words(here: Path, typed: tuple[str, ...], words: str) -> None:
+    done("design", "affair", "--question", QUESTION)
+    edited = (here / "affair.survey.toml").read_text("utf-8").replace(QUESTION, "Have you?")
+    (here / "edited.survey.toml").write_text(edited, "utf-8")
+    (here / "there.html").write_text("", "utf-8")
+    code = survey.two_coins(QUESTION).code
+    (here / "answers.csv").write_text("answer\nyes\nno\n", "utf-8")
+    (here / "mixed.csv").write_text(f"design,answer\n{code},yes\nffffffffffff,no\n", "utf-8")
+    (here / "twice.csv").write_text(f"receipt,design,answer\nr1,{code},yes\nr1,{code},no\n", "utf-8")
+    found = run("survey", *typed)
+    assert (found.code, words in found.said) == (5, True), found.said
+
+
+def test_a_card_that_cannot_be_made_leaves_no_other_behind(here: Path) -> None:
+    survey.Questionnaire((survey.two_coins("A?"), survey.mean("B?", 0, 1, epsilon=1))).save(here / "q.survey.toml")
+    assert run("survey", "cards", "q.survey.toml", "-o", "card.svg").code == 5
+    assert list(here.glob("card*")) == []
