@@ -6,10 +6,12 @@
     lab.odds(PureDP(...)).plot()                               how far a belief can move
     lab.group(lab.geometric(1, "1/2"), size=3)                 a group of three
     print(lab.two_coins())                                     randomized response, the proof in two lines
+    lab.influence("median", [1, 2, 4, 8]).plot()               what one more value does to an estimate
     print(lab.run_gallery())                                   what others got wrong, refuted; and ours, which is not
 
 Every value has its numbers (``rows()``), its figure (``plot()``) and ``save(path)`` for .svg, .png or .pdf. Nothing
-here is charged, and nothing here reads a table but the gallery, which makes its rows up: these are laws, not draws.
+here is charged, and nothing here reads a table but the gallery, which makes its rows up, and the influence of a
+made-up sample: these are laws, not draws.
 ``import reticent`` does not import it.
 """
 
@@ -19,6 +21,7 @@ from reticent.lab.broken.exhibit import Effort, Exhibit
 from reticent.lab.coins import Coins, coins, two_coins
 from reticent.lab.composition import Composition, compose
 from reticent.lab.gallery import Tour, gallery, run_gallery
+from reticent.lab.influence import Influence, gross_error_sensitivity, influence, influence_function
 from reticent.lab.laws import Neighbours, geometric, neighbours
 from reticent.lab.parts import Part, group, odds
 from reticent.lab.trade import TradeOff, trade_off
@@ -29,6 +32,7 @@ __all__ = [
     "Composition",
     "Effort",
     "Exhibit",
+    "Influence",
     "Neighbours",
     "OddsBands",
     "Part",
@@ -38,7 +42,10 @@ __all__ = [
     "compose",
     "gallery",
     "geometric",
+    "gross_error_sensitivity",
     "group",
+    "influence",
+    "influence_function",
     "neighbours",
     "odds",
     "run_gallery",
