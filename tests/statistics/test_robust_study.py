@@ -21,7 +21,7 @@ from reticent.entropy import Replayed
 from reticent.errors import QuestionError, Refusal
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.privacy.adjacency import Kind
-from reticent.privacy.loss import ApproxDP
+from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.statistics.ask import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.robust.steps import Bought, Known
@@ -224,6 +224,21 @@ def test_whole_numbers_are_read_as_they_are() -> None:
     assert isinstance(outcome, Reply)
     assert outcome.value.value == round(outcome.value.value)
     assert abs(outcome.value.value - 50) < 10
+
+
+@pytest.mark.parametrize("kind", ["substitute", "add_remove"])
+@pytest.mark.parametrize("question", ["median(x, method=smooth)", "trimmed_mean(x, method=smooth)"])
+def test_smooth_sensitivity_costs_no_delta_needs_bounds_and_tells_no_accuracy(question: str, kind: Kind) -> None:
+    missing = {} if kind == "add_remove" else {"missing": 0}
+    schema = schema_of(real(0, 200, **missing), Person(kind))  # type: ignore[arg-type]  # one of the two options
+    step = prepare(parse(question)[0], Setting(schema, 4_000), Fraction(1))
+    assert step.guarantee.loss == PureDP(Fraction(1))
+    rows = Fake(schema, {"x": np.random.default_rng(4).normal(100, 1, 4_000)})
+    found = [answered(step, rows, Replayed(f"smooth {run}")).estimate for run in range(40)]
+    assert {(one.low, one.high) for one in found} == {(0.0, 200.0)}
+    assert 0.0005 < np.median([abs(one.value - 100) for one in found]) < 0.2
+    with pytest.raises(QuestionError, match="needs a range"):
+        prepare(parse(question)[0], Setting(schema_of(real(), Person(kind)), 4_000), Fraction(1))
 
 
 def test_a_release_names_its_method_charges_its_delta_and_verifies() -> None:

@@ -4,6 +4,7 @@
     BinReport     the stable bin: its two ends
     LevelReport   M: noise of the width proposed, and sampling by what the test said of the rows near the median
     MeanReport    TM: noise of the certified width, and sampling by squares bought beside it
+    SmoothReport  smooth sensitivity, which says nothing of its own accuracy
 
 Sampling is a property of the population, and what was released says little of it. S: 003's grid is made for columns as
 peaked at their quartiles as a lognormal one, and the same is taken for granted here: its quartile distance has a
@@ -36,6 +37,7 @@ from reticent.statistics.robust.core import Noisy
 from reticent.statistics.robust.median import Median, ScaledMedian
 from reticent.statistics.robust.scale import QUARTILES, Scale, Spread, StableScale
 from reticent.statistics.robust.shapes import UNIT, Chance, reply_probability
+from reticent.statistics.robust.smooth import SmoothMean
 from reticent.statistics.robust.trimmed import TrimmedMean
 from reticent.statistics.setting import Expected
 
@@ -295,6 +297,34 @@ class MeanReport:
         edge = 1.5 * 2.0 * NormalDist().inv_cdf(min(self.made.last / self.n, 1.0 - 1e-9))
         scale = edge * self.made.scale.test.neighbours.rows / float(self.made.release) / kept
         return _expected(self.made, self.n, half_width(NONE, [scale]), normal_half_width(1.05 / max(self.n, 1)))
+
+
+# --- smooth sensitivity ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothReport:
+    """A median or trimmed mean by smooth sensitivity: the scale of its noise is private, so no interval is told."""
+
+    made: SmoothMean
+    grid: Grid
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.made.guarantee
+
+    @property
+    def needs(self) -> None:
+        return None
+
+    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+        low, high = self.grid.length(self.made.low), self.grid.length(self.made.high)
+        value = self.grid.place(float(self.made.sample(data, entropy)))
+        words = "by smooth sensitivity, whose noise depends on the rows: the ends are those of the possible values"
+        return _told(Reply(Estimate(value, low, high, high - low, 0.0)), words)
+
+    def expected(self) -> Expected:
+        return Expected(None, None, "by smooth sensitivity: the width of the noise is private")
 
 
 def squares_of(data: Order, centre: float, cut: float) -> int:

@@ -33,6 +33,7 @@ from reticent.data.order import LARGEST, Integers, Needs, Order, around
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.exponential import exp_bounds
+from reticent.mechanisms import gate
 from reticent.mechanisms.smooth import PLACES, UNIT, Smooth
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence
@@ -105,7 +106,7 @@ class SmoothMean:
     def sample(self, exact: Order, entropy: Entropy) -> Fraction:
         """The noisy mean, a whole number over the number of ranks."""
         sums = (self.total(exact), self.bound(exact))
-        (noisy,) = self.noise.sample(sums, entropy)
+        (noisy,) = gate.draw(self.noise, sums, entropy)
         return Fraction(noisy, self.size)
 
     def total(self, data: Order) -> int:

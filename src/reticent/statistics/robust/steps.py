@@ -12,6 +12,7 @@ What is derived of the parts is what is charged, and never exceeds what was aske
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -34,9 +35,19 @@ from reticent.statistics import facts
 from reticent.statistics.asked import Iqr, Mode, Quantiles, Scale, Tested, TrimmedMean
 from reticent.statistics.planned import Drawn, Plan, PlannedStep
 from reticent.statistics.robust.median import ROOM, THIRD, Median, ScaledMedian, level_for
-from reticent.statistics.robust.reports import BinReport, Grid, LevelReport, MeanReport, Report, ScaleReport, squares
+from reticent.statistics.robust.reports import (
+    BinReport,
+    Grid,
+    LevelReport,
+    MeanReport,
+    Report,
+    ScaleReport,
+    SmoothReport,
+    squares,
+)
 from reticent.statistics.robust.scale import QUARTILES, stable_scale
 from reticent.statistics.robust.scale import scale as scale_for
+from reticent.statistics.robust.smooth import smooth_median, smooth_trimmed_mean
 from reticent.statistics.robust.trimmed import trimmed_mean as trimmed_for
 from reticent.statistics.setting import Expected, Setting
 
@@ -156,6 +167,15 @@ def quantile(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedSt
     if len(asked.levels) != 1:
         raise QuestionError(f"{asked.name}: method M answers one level at a time. Nothing was charged.")
     grid, (level,) = grid_of(asked.column, asked.tested, setting), asked.levels
+    if asked.method == "smooth":
+        low, high = _ends(facts.bounds(asked.name, setting, asked.column, asked.low, asked.high), grid)
+
+        def smooth(n: int, price: Price) -> Report:
+            return SmoothReport(
+                smooth_median(n, price.near, epsilon=price.epsilon, low=low, high=high, quantile=level), grid
+            )
+
+        return _planned(asked, smooth, grid, setting, epsilon)
     given = None if asked.tested.width is None else max(1, round(asked.tested.width / grid.unit))
 
     def make(n: int, price: Price) -> Report:
@@ -194,6 +214,14 @@ def _scaled(n: int, price: Price, level: Fraction) -> ScaledMedian:
 def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
     """TM: the mean between two ranks."""
     grid = grid_of(asked.column, asked.tested, setting)
+    if asked.method == "smooth":
+        low, high = _ends(facts.bounds(asked.name, setting, asked.column, None, None), grid)
+
+        def smooth(n: int, price: Price) -> Report:
+            made = smooth_trimmed_mean(n, price.near, alpha=2 * asked.trim, epsilon=price.epsilon, low=low, high=high)
+            return SmoothReport(made, grid)
+
+        return _planned(asked, smooth, grid, setting, epsilon)
 
     def make(n: int, price: Price) -> Report:
         left = price.epsilon * (1 - SQUARES)
@@ -230,15 +258,20 @@ def grid_of(column: str, options: Tested, setting: Setting) -> Grid:
     return Grid(options.unit or declared.resolution or DEFAULT_UNIT, False)
 
 
+def _ends(bounds: tuple[Fraction, Fraction], grid: Grid) -> tuple[int, int]:
+    """Bounds in grid steps, outward."""
+    return math.floor(bounds[0] / grid.unit), math.ceil(bounds[1] / grid.unit)
+
+
 def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
     """The step of a mechanism, for a public n or a bought one, of the whole table or by group."""
-    if setting.delta is None:
+    if setting.delta is None and asked.method != "smooth":
         raise QuestionError(
             f"{asked.name} needs a δ, the probability of a reply where there should be none: say delta, such as "
             "1e-9. Nothing was charged."
         )
     rows = kept_rows(setting.schema.person, asked.per, setting.keys)
-    price = _price(asked.tested.mode, setting, rows, epsilon, setting.delta)
+    price = _price(asked.tested.mode, setting, rows, epsilon, setting.delta or Fraction(0))
     n = _public(asked.column, asked.per, setting)
     if n is None and price.mode == "paper":
         raise QuestionError(
