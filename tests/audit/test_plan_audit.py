@@ -17,7 +17,7 @@ from reticent.audit.plan import ENOUGH, SHOWN, Audited, audit
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.adjacency import Kind
-from reticent.statistics import prepare
+from reticent.statistics import facts
 from reticent.study.asking import Prepared, limit, settle, understand
 from reticent.study.study import Study
 
@@ -113,8 +113,8 @@ def test_an_audit_refuses_what_a_plan_refuses() -> None:
 
 
 def test_a_refuted_plan_says_where_and_how_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = prepare._stability
-    monkeypatch.setattr(prepare, "_stability", lambda *given, **named: whole(*given, **named) / 2)
+    whole = facts.stability_of
+    monkeypatch.setattr(facts, "stability_of", lambda *given, **named: whole(*given, **named) / 2)
     found = study().audit(["count", "sum(k)"], epsilon=1)
     assert found.verdict == "refuted"
     assert [moved.ratio for moved in found.answers][:2] == [2, 2]

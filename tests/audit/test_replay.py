@@ -18,18 +18,22 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reticent.audit import plan as audit_plan
 from reticent.audit.changes import alike
-from reticent.audit.neighbours import MOODS, Dice, Family, engine, families, family
+from reticent.audit.neighbours import MOODS, Dice, Family, Held, families, family
 from reticent.audit.plan import audit
+from reticent.audit.readers import engine, uneven
 from reticent.audit.replay import STYLES, Comparison, Finding, Replayer, Rows, Tape, replay
 from reticent.audit.schemas import random_plan, random_schema
 from reticent.data import frames, plan
 from reticent.data import query as asked_of
 from reticent.data.cells import cells_of
+from reticent.data.files import CsvFile, ParquetFiles
 from reticent.data.query import Keys, Query, Ranks, Tally, stability
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.table import Counts, Result
@@ -40,8 +44,9 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2, Linf
-from reticent.statistics import counts, moments, prepare, proportions, quantiles, ranks
+from reticent.statistics import counts, facts, moments, proportions, quantiles, ranks
 from reticent.statistics.answer import Answer
+from reticent.study import release
 from reticent.study.asking import Prepared, limit, settle, understand
 from tests.support.data_reference import Reference
 
@@ -289,8 +294,8 @@ def test_a_forgotten_clip_of_totals_is_found(broken: pytest.MonkeyPatch) -> None
 
 
 def test_half_the_sensitivity_is_found(broken: pytest.MonkeyPatch) -> None:
-    whole = prepare._stability
-    broken.setattr(prepare, "_stability", lambda *given, **named: whole(*given, **named) / 2)
+    whole = facts.stability_of
+    broken.setattr(facts, "stability_of", lambda *given, **named: whole(*given, **named) / 2)
     assert "sensitivity" in kinds(["count"])
 
 
@@ -363,7 +368,7 @@ def test_a_histogram_at_the_price_of_one_bin_is_found_under_substitution(broken:
     def cheap(query: Query, person: Person, *, stands_in: bool) -> tuple[Fraction, ...]:
         return (Fraction(person.rows),) if isinstance(query, Tally) else honest(query, person, stands_in=stands_in)
 
-    broken.setattr(prepare, "stability", cheap)
+    broken.setattr(facts, "stability", cheap)
     assert kinds(["histogram(g)"], "add_remove") == set()
     assert "sensitivity" in kinds(["histogram(g)"], "substitute")
 
@@ -439,7 +444,172 @@ def test_what_depends_on_the_order_of_rows_is_found(broken: pytest.MonkeyPatch) 
         return honest([*column[:1], *[0 if isinstance(c, float) else c for c in column[1:]]], storage)
 
     broken.setattr(frames, "_from_array", first_wins)
-    assert kinds(["mean(x)"]) & {"order", "sensitivity"}
+    assert kinds(["mean(x)"]) & {"order", "sensitivity", "reader"}
+
+
+# --- mutants before the plan: readers of files ------------------------------------------------------------------------
+
+
+def read_as_broken(broken: pytest.MonkeyPatch, kind: type[Any], change: Callable[[Any], Any]) -> None:
+    """``kind`` of files gives ``change`` of its rows, as an Arrow table, in place of the rows."""
+    honest = kind.batches
+
+    def batches(self: Any, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        whole = list(honest(self, names))
+        if whole:
+            yield from change(pa.Table.from_batches(whole)).to_batches()
+
+    broken.setattr(kind, "batches", batches)
+
+
+def without_the_last_of_an_even_number(rows: Any) -> Any:
+    return rows.slice(0, rows.num_rows - 1) if rows.num_rows % 2 == 0 else rows
+
+
+def without_repeated_rows(rows: Any) -> Any:
+    texts = [repr(row) for row in rows.to_pylist()]
+    return rows.filter(pa.array([text not in texts[:place] for place, text in enumerate(texts)], pa.bool_()))
+
+
+def numbers_only_where_all_are(rows: Any) -> Any:
+    """A column is numbers if every cell of it is one, else every cell of it is missing: types that are guessed."""
+
+    def guessed(column: Any) -> Any:
+        cells = column.to_pylist()
+        whole = all(cell is None or str(cell).strip("-.").replace(".", "").isdigit() for cell in cells)
+        return column if whole else pa.array([None] * len(cells), column.type)
+
+    return pa.table([guessed(column) for column in rows.columns], names=rows.column_names)
+
+
+@pytest.mark.parametrize("kind", [CsvFile, ParquetFiles])
+@pytest.mark.parametrize(
+    "change", [without_the_last_of_an_even_number, without_repeated_rows, numbers_only_where_all_are]
+)
+def test_a_reader_of_files_that_looks_at_other_rows_is_found(
+    broken: pytest.MonkeyPatch, kind: type[Any], change: Callable[[Any], Any]
+) -> None:
+    schema = Schema(COLUMNS, Person("add_remove", "who", 2))
+    assert list(uneven(schema)) == []
+    read_as_broken(broken, kind, change)
+    form = "csv" if kind is CsvFile else "parquet"
+    assert form in {found for found, _ in uneven(schema)}
+    assert [found.words.split(":")[0] for found in findings(["count"], triples=4) if found.kind == "reader"] == [form]
+
+
+def test_a_reader_that_fails_on_some_rows_is_found(broken: pytest.MonkeyPatch) -> None:
+    def refused(rows: Any) -> Any:
+        if any(cell is None for cell in rows.column(0).to_pylist()):
+            raise ValueError("a missing cell")
+        return rows
+
+    read_as_broken(broken, ParquetFiles, refused)
+    assert [found.words for found in findings(["count"], triples=4) if found.kind == "reader"] == [
+        "parquet: the reader raises ValueError: a missing cell"
+    ]
+
+
+def test_a_row_that_a_file_drops_moves_the_answers_of_a_plan_too(broken: pytest.MonkeyPatch) -> None:
+    """Not only row by row: families come as files through the whole plan, a quarter of the pairs each."""
+    broken.setattr(audit_plan, "uneven", lambda schema: iter(()))
+    read_as_broken(broken, CsvFile, without_the_last_of_an_even_number)
+    assert "sensitivity" in kinds(["count"], rows=1, triples=40)
+
+
+def test_every_audit_reads_files_and_columns_of_text() -> None:
+    schema = Schema(COLUMNS, Person("add_remove", "who", 2))
+    for triples in (4, 33, 200):
+        batches = list(audit_plan._batches(schema, triples))
+        assert {form for form, _, _ in batches} == {"arrays", "csv", "parquet", "text"}
+        assert sum(len(pairs) for _, _, pairs in batches) == triples
+    with engine() as opened:
+        made = next(families(schema, "text"))
+        found = {form: opened(made, 0, form)._table._source.storage for form in ("text", "csv")}  # type: ignore[union-attr]
+    assert all(set(storage.values()) == {"text"} for storage in found.values())
+
+
+# --- mutants behind the draw: what is certified and written -----------------------------------------------------------
+
+
+def noticed(broken: pytest.MonkeyPatch) -> list[int]:
+    """The true number of rows of every table that is drawn from, kept behind the back of the plan."""
+    seen: list[int] = []
+    honest = frames._from_array
+
+    def reading(column: Any, storage: Any) -> Any:
+        seen.append(sum(cell is not None and cell == cell for cell in list(column)))
+        return honest(column, storage)
+
+    broken.setattr(frames, "_from_array", reading)
+    return seen
+
+
+def certified_as_broken(broken: pytest.MonkeyPatch, change: Callable[[dict[str, Any]], object]) -> None:
+    honest = release.certified
+
+    def certified(*given: Any) -> dict[str, object]:
+        document: dict[str, Any] = honest(*given)
+        change(document)
+        return document
+
+    broken.setattr(release, "certified", certified)
+
+
+def written(questions: Sequence[str]) -> list[str]:
+    """The words of what differs in the writing. Tables are read again for every run, so that the mutants see them."""
+    found = findings(questions, rows=1, triples=20)
+    assert {one.kind for one in found} == {"written"}
+    return [one.words for one in found]
+
+
+@pytest.fixture
+def reread(broken: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    broken.setattr(Held, "run", lambda self, queries, key: self._table.run(queries, key))
+    return broken
+
+
+def test_a_certificate_that_carries_the_true_count_is_found(reread: pytest.MonkeyPatch) -> None:
+    seen = noticed(reread)
+    certified_as_broken(reread, lambda document: document.update(people=1 + seen[-1]))
+    assert all(" at people, and " in words for words in written(["count"]))
+
+
+def test_a_certificate_that_dates_itself_by_the_data_is_found(reread: pytest.MonkeyPatch) -> None:
+    seen = noticed(reread)
+    certified_as_broken(reread, lambda document: document.update(when=f"2026-01-{1 + seen[-1] % 28:02}T00:00:00Z"))
+    assert all(" at when, and " in words for words in written(["count"]))
+
+
+def test_a_caveat_that_appears_only_if_a_null_exists_is_found(reread: pytest.MonkeyPatch) -> None:
+    nulls = [False]
+    honest = ParquetFiles.batches
+
+    def batches(self: ParquetFiles, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        nulls.append(False)
+        for batch in honest(self, names):
+            nulls[-1] |= any(column.null_count for column in batch.columns)
+            yield batch
+
+    reread.setattr(ParquetFiles, "batches", batches)
+    caveat = "Some cells were missing."
+    certified_as_broken(reread, lambda document: document["caveats"].extend([caveat] * nulls[-1]))
+    assert all(" at caveats, and " in words for words in written(["count by g"]))
+
+
+def test_groups_in_the_order_of_their_sizes_are_found(reread: pytest.MonkeyPatch) -> None:
+    seen = noticed(reread)
+    certified_as_broken(
+        reread, lambda document: document["answers"][0]["cells"].sort(key=str, reverse=seen[-1] % 2 > 0)
+    )
+    assert all(" at answers[0].cells" in words for words in written(["count by g"]))
+
+
+def test_a_printed_release_that_says_more_than_its_certificate_is_found(reread: pytest.MonkeyPatch) -> None:
+    seen = noticed(reread)
+    honest = release.Release.__repr__
+    reread.setattr(audit_plan, "FILES", 1)
+    reread.setattr(release.Release, "__repr__", lambda self: f"{honest(self)}\nrows {seen[-1]}")
+    assert all(words.startswith("the text says 'rows ") for words in written(["count"]))
 
 
 def test_an_exception_for_some_rows_only_is_found(broken: pytest.MonkeyPatch) -> None:

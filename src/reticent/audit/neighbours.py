@@ -12,24 +12,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from reticent.data.columns import Storage
-from reticent.data.engines.duckdb import Limits, Session, session
 from reticent.data.query import Query
 from reticent.data.schema import Category, Column, Integer, Key, Real, Schema
-from reticent.data.source import open_source
-from reticent.data.table import EngineFailure, Result, Table
+from reticent.data.table import Result, Table
 from reticent.entropy import Replayed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T = TypeVar("T")
 Cell: TypeAlias = str | int | float | bool | None
@@ -290,33 +284,3 @@ class Held:
         if asked not in self._known:
             self._known[asked] = self._table.run(queries, key)
         return self._known[asked]
-
-
-class _Warm(Table):
-    """A table whose runs share one engine; each has a connection of its own. All else is as in a release."""
-
-    __slots__ = ("_connect",)
-
-    def __init__(self, made: Family, place: int, connect: Callable[[], Any]) -> None:
-        super().__init__(open_source(made.columns(place), made.schema), made.schema, Limits(threads=1), None)
-        self._connect = connect
-
-    def _reading(self, work: Callable[[Session], list[Result]], key: bytes) -> list[Result]:
-        connection = self._connect()
-        try:
-            return work(Session(connection))
-        except Exception as cause:
-            raise EngineFailure(f"audit: {type(cause).__name__}") from cause  # made-up rows: the cause may be shown
-        finally:
-            connection.close()
-
-
-@contextmanager
-def engine() -> Iterator[Callable[[Family, int], Held]]:
-    """Opens tables of families, for as long as it lasts, on one engine that is started once."""
-    with session(Limits(threads=1)) as started:
-
-        def opened(made: Family, place: int) -> Held:
-            return Held(_Warm(made, place, started._connection.cursor))
-
-        yield opened

@@ -6,12 +6,16 @@ and the same plan gives the same audit. It can refute a plan and cannot prove on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import cycle
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from reticent.audit.neighbours import Family, Pair, engine, families
+from reticent.audit.installed import digest
+from reticent.audit.losses_again import again
+from reticent.audit.neighbours import Family, Pair, families
+from reticent.audit.readers import FORMS, Form, engine, uneven
 from reticent.audit.replay import STYLES, Comparison, Finding, Replayer, Tape
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
@@ -26,6 +30,7 @@ QUICK: Final = 50  # before a release: about a second
 CELLS: Final = 20_000  # published in all; a plan of many cells is run on fewer pairs, extremes first
 ENOUGH: Final = 20  # findings after which an audit stops: it has refuted the plan
 SHOWN: Final = 5
+FILES: Final = 16  # every so many pairs what is made of the certificate is written, too
 STREAM: Final = "plan audit"
 
 
@@ -61,6 +66,8 @@ class Audited:
         The greatest share of the charged loss that a pair's exact numbers account for, where it can be computed.
     findings : tuple of Finding
         Empty where nothing was found.
+    losses : int
+        Different nodes of the proof whose stated loss was compared with listed laws.
     """
 
     triples: int
@@ -68,6 +75,7 @@ class Audited:
     answers: tuple[Moved, ...]
     loss: Fraction | None
     findings: tuple[Finding, ...]
+    losses: int = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -109,6 +117,8 @@ class Audited:
             "verdict": self.verdict,
             "triples": self.triples,
             "noise_calls": self.calls,
+            "losses_listed": self.losses,
+            "source": digest(),
             "greatest_share_of_loss": None if self.loss is None else float(self.loss),
             "answers": [moved.to_json() for moved in self.answers],
             "findings": [
@@ -127,6 +137,7 @@ class Tally:
     triples: int = 0
     calls: int = 0
     cells: int = 0
+    losses: int = 0
     each: dict[str, list[Fraction | None]] = field(default_factory=dict)
     loss: Fraction | None = None
     findings: dict[Finding, None] = field(default_factory=dict)
@@ -139,18 +150,23 @@ class Tally:
             self.each.setdefault(one.answer, []).append(one.ratio)
         if found.share is not None:
             self.loss = found.share if self.loss is None else max(found.share, self.loss)
-        self.findings.update(dict.fromkeys(found.findings))
+        self.note(found.findings)
+
+    def note(self, findings: Iterable[Finding]) -> None:
+        self.findings.update(dict.fromkeys(findings))
 
     def audited(self) -> Audited:
         answers = []
         for name in self.names:
             ratios = self.each.get(name, [])
             answers.append(Moved(name, len(ratios), max((r for r in ratios if r is not None), default=None)))
-        return Audited(self.triples, self.calls, tuple(answers), self.loss, tuple(self.findings))
+        return Audited(self.triples, self.calls, tuple(answers), self.loss, tuple(self.findings), self.losses)
 
 
 def audit(plan: Prepared, schema: Schema, *, triples: int = TRIPLES) -> Audited:
     """Run the plan on made-up neighbours, extremes first, and compare (``replay``).
+
+    The readers are tried row by row first (``readers``), and the losses of the proof listed again (``losses_again``).
 
     Parameters
     ----------
@@ -170,12 +186,17 @@ def audit(plan: Prepared, schema: Schema, *, triples: int = TRIPLES) -> Audited:
     if isinstance(triples, bool) or not isinstance(triples, int) or triples < 1:
         raise PublicParameterError(f"triples must be an integer >= 1, got {triples}")
     tally = Tally(tuple(step.name for step in plan.all_steps))
-    replayer = Replayer(plan)
+    listed = [one for one in again(plan.guarantee) if one.share is not None]
+    tally.losses = len(listed)
+    tally.note(Finding("arithmetic", "", one.words) for one in listed if one.verdict == "too small")
+    tally.note(Finding("reader", "", f"{form}: {what}") for form, what in uneven(schema))
+    replayer = Replayer(plan, schema)
     with engine() as opened:
-        for turn, (made, places) in enumerate(_batches(schema, triples)):
-            held = {place: opened(made, place) for pair in places for place in (pair.here, pair.there)}
+        for turn, (form, made, places) in enumerate(_batches(schema, triples)):
+            held = {place: opened(made, place, form) for pair in places for place in (pair.here, pair.there)}
             for pair in places:
-                tape = Tape(STYLES[tally.triples % len(STYLES)], tally.triples, turn)
+                files = tally.triples % FILES == 0
+                tape = Tape(STYLES[tally.triples % len(STYLES)], tally.triples, turn, files)
                 tally.add(replayer.compare(held[pair.here], held[pair.there], tape, same=pair.same))
                 if tally.cells >= CELLS:
                     return tally.audited()
@@ -201,11 +222,15 @@ def before(plan: Prepared, schema: Schema, wanted: int | Literal["quick"]) -> Au
     return found
 
 
-def _batches(schema: Schema, triples: int) -> Iterator[tuple[Family, tuple[Pair, ...]]]:
-    """Families until there are enough pairs; of the last one the first few."""
-    left = triples
-    for made in families(schema, STREAM):
-        yield made, made.pairs[:left]
-        left -= len(made.pairs)
+def _batches(schema: Schema, triples: int) -> Iterator[tuple[Form, Family, tuple[Pair, ...]]]:
+    """Families until there are enough pairs, each read in the next form: of each some pairs, another order first.
+
+    The pairs are shared out so that even a short audit reads files, and has a family of which every column is text.
+    """
+    left, share = triples, -(-triples // len(FORMS))
+    for form, made in zip(cycle(FORMS), families(schema, STREAM), strict=False):
+        pairs = (made.pairs[-1], *made.pairs[:-1])[: min(left, share)]
+        yield form, made, pairs
+        left -= len(pairs)
         if left <= 0:
             return

@@ -5,8 +5,9 @@
 
 A plan may touch rows through its noise calls alone. So, given equal outputs, all that is published must be equal; the
 calls must be the same calls; and the exact numbers that go in may differ by no more than each mechanism declares and,
-taken together, by no more than the plan is charged. Whatever exceeds is a ``Finding``. The rows are made up, so its
-words may show values. What this can and cannot show: docs/theory/replay.md.
+taken together, by no more than the plan is charged. Published is also what is certified and written (``written``).
+Whatever exceeds is a ``Finding``. The rows are made up, so its words may show values. What this can and cannot show:
+docs/theory/replay.md.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from reticent.audit.changes import Change, alike, change_of, declared_of, unfit
 from reticent.audit.proofs import Leaf, amount, charge_of, leaves_of, share_of
+from reticent.audit.written import Paper, Written, first_difference
 from reticent.data.query import Query
 from reticent.data.table import EngineFailure, Result
 from reticent.entropy import Entropy, Replayed
@@ -35,11 +37,25 @@ from reticent.privacy.numbers import about, show
 from reticent.statistics.answer import Answer
 
 if TYPE_CHECKING:
+    from reticent.data.schema import Schema
     from reticent.data.table import Table
     from reticent.study.asking import Prepared
 
 Kind: TypeAlias = Literal[
-    "answer", "bypass", "calls", "exception", "loss", "order", "proof", "public", "sensitivity", "type", "warning"
+    "answer",
+    "arithmetic",
+    "bypass",
+    "calls",
+    "exception",
+    "loss",
+    "order",
+    "proof",
+    "public",
+    "reader",
+    "sensitivity",
+    "type",
+    "warning",
+    "written",
 ]
 Style: TypeAlias = Literal["law", "still", "many", "far"]
 
@@ -62,11 +78,13 @@ class Tape:
 
     Every output of a tape is one the mechanism could have drawn, so a leak that any of them shows is a leak. ``coins``
     names the coins tossed outside the gate, which a release makes the key of (which rows of a person are kept).
+    ``files``: the files of the release are written too, which takes longer than the certificate alone.
     """
 
     style: Style = "law"
     key: int = 0
     coins: int = 0
+    files: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +131,20 @@ class Ran:
     calls: tuple[Call, ...]
     tossed: tuple[int, ...]
     published: object
+    written: Written | None
     warned: tuple[str, ...]
     raised: str | None
 
 
-def replay(plan: Prepared, here: Rows, there: Rows, *, tape: Tape | None = None, same: bool = False) -> Comparison:
+def replay(
+    plan: Prepared,
+    here: Rows,
+    there: Rows,
+    *,
+    tape: Tape | None = None,
+    same: bool = False,
+    schema: Schema | None = None,
+) -> Comparison:
     """Run ``plan`` on two neighbouring tables with the same noisy numbers, and compare.
 
     Parameters
@@ -130,15 +157,18 @@ def replay(plan: Prepared, here: Rows, there: Rows, *, tape: Tape | None = None,
         By default what the mechanisms draw by their own law.
     same : bool
         The two tables hold the same rows in another order: then nothing at all may change.
+    schema : Schema, optional
+        The public schema. With it, what is certified and written is compared too.
     """
-    return Replayer(plan).compare(here, there, tape or Tape(), same=same)
+    return Replayer(plan, schema).compare(here, there, tape or Tape(), same=same)
 
 
 class Replayer:
     """``replay`` for many pairs of one plan: what follows from the plan alone is worked out once."""
 
-    def __init__(self, plan: Prepared) -> None:
+    def __init__(self, plan: Prepared, schema: Schema | None = None) -> None:
         self.plan = plan
+        self._paper = None if schema is None else Paper.of(plan, schema)
         self.leaves: tuple[Leaf, ...] = tuple(leaves_of(plan))
         self.charge = charge_of(plan.guarantee)
         self._stated: dict[object, Guarantee] = {}
@@ -180,17 +210,18 @@ class Replayer:
             return reply(mechanism, exact, start)
 
         recorder = Recorder(respond, Replayed(f"audit coins {tape.coins}"))
-        published: object = None
+        published, written = None, None
         raised = None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 # draw asks a table for nothing but ``run``
                 published = draw(self.plan, cast("Table", rows), recorder, lambda stage: None)
+                written = None if self._paper is None else self._paper.write(*published, files=tape.files)
             except Exception as cause:
                 raised = _cause(cause)
         warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
-        return Ran(tuple(recorder.calls), tuple(recorder.tossed), published, warned, raised)
+        return Ran(tuple(recorder.calls), tuple(recorder.tossed), published, written, warned, raised)
 
     # --- calls against the proof --------------------------------------------------------------------------------------
 
@@ -341,10 +372,12 @@ def _size(ran: Ran) -> int:
 def _published(first: Ran, second: Ran) -> Iterator[Finding]:
     if first.warned != second.warned:
         yield Finding("warning", "", f"warnings differ: {list(first.warned)} and {list(second.warned)}")
-    if alike(first.published, second.published):
-        return
-    for name, what in _differing(first.published, second.published):
-        yield Finding("answer", name, f"{what}, though every noisy number was the same")
+    if not alike(first.published, second.published):
+        for name, what in _differing(first.published, second.published):
+            yield Finding("answer", name, f"{what}, though every noisy number was the same")
+    elif first.written is not None and second.written is not None and first.written != second.written:
+        what = first_difference(first.written, second.written)
+        yield Finding("written", "", f"{what}, though every noisy number and every answer was the same")
 
 
 def _differing(one: object, other: object) -> Iterator[tuple[str, str]]:

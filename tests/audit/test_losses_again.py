@@ -1,0 +1,178 @@
+"""Losses listed again: the theory states what laws lose; wrong arithmetic is refused, in plans and in the suite.
+
+No test here depends on chance. The mutants are wrong in the theory's code alone, which the listing does not call.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from reticent.audit import losses_again
+from reticent.audit.losses_again import DIGITS, again, coin, concentrated, gaussian, geometric, lines, rounded
+from reticent.audit.plan import audit
+from reticent.data.schema import Person, Schema, category, real
+from reticent.exact.grid import Grid
+from reticent.mechanisms import Geometric, ScalarGaussian
+from reticent.privacy import compose, convert, curves, groups
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from reticent.privacy.sensitivity import L1
+from reticent.study.asking import Prepared, limit, settle, understand
+
+SCHEMA = Schema({"x": real(0, 1), "g": category(["a", "b"])}, Person("add_remove", "who", 3))
+
+
+def verdicts() -> set[str]:
+    return {line.verdict for line in lines()}
+
+
+def plan(rho: str | None = None, delta: str | None = None) -> Prepared:
+    asked = understand(["count by g", "mean(x)", "median(x) by g"], SCHEMA)
+    return settle(asked, limit(None if rho else "1", rho, delta), SCHEMA, None, "approximate")
+
+
+def found(prepared: Prepared) -> set[str]:
+    return {finding.kind for finding in audit(prepared, SCHEMA, triples=4).findings}
+
+
+def test_every_line_holds_and_none_is_wide() -> None:
+    listed = list(lines())
+    assert len(listed) >= 25
+    assert {line.verdict for line in listed} == {"holds"}
+    assert all(
+        line.attained is not None and Fraction(1, 2) < line.attained <= 1 + Fraction(1, 10**9) for line in listed
+    )
+    assert sum(line.attained > Fraction(9, 10) for line in listed if line.attained is not None) >= 24
+
+
+@pytest.mark.parametrize(("rho", "delta"), [(None, None), ("1/2", "0.000001")])
+def test_every_node_of_a_plan_is_listed(rho: str | None, delta: str | None) -> None:
+    nodes = again(plan(rho, delta).guarantee)
+    assert {one.verdict for one in nodes} == {"holds"}
+    assert len({one.name for one in nodes}) >= 3
+    assert audit(plan(rho, delta), SCHEMA, triples=4).losses == len(nodes)
+
+
+def test_what_cannot_be_listed_is_said_to_be() -> None:
+    wide = Geometric(L1(Fraction(1), Adjacency("add_remove")), Fraction(1)).guarantee
+    (one, *_) = again(convert.as_pld(wide))
+    assert (one.verdict, one.share) == ("not listed", None)
+    assert "was not listed" in one.words
+
+
+# --- mutants ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_sequence_that_takes_the_dearest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compose, "_sum", compose._largest)
+    assert verdicts() == {"holds", "refuted"}
+    assert "arithmetic" in found(plan())
+
+
+@pytest.mark.parametrize("rho", ["1/2", "1/100"])
+def test_a_conversion_that_lacks_a_factor_of_two_is_found(monkeypatch: pytest.MonkeyPatch, rho: str) -> None:
+    honest = curves.epsilon
+
+    def halved(loss: Loss, delta: Fraction) -> Fraction:
+        return honest(loss, delta) / 2 if isinstance(loss, ZCDP) else honest(loss, delta)
+
+    monkeypatch.setattr(curves, "epsilon", halved)
+    assert "refuted" in verdicts()
+    assert "arithmetic" in found(plan(rho, "0.000001"))
+
+
+def test_a_group_whose_size_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(groups, "group_loss", lambda loss, size: loss)
+    assert {line.name.split(": ")[1] for line in lines() if line.verdict == "refuted"} >= {
+        "three rows of a person",
+        "three rows, with delta",
+        "three rows, in rho",
+        "across, under substitution",
+    }
+
+
+def test_a_group_with_k_times_delta_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = groups.group_loss
+
+    def linear(loss: Loss, size: int) -> Loss:
+        return ApproxDP(size * loss.epsilon, size * loss.delta) if isinstance(loss, ApproxDP) else honest(loss, size)
+
+    monkeypatch.setattr(groups, "group_loss", linear)
+    assert {line.name.split(": ")[1] for line in lines() if line.verdict == "refuted"} >= {"three rows, with delta"}
+
+
+def test_a_group_in_rho_that_is_linear_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = groups.group_loss
+    monkeypatch.setattr(
+        groups, "group_loss", lambda loss, k: ZCDP(k * loss.rho) if isinstance(loss, ZCDP) else honest(loss, k)
+    )
+    assert "refuted" in verdicts()
+
+
+def test_half_the_rho_of_a_pure_loss_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = convert.zcdp_of
+    monkeypatch.setattr(
+        convert, "zcdp_of", lambda loss: ZCDP(loss.epsilon**2 / 4) if isinstance(loss, PureDP) else honest(loss)
+    )
+    made = Geometric(L1(Fraction(1), Adjacency("add_remove")), Fraction(1, 2)).guarantee
+    assert "too small" in {one.verdict for one in again(convert.as_zcdp(made))}
+
+
+@pytest.mark.parametrize("times", [Fraction(9, 10), Fraction(2)])
+def test_a_leaf_that_states_less_or_more_than_its_law_loses_is_found(times: Fraction) -> None:
+    from dataclasses import replace
+
+    honest = Geometric(L1(Fraction(3), Adjacency("add_remove")), Fraction(1)).guarantee
+    wrong = replace(honest, loss=PureDP(times))
+    assert [one.verdict for one in again(wrong)] == ["too small" if times < 1 else "too large"]
+    scalar = ScalarGaussian(L1(Fraction(1), Adjacency("add_remove")), Fraction(4), Fraction(1)).guarantee
+    assert isinstance(scalar.loss, ApproxDP)
+    less = replace(scalar, loss=ApproxDP(scalar.loss.epsilon, scalar.loss.delta * Fraction(999, 1000)))
+    assert [one.verdict for one in again(less)] == ["too small"]
+
+
+# --- the laws themselves ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda: coin(Fraction(1)),
+        lambda: coin(Fraction(1), Fraction(1, 10)),
+        lambda: geometric(Fraction(7, 2), 3),
+        lambda: geometric(Fraction(10**9), 10**8),
+        lambda: gaussian(Fraction(9), 2),
+        lambda: concentrated(Fraction(1, 8), 3),
+        lambda: losses_again.flipped(Fraction(1, 20), 2),
+        lambda: next(losses_again.candidates(Fraction(1, 20), 2)),
+        lambda: list(losses_again.ranged(Fraction(2)))[5],
+    ],
+)
+def test_both_sides_of_a_listed_law_add_up_to_one(law: Any) -> None:
+    with localcontext(DIGITS):
+        for side in zip(*law(), strict=True):
+            assert abs(sum(side) - 1) < Decimal("1e-25")
+            assert min(side) >= 0
+
+
+def test_listed_divergences_are_those_of_closed_forms() -> None:
+    """Gaussian noise of shift m and variance v: order times m^2 / 2v. A coin of epsilon 2 at order 2: ln(...)."""
+    with localcontext(DIGITS):
+        law = gaussian(Fraction(100), 5)
+        assert law is not None
+        assert abs(losses_again._divergence([law], Decimal(3)) - Decimal(3 * 25) / 200) < Decimal("1e-20")
+        e = Decimal(2).exp()
+        assert abs(losses_again._divergence([coin(Fraction(2))], Decimal(2)) - ((e**3 + 1) / (e * (e + 1))).ln()) < (
+            Decimal("1e-20")
+        )
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+@pytest.mark.parametrize("sensitivity", ["1/3", "1/4", "1", "9/8", "1/1000"])
+def test_the_rounding_of_a_grid_is_reached(size: int, sensitivity: str) -> None:
+    moved, grid = Fraction(sensitivity), Grid(-2)
+    assert rounded(moved, grid.step, size) == grid.sensitivity_l1(moved, size)
