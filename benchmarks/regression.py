@@ -1,9 +1,9 @@
-"""Regression of Dwork and Lei: CPU times of its distances, and replies and errors of R_S and R_H.
+"""Regression: CPU times of R_H's distances, and every method's error, coverage and replies at one total epsilon.
 
-    python benchmarks/regression.py [--quick]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/regression.py [--quick] [--distances | --methods] [--seeds N]
 
-y = 1 + 2 z_1 + ... + noise with standard normal z and noise, x = (1, z). Errors are medians of |slope - 2| over
-replies, beside the least-squares slope's; epsilon is that of each test and release, the total stands beside it.
+y = 1 + 2 z_1 + ... + noise with standard normal z and noise. Errors are medians of |slope - 2| over replies, over that
+of the least-squares slope on the same tables; the whole charge counts. One row of a Markdown table for each method.
 """
 
 from __future__ import annotations
@@ -12,26 +12,24 @@ import statistics
 import sys
 import time
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.entropy import Replayed
+from reticent.errors import QuestionError
 from reticent.outcome import NoReply
-from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.loss import words
+from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.statistics.regression import lower
-from reticent.statistics.regression.blocks import Blocks
 from reticent.statistics.regression.cells import cells
 from reticent.statistics.regression.lines import gap, rows_for, solutions
+from reticent.statistics.regression.plans import Method, plan
 from reticent.statistics.regression.rays import ray_bound
-from reticent.statistics.regression.robust import robust_regression
 from reticent.statistics.regression.rows import ONE, Rows, rows
-from reticent.statistics.regression.short_cut import ShortCut
-from reticent.statistics.robust.median import scaled_median
-from reticent.statistics.robust.scale import scale
+from reticent.statistics.unbounded.census import Terms
 
-PLACES = 14
-DELTA = Fraction(1, 10**6)
+PLACES: Final = 14
 
 
 def table(n: int, columns: int, key: int) -> tuple[Rows, float]:
@@ -70,37 +68,78 @@ def distances(quick: bool) -> None:
         data, _ = table(10_000, columns, 1)
         known = lower.public(cells((Fraction(2 << PLACES),) * columns))
         start = time.process_time()
-        bound, _ = lower.greatest(data, known, most=200)
-        print(
-            f"lower bound, p = {columns}, n = 10^4, sides 2, all shifts, capped at 200: {bound:.0f}, {seconds(start)}"
+        bounds = [round(bound) for bound in lower.lower_bounds(data, known).bounds]
+        print(f"lower bound, p = {columns}, n = 10^4, sides 2, all shifts: {bounds}, {seconds(start)}")
+
+
+DELTA: Final = Fraction(1, 10**6)
+BOUNDS: Final = ((Fraction(-10), Fraction(10)), (Fraction(-4), Fraction(4)))
+UNIT: Final = Fraction(1, 256)
+CASES: Final[tuple[tuple[int, str, int, Kind, tuple[Method, ...]], ...]] = (
+    (3_000, "1", 1, "substitute", ("theil_sen", "tukey", "adassp")),
+    (10_000, "1", 1, "substitute", ("theil_sen", "tukey", "block_medians", "over_beta", "adassp", "R_S", "R_H")),
+    (10_000, "1", 1, "add_remove", ("theil_sen", "tukey", "block_medians", "adassp")),
+    (10_000, "1", 3, "substitute", ("tukey", "block_medians", "adassp")),
+    (10_000, "0.3", 1, "substitute", ("theil_sen", "tukey", "adassp")),
+    (10_000, "8", 1, "substitute", ("theil_sen", "R_S", "R_H")),
+    (100_000, "1", 1, "substitute", ("theil_sen", "tukey", "adassp", "R_S", "R_H")),
+    (100_000, "0.1", 1, "add_remove", ("theil_sen", "tukey", "adassp")),
+)
+
+
+def drawn(n: int, columns: int, key: int) -> tuple[NDArray[np.int64], float]:
+    """Rows on a grid of 1/256, y first, and the least-squares slope of the last column."""
+    draw = np.random.default_rng([key, n, columns])
+    z = draw.normal(size=(n, columns))
+    y = 1 + 2 * z.sum(axis=1) + draw.normal(size=n)
+    slope = float(np.linalg.lstsq(np.column_stack([np.ones(n), z]), y, rcond=None)[0][-1])
+    return np.rint(256 * np.column_stack([y, z])).astype(np.int64), slope
+
+
+def methods(seeds: int) -> None:
+    """Every case, fewer seeds where n is large."""
+    print("| n | epsilon | columns | neighbours | method | replies | error over least squares' | covered | s a draw |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for n, epsilon, columns, kind, names in CASES:
+        count = max(3, seeds if n <= 10_000 else seeds // 5)
+        for name in names:
+            print(f"| {n} | {epsilon} | {columns} | {kind} | {name} | {row(name, n, epsilon, columns, kind, count)} |")
+
+
+def row(name: Method, n: int, epsilon: str, columns: int, kind: Kind, seeds: int) -> str:
+    try:
+        made = plan(
+            name,
+            columns=("y", tuple("abcdef"[:columns])),
+            terms=Terms(Adjacency(kind), n if kind == "substitute" else None),
+            epsilon=Fraction(epsilon),
+            delta=DELTA if name in ("R_S", "R_H") else Fraction(0),
+            n=n,
+            units=(UNIT,) * (columns + 1),
+            bounds=(BOUNDS[0], *[BOUNDS[1]] * columns) if name == "adassp" else (),
+            blank="marked",
         )
-
-
-def errors(quick: bool) -> None:
-    neighbours = Adjacency("substitute")
-    for n, epsilon in ((10_000, Fraction(1)), (100_000, Fraction(1))):
-        seeds = 20 if quick or n > 10_000 else 100
-        blocks = Blocks(n // 2, (0, 0), neighbours)
-        spread = scale(blocks.count, neighbours, test=epsilon, release=epsilon, delta=DELTA)
-        middle = scaled_median(blocks.count, neighbours, scale_test=epsilon, test=epsilon, release=epsilon, delta=DELTA)
-        short = ShortCut(blocks, middle)
-        robust = robust_regression(n, blocks, spread, test=epsilon, release=epsilon, delta=DELTA)
-        misses: dict[str, list[float]] = {"least squares": [], "R_S": [], "R_H": []}
-        for key in range(seeds):
-            data, slope = table(n, 2, key)
-            misses["least squares"].append(abs(slope - 2))
-            for name, outcome in (
-                ("R_S", short.sample(data, Replayed(key))),
-                ("R_H", robust.sample(data, Replayed(key))),
-            ):
-                if not isinstance(outcome, NoReply):
-                    misses[name].append(abs(float(outcome.value[1].value) / 2**PLACES - 2))
-        print(f"n = {n}, eps = {epsilon}: R_S {words(short.guarantee.loss)}, R_H {words(robust.guarantee.loss)}")
-        for name, found in misses.items():
-            middle_error = statistics.median(found) if found else float("nan")
-            print(f"  {name}: replies {len(found)}/{seeds}, median |error| of the slope {middle_error:.4f}")
+    except QuestionError:
+        return "refused before rows are read | - | - | -"
+    errors, usual, covered, start = list[float](), list[float](), 0, time.process_time()
+    for key in range(seeds):
+        rows_, slope = drawn(n, columns, key)
+        usual.append(abs(slope - 2))
+        outcome = made.draw(rows_, Replayed(f"{name} {key}"))
+        if not isinstance(outcome, NoReply):
+            found = outcome.value.estimates[-1]
+            errors.append(abs(found.value - 2))
+            covered += found.low <= 2 <= found.high
+    took = (time.process_time() - start) / seeds
+    if not errors:
+        return f"0/{seeds} | - | - | {took:.2f}"
+    ratio = statistics.median(errors) / statistics.median(usual)
+    return f"{len(errors)}/{seeds} | {ratio:.2f} | {covered}/{len(errors)} | {took:.2f}"
 
 
 if __name__ == "__main__":
-    distances("--quick" in sys.argv)
-    errors("--quick" in sys.argv)
+    asked = sys.argv[1:]
+    if "--methods" not in asked:
+        distances("--quick" in asked)
+    if "--distances" not in asked:
+        methods(int(asked[asked.index("--seeds") + 1]) if "--seeds" in asked else (20 if "--quick" in asked else 400))
