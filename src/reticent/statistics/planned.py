@@ -8,7 +8,7 @@ costs is lifted to a person at the end.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from reticent.data.query import Query
@@ -76,7 +76,7 @@ class PlannedStep(Generic[D]):
     def guarantee(self) -> Guarantee:
         keys, near = self.setting.keys, self.setting.neighbours
         if keys is None:
-            return compose.processed(self.plan.guarantee, label=self.name)
+            return replace(self.plan.guarantee, label=self.name)
         row = Adjacency("add_remove", unit="row")
         every = compose.across([self.plan.guarantee] * len(keys.among), neighbours=row, label="all groups")
         return compose.of_person(every, near, rows=self.rows, label=self.name)
