@@ -357,3 +357,13 @@ def test_the_record_can_be_checked_again(tmp_path: Path) -> None:
     assert "<script" not in text
     assert "region a · yes" in text
     assert kept["result"]["shares"][0]["value"] == pytest.approx((1 / 3 - 1 / 4) / (1 / 2))
+
+
+def test_the_tutorial_counts_the_women_of_the_data_set() -> None:
+    datasets = pytest.importorskip("statsmodels.api").datasets
+    people = datasets.fair.load_pandas().data
+    page = (Path(__file__).parents[2] / "docs" / "tutorials" / "survey.md").read_text("utf-8")
+    (line,) = re.findall(r"^women = (\{.*?\})", page, flags=re.MULTILINE)
+    for (level, stated), number in zip(re.findall(r'"(\w+)": \(([\d, ]+)\)', line), (1, 2, 3, 4), strict=True):
+        there = people[people.religious == number]
+        assert stated == f"{len(there)}, {int((there.affairs > 0).sum())}", level
