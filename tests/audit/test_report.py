@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 from reticent.audit import report
 from reticent.audit.claims import Line
+from reticent.audit.installed import digest
 from reticent.audit.plan import audit
-from reticent.audit.report import NEVER, NOT_RUN, Verified, built_in, page
+from reticent.audit.report import NEVER, NOT_RUN, Declined, Verified, built_in, page
 from reticent.statistics.ask import VERBS
 
 VOID = {"meta", "br"}
@@ -72,3 +74,52 @@ def test_the_page_is_whole_and_loads_nothing() -> None:
     assert re.search(r"<script|<link|src=|http", text) is None
     assert "mechanism &lt;b&gt;" in text
     assert "<b>" not in text
+
+
+def test_a_study_its_day_and_its_refusals_are_named() -> None:
+    name, prepared, schema = next(built_in())
+    plans = ((name, audit(prepared, schema, triples=4)),)
+    found = Verified(
+        plans=plans, own=True, study="A <study>", day="2026-11-21", declined=(Declined("t", "mean(z)", "No z."),)
+    )
+    assert found.sections[0].extent.startswith("1 plan of the study, 6 answers, 4 pairs of tables, ")
+    assert Verified(plans=plans * 2, own=True).sections[0].extent.startswith("2 plans of the study, 12 answers, ")
+    assert Verified(plans=plans).sections[0].extent.startswith("1 built-in plan, 6 answers, ")
+    assert str(found).startswith("A <study> · 2026-11-21\nNothing was refuted. ")
+    assert found.summary.endswith(" 1 question refused and not run.")
+    assert "REFUSED t: mean(z): No z." in str(found)
+    assert found.to_json()["refused"] == [{"release": "t", "question": "mean(z)", "words": "No z."}]
+    text = page(found)
+    assert "A &lt;study&gt; · 2026-11-21" in text
+    assert "<td>t</td><td>mean(z)</td><td>No z.</td>" in text
+    nesting = Nesting()
+    nesting.feed(text)
+    assert nesting.open == []
+
+
+def test_the_row_that_nobody_asked_for_is_explained() -> None:
+    plans = [(name, audit(prepared, schema, triples=1)) for name, prepared, schema in list(built_in())[:4:3]]
+    assert [report.plan_notes([named]) for named in plans] == [[], [("capped", report.CAPPED_WORDS)]]
+    assert f"capped: {report.CAPPED_WORDS}." in page(Verified(plans=tuple(plans)))
+
+
+def test_every_report_names_the_source_that_made_it() -> None:
+    found = Verified(exact=(line("holds"),))
+    assert found.to_json()["source"] == digest()
+    assert str(found).endswith(f"source sha256 {digest()}")
+    assert digest() in page(found)
+
+
+def test_the_digest_is_of_names_and_contents_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("1")
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "c.py").write_text("2")
+    seen = [digest(tmp_path)]
+    (tmp_path / "b" / "c.pyc").write_text("compiled")
+    assert digest(tmp_path) == seen[0]
+    (tmp_path / "a.py").write_text("2")
+    seen.append(digest(tmp_path))
+    (tmp_path / "a.py").rename(tmp_path / "d.py")
+    seen.append(digest(tmp_path))
+    assert len(set(seen)) == 3
+    assert re.fullmatch("[0-9a-f]{64}", digest())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,10 +14,12 @@ import pytest
 from reticent import mechanisms
 from reticent.audit import conformance, exact, report
 from reticent.audit.conformance import Effort
+from reticent.audit.installed import digest
+from reticent.data.spec import read_spec
 from reticent.ledger import Ledger
 from reticent.mechanisms import geometric
 from reticent.privacy.loss import PureDP
-from reticent.statistics import prepare
+from reticent.statistics import facts
 from reticent.study.certificate import read_certificate
 from tests.support.cli_kit import clinic, leaks, run
 
@@ -37,12 +40,13 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mechanisms, "ALL", (geometric,))
     monkeypatch.setattr(exact, "samplers", lambda *, deep: iter(()))
     monkeypatch.setattr(exact, "pipelines", lambda *, deep: iter(()))
+    monkeypatch.setattr(report, "losses_again", lambda: iter(()))
 
 
 def a_third_of_the_stability(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for one row of a person who has three."""
-    whole = prepare._stability
-    monkeypatch.setattr(prepare, "_stability", lambda *given, **named: whole(*given, **named) / 3)
+    whole = facts.stability_of
+    monkeypatch.setattr(facts, "stability_of", lambda *given, **named: whole(*given, **named) / 3)
 
 
 # --- the plans of a study ---------------------------------------------------------------------------------------------
@@ -54,8 +58,10 @@ def test_each_answer_has_a_line_and_the_summary_is_last(study: Path) -> None:
     assert one.code == 0
     lines = one.out.splitlines()
     assert lines[1].split() == ["answer", "noise", "calls", "observed", "/", "declared", "verdict"]
-    assert [line.split()[0] for line in lines[2:-1]] == ["count", "mean(age)", "persons", "capped"]
-    assert all(line.split()[-2:] == ["1.000", "passed"] for line in lines[2:-1])
+    assert [line.split()[0] for line in lines[2:6]] == ["count", "mean(age)", "persons", "capped"]
+    assert all(line.split()[-2:] == ["1.000", "passed"] for line in lines[2:6])
+    assert " ".join(lines[6:-2]).startswith("capped  the share of people who had more rows than are kept; ")
+    assert lines[-2].endswith(f", source sha256 {digest()}")
     assert lines[-1].startswith("Nothing was refuted. Plans on made-up neighbours: all passed on 33 made-up pairs; ")
     assert one.err == "made-up neighbours: table 4 …\n"
 
@@ -97,6 +103,50 @@ def test_a_planted_error_ends_with_six(study: Path, monkeypatch: pytest.MonkeyPa
     told = run("audit", str(study), "--ask", "count", "--epsilon", "1", "--json")
     assert (told.code, told.document["passed"]) == (6, False)
     assert told.document["plans"][0]["verdict"] == "refuted"
+
+
+def test_one_refused_question_does_not_stop_the_others(study: Path) -> None:
+    asked = ("--ask", "count", "--ask", "mean(agee)", "--ask", "mean(age)", "--epsilon", "1", "--triples", "10")
+    done = run("audit", str(study), *asked, "--html", "page.html")
+    assert done.code == 5
+    assert "REFUSED  mean(agee): There is no column 'agee'." in done.out
+    assert [line.split()[0] for line in done.out.splitlines() if line.endswith(" passed")] == [
+        "count",
+        "mean(age)",
+        "capped",
+    ]
+    assert done.out.splitlines()[-2].endswith(" 1 question refused and not run.")
+    page = (study.parent / "page.html").read_text("utf-8")
+    assert "<td>mean(agee)</td><td>There is no column" in page
+    told = run("audit", str(study), *asked, "--json").document
+    assert [(one["release"], one["question"]) for one in told["refused"]] == [("", "mean(agee)")]
+    assert [moved["name"] for moved in told["plans"][0]["answers"]] == ["count", "mean(age)", "capped"]
+
+
+def test_a_refused_question_and_a_finding_end_with_six(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    a_third_of_the_stability(monkeypatch)
+    done = run("audit", str(study), "--ask", "count", "--ask", "mean(agee)", "--epsilon", "1")
+    assert (done.code, "REFUSED" in done.out, "FOUND" in done.out) == (6, True, True)
+
+
+def test_a_missing_cost_is_told_as_it_is_typed(study: Path) -> None:
+    done = run("audit", str(study), "--ask", "count")
+    assert (done.code, done.out) == (5, "")
+    assert "Say what the release may cost: --epsilon 1." in done.said
+
+
+def test_the_page_names_the_study_and_the_day(study: Path) -> None:
+    run("audit", str(study), *TABLE4, "--triples", "10", "--html", "page.html")
+    page = (study.parent / "page.html").read_text("utf-8")
+    title = read_spec(study).title
+    assert re.search(rf'<h1>What was verified</h1>\n<p class="about">{re.escape(title)} · 20\d\d-\d\d-\d\d</p>', page)
+    assert "<dd>1 plan of the study, 4 answers, 10 pairs of tables, " in page
+    assert digest() in page
+
+
+@pytest.mark.parametrize("word", ["audit", "capped", "replay"])
+def test_the_words_of_an_audit_are_explained(word: str) -> None:
+    assert run("explain", word).code == 0
 
 
 def test_what_cannot_be_asked_is_refused(study: Path) -> None:
@@ -206,9 +256,11 @@ def test_a_release_may_carry_its_audit(study: Path) -> None:
     assert "plan audit passed: 50 made-up pairs of neighbours" in done.out
     certificate = read_certificate(study.parent / "table4.json")
     assert certificate.document["audit"]["verdict"] == "passed"
+    assert certificate.document["audit"]["source"] == digest()
+    assert certificate.document["audit"]["losses_listed"] > 3
     assert "plan audit passed" in (study.parent / "table4.html").read_text("utf-8")
     shown = run("verify", "table4.json", "--ledger", "clinic.ledger", "--allow-unsigned")
-    assert (shown.code, "plan audit passed: 50" in shown.out) == (0, True)
+    assert (shown.code, "plan audit passed: 50" in shown.out, digest() in shown.out) == (0, True, True)
     assert leaks([certificate.to_json(), done.out, done.err]) == []
 
 

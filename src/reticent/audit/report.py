@@ -3,6 +3,7 @@
     found = verified(("exact", "kit", "plans"))        well under a minute of one processor; the same each time
     print(found)                                       for a privacy officer
     page(found)                                        the same as one HTML file, with every line
+    str(found), page(found) and to_json() name the program by the digest of its source (``installed``)
 
 It reads no study and no ledger. A report can refute the program; what it cannot show is part of it.
 """
@@ -19,6 +20,8 @@ from reticent import mechanisms
 from reticent.audit import conformance, exact
 from reticent.audit.claims import Line
 from reticent.audit.conformance import Effort
+from reticent.audit.installed import digest
+from reticent.audit.losses_again import lines as losses_again
 from reticent.audit.plan import QUICK, Audited, audit
 from reticent.audit.schemas import PEOPLE
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
@@ -85,16 +88,36 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class Declined:
+    """A question, or a whole release, that was refused as a release would refuse it: it was not run."""
+
+    release: str
+    question: str
+    words: str
+
+    @property
+    def line(self) -> str:
+        """Where, what and why, in one line."""
+        where = ": ".join(part for part in (self.release, self.question) if part)
+        return f"{where or 'as asked'}: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
 class Verified:
     """What was run; a part that was not is None.
 
-    ``own`` says that the plans are those of a study, not the built-in ones.
+    ``own`` says that the plans are those of a study, not the built-in ones; ``study`` is its title, ``declined`` what
+    of it was refused and so not run, ``day`` the day of the report. Where no study is named a report has no day: the
+    same version then gives the same report.
     """
 
     exact: tuple[Line, ...] | None = None
     kit: tuple[conformance.Report, ...] | None = None
     plans: tuple[Named, ...] | None = None
     own: bool = False
+    study: str = ""
+    declined: tuple[Declined, ...] = ()
+    day: str = ""
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -114,13 +137,20 @@ class Verified:
         """One sentence."""
         results = "; ".join(f"{section.title.lower()}: {section.result}" for section in self.sections)
         results = results[:1].upper() + results[1:]
-        return f"{'Nothing was refuted' if self.passed else 'NOT PASSED: do not release with this program'}. {results}."
+        refused = f" {_counted(len(self.declined), 'question')} refused and not run." if self.declined else ""
+        verdict = "Nothing was refuted" if self.passed else "NOT PASSED: do not release with this program"
+        return f"{verdict}. {results}.{refused}" if results else f"Nothing was run.{refused}"
 
     @property
     def not_verified(self) -> tuple[str, ...]:
         """What this run does not show, the parts left out first."""
         left_out: dict[Part, bool] = {"plans": self.plans is None, "exact": self.exact is None, "kit": self.kit is None}
         return (*(NOT_RUN[part] for part, out in left_out.items() if out), *([] if self.own else [NOT_YOURS]), *NEVER)
+
+    @property
+    def about(self) -> str:
+        """The study and the day; empty where no study is named."""
+        return " · ".join(part for part in (self.study, self.day) if part)
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -137,17 +167,24 @@ class Verified:
             "plans": None
             if self.plans is None
             else [{"release": name, **audited.to_json()} for name, audited in self.plans],
+            "refused": [
+                {"release": one.release, "question": one.question, "words": one.words} for one in self.declined
+            ],
             "not_verified": list(self.not_verified),
+            "study": self.study or None,
+            "day": self.day or None,
+            "source": digest(),
             "software": software(),
         }
 
     def __str__(self) -> str:
-        lines = [self.summary]
+        lines = [*([self.about] if self.about else []), self.summary]
         for section in self.sections:
             lines += ["", section.title, f"  what    {section.what}", f"  how     {section.how}"]
             lines += [f"  extent  {section.extent}", f"  result  {section.result}"]
             lines += [f"  FOUND   {text}" for text in section.findings]
-        return "\n".join([*lines, "", "Not verified", *(f"  {text}" for text in self.not_verified)])
+        lines += [f"  REFUSED {one.line}" for one in self.declined]
+        return "\n".join([*lines, "", "Not verified", *(f"  {text}" for text in self.not_verified), "", program()])
 
 
 NOT_RUN: Final[dict[Part, str]] = {
@@ -171,12 +208,20 @@ NEVER: Final = (
 )
 
 
+def program() -> str:
+    """What ran, in one line: the version and the digest of the installed source."""
+    return f"Program: reticent {software().get('reticent', 'not installed')}, source sha256 {digest()}"
+
+
 def verified(
     parts: Sequence[Part] = PARTS,
     *,
     deep: bool = False,
     triples: int = QUICK,
     plans: Sequence[Named] = (),
+    declined: Sequence[Declined] = (),
+    study: str = "",
+    day: str = "",
     tell: Tell | None = None,
 ) -> Verified:
     """Run the parts named.
@@ -190,6 +235,10 @@ def verified(
         Pairs of neighbours for each built-in plan.
     plans : sequence of (name, Audited)
         Audits of the plans of a study, in place of the built-in ones.
+    declined : sequence of Declined
+        What of the study was refused.
+    study, day : str
+        Title of the study and day of the report, for the page.
     tell : callable, optional
         Called with a few words as each stage begins.
     """
@@ -198,7 +247,10 @@ def verified(
         tuple(_exact(told, deep=deep)) if "exact" in parts else None,
         tuple(_kit(told, Effort() if deep else BRIEF)) if "kit" in parts else None,
         tuple(plans) or (tuple(_plans(told, triples)) if "plans" in parts else None),
-        own=bool(plans),
+        own=bool(plans or study),
+        study=study,
+        declined=tuple(declined),
+        day=day,
     )
 
 
@@ -209,6 +261,8 @@ def _exact(tell: Tell, *, deep: bool) -> Iterator[Line]:
     yield from exact.guarantees(deep=deep)
     tell("exact laws: statistics on all tiny tables")
     yield from exact.pipelines(deep=deep)
+    tell("exact laws: losses once more")
+    yield from losses_again()
 
 
 def _kit(tell: Tell, effort: Effort) -> Iterator[conformance.Report]:
@@ -235,11 +289,12 @@ def _of_plans(found: tuple[Named, ...], *, own: bool) -> Section:
         "Plans on made-up neighbours",
         "nothing published depends on one person but through the noise, and no exact number moves further than its "
         "noise was made for",
-        "the program that answers was run on a made-up table and on one that differs in one person, with the same "
-        "noise",
-        f"{len(found)} {'of the study' if own else 'built-in'} {'plan' if len(found) == 1 else 'plans'}, "
-        f"{sum(len(audited.answers) for _, audited in found)} answers, {pairs:,} pairs of tables, {calls:,} noise "
-        "calls",
+        "the program that reads, answers and certifies was run on a made-up table and on one that differs in one "
+        "person, as arrays and as files, with the same noise; the readers row by row; and the losses of the proof were "
+        "listed again",
+        f"{_counted(len(found), *(('plan of the study', 'plans of the study') if own else ('built-in plan',)))}, "
+        f"{_counted(sum(len(audited.answers) for _, audited in found), 'answer')}, {pairs:,} pairs of tables, "
+        f"{calls:,} noise calls, {sum(audited.losses for _, audited in found)} losses",
         f"{f'{len(refuted)} of {len(found)} refuted' if refuted else 'all passed'} on {pairs:,} made-up pairs{most}",
         not refuted,
         tuple(f"{name or 'as asked'}: {audited.reason}" for name, audited in refuted),
@@ -283,6 +338,11 @@ def _of_kit(found: tuple[conformance.Report, ...]) -> Section:
     )
 
 
+def _counted(count: int, one: str, many: str = "") -> str:
+    """``1 plan of the study``, ``3 plans of the study``."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def _line(line: Line) -> dict[str, object]:
     return {
         "name": line.name,
@@ -303,6 +363,11 @@ def _line(line: Line) -> dict[str, object]:
 EXACT_HEADS: Final = ("verdict", "of", "claim", "attained", "tables", "pairs", "unseen", "how")
 KIT_HEADS: Final = ("verdict", "mechanism", "checks", "failed", "not applicable")
 PLAN_HEADS: Final = ("answer", "noise calls", "observed / declared", "verdict")
+CAPPED: Final = "capped"
+CAPPED_WORDS: Final = (
+    "the share of people who had more rows than are kept; it is asked beside the answers, paid by a twentieth of their "
+    "share, and printed as a note of the release"
+)
 
 
 def exact_rows(found: Sequence[Line]) -> list[tuple[str, ...]]:
@@ -333,6 +398,12 @@ def kit_rows(found: Sequence[conformance.Report]) -> list[tuple[str, ...]]:
     return rows
 
 
+def plan_notes(found: Sequence[Named]) -> list[tuple[str, str]]:
+    """What needs a word in the tables of plans: the row that nobody asked for."""
+    capped = any(moved.answer == CAPPED for _, audited in found for moved in audited.answers)
+    return [(CAPPED, CAPPED_WORDS)] if capped else []
+
+
 def plan_rows(audited: Audited) -> list[tuple[str, ...]]:
     """A line for each answer."""
     return [
@@ -358,12 +429,17 @@ def page(found: Verified) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-        f'<p class="about">{_safe(versions)}</p>\n<p><strong>{_safe(found.summary)}</strong></p>\n'
+        f'{_about(found)}<p class="about">{_safe(versions)}</p>\n<p><strong>{_safe(found.summary)}</strong></p>\n'
         f"{''.join(_section(section) for section in found.sections)}"
         f'<section class="caveats" aria-label="Not verified">\n<h2>What was not verified</h2>\n<ul>{unverified}</ul>\n'
-        f"</section>\n{''.join(_tables(found))}</main>\n<footer>The same version gives the same report. No row of any "
-        "study was read for it.</footer>\n</body>\n</html>\n"
+        f"</section>\n{''.join(_tables(found))}</main>\n<footer>{_safe(program())}. The same source gives the same "
+        "report, but for its day and checks on fresh coins. No row of any study was read for it.</footer>\n</body>\n"
+        "</html>\n"
     )
+
+
+def _about(found: Verified) -> str:
+    return f'<p class="about">{_safe(found.about)}</p>\n' if found.about else ""
 
 
 def _section(section: Section) -> str:
@@ -375,19 +451,26 @@ def _section(section: Section) -> str:
 
 def _tables(found: Verified) -> Iterator[str]:
     for name, audited in found.plans or ():
-        yield _table(f"Plan: {name or 'as asked'}", PLAN_HEADS, plan_rows(audited))
+        yield _table(f"Plan: {name or 'as asked'}", PLAN_HEADS, plan_rows(audited), plan_notes([(name, audited)]))
+    if found.declined:
+        rows = [(one.release or "as asked", one.question or "all of it", one.words) for one in found.declined]
+        yield _table("Refused, and so not run", ("release", "question", "why"), rows)
     if found.exact is not None:
         yield _table("Exact laws, claim by claim", EXACT_HEADS, exact_rows(found.exact))
     if found.kit is not None:
         yield _table("Conformance, mechanism by mechanism", KIT_HEADS, kit_rows(found.kit))
 
 
-def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[tuple[str, str]] = ()
+) -> str:
     head = "".join(f'<th scope="col">{_safe(text)}</th>' for text in heads)
     body = "".join("<tr>" + "".join(f"<td>{_safe(text)}</td>" for text in row) + "</tr>\n" for row in rows)
     return (
         f'<details>\n<summary>{_safe(title)}</summary>\n<div class="wide">\n<table>\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}</tbody>\n</table>\n</div>\n</details>\n"
+        f"<tbody>\n{body}</tbody>\n</table>\n</div>\n"
+        + "".join(f'<p class="about">{_safe(word)}: {_safe(text)}.</p>\n' for word, text in notes)
+        + "</details>\n"
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,15 +12,17 @@ import typer
 
 from reticent.cli import boundary, layout
 from reticent.cli.options import Asked, Delta, Epsilon, Json, Named, Rho, asked_of, study_of, voice_of
-from reticent.errors import SpecError
+from reticent.cli.words import typed
+from reticent.errors import QuestionError, Refusal, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rich.console import RenderableType
 
+    from reticent.audit.plan import Audited
+    from reticent.audit.report import Declined, Part, Verified
     from reticent.audit.report import Named as NamedPlan
-    from reticent.audit.report import Part, Verified
     from reticent.cli.voice import Voice
     from reticent.data.spec import ReleaseSpec
     from reticent.study.study import Study
@@ -45,7 +49,8 @@ def audit(
 ) -> None:
     """Verify the program on made-up rows. No row is read. Exit code 6 if anything is found.
 
-    With a STUDY: its plans, before a release. With nothing: all of it, briefly, for a privacy officer.
+    With a STUDY: its plans, before a release; a question that is refused is named, and the others are run. With
+    nothing: all of it, briefly, for a privacy officer.
     """
     from reticent.audit.plan import QUICK
     from reticent.audit.report import PARTS, verified
@@ -60,12 +65,26 @@ def audit(
     voice = voice_of(ctx)
     wanted: dict[Part, bool] = {"exact": exact, "kit": kit, "plans": False}
     parts = PARTS if everything else [part for part, is_wanted in wanted.items() if is_wanted]
-    plans: tuple[NamedPlan, ...] = ()
+    plans: list[NamedPlan] = []
+    declined: list[Declined] = []
+    title, day = "", ""
     if study is not None:
         opened = study_of(study)
-        items = _items(opened, release, ask, epsilon, delta, rho)
-        plans = tuple(_audited(voice, opened, items, triples))
-    found = verified(parts, deep=deep, triples=triples or QUICK, plans=plans, tell=lambda stage: _tell(voice, stage))
+        title, day = opened.title, datetime.now(UTC).date().isoformat()
+        for item in _items(opened, release, ask, epsilon, delta, rho):
+            _audited(voice, opened, item, triples, plans, declined)
+        if not plans and not parts:
+            raise QuestionError("\n".join(one.line if len(declined) > 1 else one.words for one in declined))
+    found = verified(
+        parts,
+        deep=deep,
+        triples=triples or QUICK,
+        plans=plans,
+        declined=declined,
+        study=title,
+        day=day,
+        tell=lambda stage: _tell(voice, stage),
+    )
     written = [] if page is None else [_write(page, found)]
     shown = _brief(found) if everything else list(_parts(found))
     voice.result(
@@ -73,7 +92,14 @@ def audit(
         *shown,
         *(f"wrote {path}" for path in written),
     )
-    raise typer.Exit(boundary.DONE if found.passed else boundary.CHECK)
+    raise typer.Exit(_code(found))
+
+
+def _code(found: Verified) -> int:
+    """6 where something was found; else 5 where something was refused."""
+    if not found.passed:
+        return boundary.CHECK
+    return boundary.REFUSED if found.declined else boundary.DONE
 
 
 def _free(page: Path) -> None:
@@ -100,22 +126,56 @@ def _items(
     return [asked_of(study, name, ask, epsilon, delta, rho)]
 
 
-def _audited(voice: Voice, study: Study, items: list[ReleaseSpec], triples: int | None) -> Iterator[NamedPlan]:
+def _audited(
+    voice: Voice,
+    study: Study,
+    item: ReleaseSpec,
+    triples: int | None,
+    plans: list[NamedPlan],
+    declined: list[Declined],
+) -> None:
+    """Audit a release. If it is refused, find the questions it is refused for, and audit the others."""
+    from reticent.audit.report import Declined
+
+    _tell(voice, f"made-up neighbours: {item.name or 'as asked'}")
+    try:
+        plans.append((item.name, _run(study, item, triples)))
+        return
+    except Refusal as problem:
+        whole = typed(str(problem))
+    refused = {} if len(item.ask) < 2 or item.want else _refused_alone(study, item)
+    kept = tuple(question for question in item.ask if question not in refused)
+    if refused and kept:
+        try:
+            plans.append((item.name, _run(study, replace(item, ask=kept), triples)))
+        except Refusal:
+            refused = {}
+    told = refused if refused and kept else {"" if len(item.ask) > 1 else "".join(item.ask): whole}
+    declined += [Declined(item.name, question, words) for question, words in told.items()]
+
+
+def _run(study: Study, item: ReleaseSpec, triples: int | None) -> Audited:
     from reticent.audit.plan import TRIPLES
 
-    for item in items:
-        _tell(voice, f"made-up neighbours: {item.name or 'as asked'}")
-        yield (
-            item.name,
-            study.audit(
-                list(item.ask),
-                epsilon=item.epsilon,
-                rho=item.rho,
-                delta=item.delta,
-                want=item.want or None,
-                triples=triples or TRIPLES,
-            ),
-        )
+    return study.audit(
+        list(item.ask),
+        epsilon=item.epsilon,
+        rho=item.rho,
+        delta=item.delta,
+        want=item.want or None,
+        triples=triples or TRIPLES,
+    )
+
+
+def _refused_alone(study: Study, item: ReleaseSpec) -> dict[str, str]:
+    """The questions of a release that are refused when they are asked alone, with the reason."""
+    found = {}
+    for question in item.ask:
+        try:
+            _run(study, replace(item, ask=(question,)), 1)
+        except Refusal as problem:
+            found[question] = typed(str(problem))
+    return found
 
 
 def _write(page: Path, found: Verified) -> Path:
@@ -131,11 +191,13 @@ def _write(page: Path, found: Verified) -> Path:
 
 def _brief(found: Verified) -> list[RenderableType]:
     """The report for a privacy officer."""
+    from reticent.audit.report import program
+
     parts: list[RenderableType] = [found.summary]
     for section in found.sections:
         lines = [("what", section.what), ("how", section.how), ("how much", section.extent), ("result", section.result)]
         parts += [f"\n{section.title}", layout.fields([*lines, *layout.under("FOUND", section.findings)])]
-    return [*parts, "\nNot verified", layout.fields(("-", text) for text in found.not_verified)]
+    return [*parts, "\nNot verified", layout.fields(("-", text) for text in found.not_verified), f"\n{program()}"]
 
 
 def _parts(found: Verified) -> Iterator[RenderableType]:
@@ -150,7 +212,12 @@ def _parts(found: Verified) -> Iterator[RenderableType]:
         yield layout.columns(report.EXACT_HEADS, report.exact_rows(found.exact), right=range(3, 7), wrap=[1, 2, 7])
     if found.kit is not None:
         yield layout.columns(report.KIT_HEADS, report.kit_rows(found.kit), right=range(2, 5), wrap=[1])
+    if found.plans and (notes := report.plan_notes(found.plans)):
+        yield layout.fields(notes)
     for section in found.sections:
         if section.findings:
             yield layout.fields(layout.under("FOUND", section.findings))
+    if found.declined:
+        yield layout.fields(layout.under("REFUSED", [one.line for one in found.declined]))
+    yield report.program()
     yield found.summary

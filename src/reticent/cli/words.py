@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import Final
 
 from reticent.errors import QuestionError
@@ -75,6 +76,20 @@ TEXTS: Final = {
         The budget is the most that may ever be released about these people, in ε and δ (or in ρ). Somebody decided it:
         say who under approved. Every release draws on it, through whichever program it was made. When it is spent,
         nothing more can be released about these people.
+        """,
+    "audit": """
+        An audit runs the program on made-up rows, before anybody's rows are read: a table and one that differs in one
+        person, with the same noise. Nothing published may differ, and no exact number may move further than its noise
+        was made for. `reticent audit STUDY` does it for the releases of a study, `reticent release --audit` just before
+        one; `reticent audit` alone also computes exact laws and tests every mechanism.
+
+        An audit refutes and never proves: a pass says that nothing was found where it looked. The proof is the tree in
+        the certificate. The row 'capped' is about a question that is added by itself. See also: capped, certificate.
+        """,
+    "capped": """
+        Where one person can have more rows than are kept, every release says which share of people that concerned. This
+        share is an answer about the rows like any other, so it gets noise and costs a twentieth of the share of each
+        answer it speaks of. In a release it is printed as a note; in a plan and an audit it is the row 'capped'.
         """,
     "ledger": """
         The ledger is one file that holds the budget and every charge, in order, each entry linked to the one before it.
@@ -162,6 +177,8 @@ SAME: Final = {
     "unit": "person",
     "people": "person",
     "cap": "person",
+    "replay": "audit",
+    "verification": "audit",
     "rows": "person",
     "low": "bounds",
     "high": "bounds",
@@ -182,6 +199,14 @@ SAME: Final = {
     "noreply": "no-reply",
     "rehearsal": "rehearse",
 }
+
+
+ARGUMENT: Final = re.compile(r'\b(epsilon|delta|rho|people)=(?:"([^"]*)"|…|\.\.\.)')
+
+
+def typed(text: str) -> str:
+    """A hint for Python as one for the command line: ``epsilon="1"`` is typed ``--epsilon 1``."""
+    return ARGUMENT.sub(lambda found: f"--{found[1]} {found[2] or 'NUMBER'}", text)
 
 
 def listed() -> tuple[str, ...]:

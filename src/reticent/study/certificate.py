@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 NOT_DURABLE: Final = "The ledger of this release was not durable: it ended with the program that held it."
 UNSIGNED: Final = "unsigned: nothing ties this certificate to an officer"
+RUN: Final = "reticent audit STUDY"
 LIMIT: Final = 1000  # the largest epsilon, and the largest group with delta > 0, that is derived again
 ONE_PART: Final = {
     compose.GROUP.name,
@@ -431,10 +433,18 @@ def _audit(certificate: Certificate) -> Iterator[Check]:
     elif (
         any(share is not None and not 0 <= share <= 1 for share in shares)
         or sum(one["calls"] for one in stated["answers"]) != stated["noise_calls"]
+        or source_of(stated) is None
     ):
         yield Check("audit", False, "plan audit: its numbers do not fit each other")
     else:
-        yield Check("audit", True, f"stated, not run again: {audit_words(stated)}; to run it: reticent audit STUDY")
+        source = f", by a program of source sha256 {source_of(stated)}" if source_of(stated) else ""
+        yield Check("audit", True, f"stated, not run again: {audit_words(stated)}{source}; to run it: {RUN}")
+
+
+def source_of(stated: dict[str, Any]) -> str | None:
+    """The digest of the source that ran an audit; empty where none is stated, None where it is no digest."""
+    source = stated.get("source", "")
+    return source if isinstance(source, str) and re.fullmatch(f"({form.HEX})?", source) else None
 
 
 def audit_words(stated: dict[str, Any]) -> str:

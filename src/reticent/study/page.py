@@ -15,7 +15,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import sentence
 from reticent.privacy.loss import from_json, words
 from reticent.statistics.answer import Answer, Cell
-from reticent.study.certificate import NOT_DURABLE, Certificate, audit_words, methods
+from reticent.study.certificate import NOT_DURABLE, Certificate, audit_words, methods, source_of
 from reticent.study.picture import alternative, bar, svg
 from reticent.study.sheet import label_words, plain, shown
 
@@ -228,9 +228,10 @@ def _audit(certificate: Certificate) -> str:
         if stated["verdict"] == "passed"
         else "an error was found, and these answers should not be used"
     )
+    source = f" The source of the program has the SHA-256 {source_of(stated)}." if source_of(stated) else ""
     text = (
         f"Before the release its program was run on made-up rows ({audit_words(stated)}): {found}. Such an audit can "
-        "refute a release. It proves nothing; the proof is below."
+        f"refute a release. It proves nothing; the proof is below.{source}"
     )
     return f'<p class="about">{_safe(text)}</p>\n'
 
