@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from fractions import Fraction
 from pathlib import Path
@@ -352,3 +353,12 @@ def test_the_recipe_is_whole_numbers_that_give_the_same_law() -> None:
     coins = COINS.mechanism
     assert isinstance(coins, RandomizedResponse)
     assert COINS.recipe() == {"kind": "answers", "truth": ["1", "2"], "yes": ["1", "2"]}
+
+
+def test_the_python_of_the_page_runs() -> None:
+    page = Path(__file__).parents[2] / "docs" / "theory" / "local.md"
+    names: dict[str, object] = {}
+    found = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert len(found) >= 5
+    for block in found:
+        exec(compile(block, str(page), "exec"), names)

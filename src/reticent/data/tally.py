@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from reticent.errors import SpecError
 
-MOST: Final = 1 << 24  # different answers of one column
+MOST: Final = 1 << 21  # different answers of one column
 WORDS: Final = "the file cannot be counted: is it a CSV, Parquet or DuckDB file with these columns?"
 
 
@@ -26,7 +26,7 @@ class Column:
         self._connection, self._relation, self._column = connection, relation, quoted(column)
 
     def counts(self, group: str | None = None) -> Iterator[tuple[str, str, int]]:
-        """Group, text of the answer ("" for a missing one), and how often; for at most 2^24 different ones."""
+        """Group, text of the answer ("" for a missing one), and how often; for at most 2^21 different ones."""
         key = f"coalesce(CAST({quoted(group)} AS VARCHAR), '')" if group else "''"
         rows = self._rows(
             f"SELECT {key} AS key, {self._text()} AS token, count(*) FROM {self._relation} GROUP BY ALL "
