@@ -22,7 +22,7 @@ import pytest
 from reticent import mechanisms
 from reticent.audit import exact, pipelines
 from reticent.audit.claims import Line, delta_bounds, epsilon_bounds, renyi_bounds, verify
-from reticent.audit.coins import Planted, agree, coin_law, floors, table_draws, table_law, wide_acceptance
+from reticent.audit.coins import Planted, agree, coin_law, floors, table_draws, table_law
 from reticent.audit.laws import BITS, ONE, chances, law_of
 from reticent.data.query import Query
 from reticent.data.table import Result
@@ -65,7 +65,10 @@ def test_every_mechanism_keeps_its_guarantee_and_hardly_less() -> None:
     lines = list(exact.guarantees())
     assert failed(lines) == []
     assert {line.name for line in lines} >= {f"mechanism {s.name}" for m in mechanisms.ALL for s in m.SPECIMENS}
-    assert all(line.attained is not None and line.attained > Fraction(8, 10) for line in lines)
+    told = {"mechanism geometric, wide", "mechanism gaussian, wide", "grid rounding"}  # compared, not enumerated
+    told.add("mechanism exponential and permute-and-flip, many")
+    assert {line.name for line in lines if line.attained is None} == told
+    assert all(line.attained > Fraction(8, 10) for line in lines if line.attained is not None)
     assert all(line.residual < Fraction(1, 1 << 60) for line in lines)
 
 
@@ -278,19 +281,6 @@ def test_a_table_that_is_not_what_it_is_built_from() -> None:
     with pytest.raises(CheckError):
         table_draws(replace(table, outcomes=outcomes))
     assert not floors(table_law(table), oracle.DiscreteGaussian(Fraction(9) + Fraction(1, 10**15)))
-
-
-def test_a_wide_gaussian_that_accepts_for_another_variance() -> None:
-    wide = gaussian.gaussian_tables(Fraction(1 << 23))
-    assert isinstance(wide, gaussian.Wide)
-    proposals = [(column, 100) for column in range(4, 40)]
-    assert wide_acceptance(wide, proposals)
-
-    class Off(gaussian.Wide):
-        def exponent(self, start: int, from_start: int) -> Fraction:
-            return gaussian.Wide.exponent(self, start, from_start) * (1 + Fraction(1, 10**12))
-
-    assert not wide_acceptance(Off(wide.variance, wide.b, wide.blocks), proposals)
 
 
 def test_samplers_with_a_bias_are_refuted() -> None:

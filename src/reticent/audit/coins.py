@@ -27,8 +27,6 @@ from reticent.entropy import Entropy
 from reticent.errors import CheckError
 from reticent.exact import oracle
 from reticent.exact.coins import WIDTH
-from reticent.exact.exponential import exp_floor
-from reticent.exact.gaussian import Wide
 from reticent.exact.tables import CHUNK, Table, scratch
 
 GRID: Final = 6  # intervals are looked for between 2**GRID evenly spread words
@@ -40,7 +38,7 @@ ENDLESS: Final = 32  # requests after which a program fed with one constant coin
 Key: TypeAlias = tuple[tuple[Hashable, tuple[int, ...]], ...]
 
 
-class _More(BaseException):
+class More(BaseException):
     """The tape is at its end, and ``count`` more bits are wanted; no program may catch it."""
 
     def __init__(self, count: int, calls: int) -> None:
@@ -64,9 +62,9 @@ class _Tape:
         if self.place < len(self.given):
             value = self.given[self.place]
         elif self.fill is None:
-            raise _More(count, calls)
+            raise More(count, calls)
         elif self.place >= len(self.given) + ENDLESS:
-            raise _More(count, -1)
+            raise More(count, -1)
         else:
             value = ((1 << count) - 1) * self.fill
         self.place += 1
@@ -126,7 +124,7 @@ def coin_law(
         runs += 1
         try:
             outcome = form(program(_Tape(given)))
-        except _More as more:
+        except More as more:
             for value, size in _parts(program, given, more, exhaust, coarse):
                 if mass * size >> more.count >= smallest:
                     waiting.append(((*given, value), mass * size >> more.count))
@@ -138,7 +136,7 @@ def coin_law(
 
 
 def _parts(
-    program: Callable[[Entropy], object], given: tuple[int, ...], more: _More, exhaust: int, coarse: int | None
+    program: Callable[[Entropy], object], given: tuple[int, ...], more: More, exhaust: int, coarse: int | None
 ) -> list[tuple[int, int]]:
     """Values of the next request and how many values each stands for."""
     count = more.count
@@ -185,7 +183,7 @@ def _behaviour(
     watched = _Watched(_Tape(given, fill), [])
     try:
         return form(program(watched)), tuple(watched.counts)
-    except _More:
+    except More:
         return "endless", tuple(watched.counts)
 
 
@@ -278,15 +276,17 @@ def table_draws(table: Table) -> int:
     return len(words)
 
 
-def own_words(table: Table) -> tuple[list[int], list[int]]:
-    """For each column whose own symbol has words there: the symbol's value, and the first of those words."""
+def side_words(table: Table) -> tuple[list[int], list[int]]:
+    """Values and words on both sides of every threshold, words of RESIDUAL left out."""
     height = 1 << (table.width - table.order)
-    columns = [
-        column
-        for column, threshold in enumerate(table.thresholds.tolist())
-        if threshold > column * height and column < table.count
-    ]
-    return [table.law.value(column) for column in columns], [column * height for column in columns]
+    values: list[int] = []
+    words: list[int] = []
+    for column, (threshold, alias) in enumerate(zip(table.thresholds.tolist(), table.aliases.tolist(), strict=True)):
+        for symbol, word in ((column, threshold - 1), (alias, threshold)):
+            if symbol < table.count and column * height <= word < (column + 1) * height:
+                values.append(table.law.value(symbol))
+                words.append(word)
+    return values, words
 
 
 @dataclass(slots=True)
@@ -298,7 +298,7 @@ class Planted:
     def bits(self, count: int) -> int:
         """The next number, which must have at most ``count`` bits."""
         if not self.left:
-            raise _More(count, 0)
+            raise More(count, 0)
         assert self.left[0] < 1 << count
         return self.left.pop(0)
 
@@ -306,34 +306,10 @@ class Planted:
         """The next ``count`` numbers."""
         taken, self.left = self.left[:count], self.left[count:]
         if len(taken) < count:
-            raise _More(64 * count, 0)
+            raise More(64 * count, 0)
         return np.array(taken, np.uint64)
 
 
 def planted(words: Iterable[int]) -> Planted:
     """A tape of given words."""
     return Planted([int(word) for word in words])
-
-
-def wide_acceptance(wide: Wide, proposals: Sequence[tuple[int, int]]) -> bool:
-    """Whether each proposal (column of the block table, low bits) is accepted by exactly its share of coins.
-
-    Of the 2**64 coins those below the integer part of exp(-(k**2 - start**2) / (2 variance)) 2**64 accept, those above
-    reject, and the one between asks for more; tried on both sides.
-    """
-    table = wide.blocks
-    starts = np.arange(len(table.thresholds), dtype=np.uint64) << np.uint64(table.width - table.order)
-    for column, low in proposals:
-        own = int(table.thresholds[column]) > int(starts[column])
-        symbol = column if own else int(table.aliases[column])
-        if symbol >= table.count:
-            continue
-        signed = table.law.value(symbol)
-        value, start = signed ^ low, max(signed, ~signed)
-        share = exp_floor(Fraction(value**2 - start**2) / (2 * wide.variance), WIDTH)
-        for coin, taken in ((share - 1, True), (share + 1, False)):
-            if 0 <= coin < 1 << WIDTH:
-                found = wide.draw(1, Planted([int(starts[column]), low << (WIDTH - wide.b), coin])).tolist()
-                if found != ([value] if taken else []):
-                    return False
-    return True

@@ -15,29 +15,20 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import combinations, product
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from reticent import mechanisms
-from reticent.audit.claims import Line, Verdict, judge, verify
-from reticent.audit.coins import (
-    Planted,
-    agree,
-    coin_law,
-    floors,
-    own_words,
-    table_draws,
-    table_law,
-    wide_acceptance,
-)
-from reticent.audit.laws import BITS, ONE, Law, chances
+from reticent.audit.asked import asked
+from reticent.audit.claims import Line, judge, verify
+from reticent.audit.coins import agree, coin_law
+from reticent.audit.grids import grids
 from reticent.audit.pipelines import pipelines
+from reticent.audit.recount import noise, sampler
 from reticent.entropy import Entropy
-from reticent.errors import CheckError
-from reticent.exact import categorical, coins, gaussian, laplace, oracle, subsets
+from reticent.exact import categorical, coins, oracle, subsets
 from reticent.exact.grid import Grid
-from reticent.exact.tables import PRODUCT, ROOMY, Shape, Table
 from reticent.mechanisms import (
     Candidates,
     Exponential,
@@ -52,7 +43,6 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss
 from reticent.privacy.sensitivity import L1, L2, Linf
 
-SMALL: Final = Shape(width=8, head=64, scale=2, low=2)
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 
 
@@ -99,7 +89,7 @@ def samplers(*, deep: bool = False) -> Iterator[Line]:
         "permute_and_flip", "thresholds of 64-bit coins, all keys of 2 bits", _flips(deep), Fraction(1, 1 << 60), 2
     )
     yield _coins("subsets", "thresholds of 64-bit words", _subsets(4 if deep else 3), Fraction(1, 1 << 60))
-    yield from _noise(deep)
+    yield from noise(deep=deep)
 
 
 Task = tuple[oracle.Law, Callable[[Entropy], object]]
@@ -114,10 +104,12 @@ def _choices(deep: bool) -> list[Task]:
 
 def _by_scores(deep: bool) -> list[Task]:
     cases = [([0, 1], [1, 2], HALF), ([3, 1, 1], [1, 0, 5], Fraction(1))]
+    cases.append(([0, 900], [1, 1], Fraction(1)))  # an exponent beyond DEPTH
+    cases.append(([0, 700], [1, 1], Fraction(1, 1000)))  # powers from more than one table
+    rows = {3: 1, 259: 7}  # more candidates than share a row of weights, most of them impossible
+    cases.append(([place % 5 for place in range(260)], [rows.get(place, 0) for place in range(260)], HALF))
     if deep:
-        cases += [(list(s), [1, 2, 3], THIRD) for s in product((0, 1, 4), repeat=3)] + [([0, 900], [1, 1], Fraction(1))]
-        rows = {3: 1, 100: 2, 258: 7, 259: 1}  # more candidates than share a row of weights, most of them impossible
-        cases.append(([place % 5 for place in range(260)], [rows.get(place, 0) for place in range(260)], HALF))
+        cases += [(list(s), [1, 2, 3], THIRD) for s in product((0, 1, 4), repeat=3)]
     return [
         (
             oracle.Categorical(tuple(rate * s for s in scores), tuple(counts)),
@@ -159,125 +151,7 @@ def _place(sets: Sequence[tuple[bool, ...]], sampler: Callable[[Entropy], Iterat
 def _coins(name: str, how: str, tasks: Sequence[Task], least: Fraction, coarse: int | None = None) -> Line:
     laws = [(coin_law(program, least=least, coarse=coarse), law) for law, program in tasks]
     right = all(agree(found, law) for found, law in laws)
-    return _sampler(name, f"{how}; {len(tasks)} parameters", [found for found, _ in laws], right)
-
-
-def _sampler(name: str, what: str, laws: Sequence[Law], right: bool) -> Line:
-    residual = max(Fraction(law.residual, ONE) for law in laws)
-    verdict: Verdict = "holds" if right else "refuted"
-    runs = sum(law.runs for law in laws)
-    what = f"{what}, {runs} strings or intervals" if runs > len(laws) else what
-    return Line(f"sampler {name}", what, "the law described", 0, 0, 0, residual, residual, None, verdict)
-
-
-def _noise(deep: bool) -> Iterator[Line]:
-    """The tables behind discrete_laplace, discrete_gaussian and their one_ forms."""
-    scales = [Fraction(1, 4), Fraction(1), Fraction(7, 2), Fraction(40)] + [Fraction(n, 3) for n in range(1, 42)] * deep
-    variances = [Fraction(1, 3), Fraction(9), Fraction(100)] + [Fraction(n * n, 7) for n in range(1, 30)] * deep
-    for shape, how in ((SMALL, "all strings of 8 bits a word"), (PRODUCT, ""), (ROOMY, "")):
-        if shape is SMALL:
-            some = scales[:3]
-            laws = [coin_law(laplace.laplace_tables(s, shape).one, least=Fraction(1, 1 << 22)) for s in some]
-            right = all(agree(found, oracle.DiscreteLaplace(s)) for found, s in zip(laws, some, strict=True))
-            yield _sampler("discrete_laplace", f"{how}; {len(some)} scales", laws, right)
-            continue
-        name = "64-bit tables of short arrays and single values" if shape is PRODUCT else "64-bit tables of long arrays"
-        for found, kind in ((scales, "discrete_laplace"), (variances, "discrete_gaussian")):
-            if kind == "discrete_gaussian" and shape is ROOMY:
-                continue
-            yield _tables(kind, name, found, shape)
-    some = variances[:2]
-    narrow = [gaussian.gaussian_tables(v, SMALL) for v in some]
-    laws = [coin_law(table.one, least=Fraction(1, 1 << 22)) for table in narrow]
-    right = all(agree(found, oracle.DiscreteGaussian(v)) for found, v in zip(laws, some, strict=True))
-    yield _sampler("discrete_gaussian", f"all strings of 8 bits a word; {len(some)} variances", laws, right)
-    yield _wide(deep)
-
-
-def _tables(kind: str, name: str, parameters: Sequence[Fraction], shape: Shape) -> Line:
-    laws, right, words = [], True, 0
-    for parameter in parameters:
-        try:
-            found, law, drawn = _table(kind, parameter, shape)
-        except CheckError:
-            right = False
-            continue
-        words += drawn
-        laws.append(found)
-        right = right and agree(found, law)
-    return _sampler(kind, f"{name}: integers recounted, {words} words drawn; {len(parameters)} parameters", laws, right)
-
-
-def _table(kind: str, parameter: Fraction, shape: Shape) -> tuple[Law, oracle.Law, int]:
-    """The law of the program from its tables; a Laplace joins those of its head and of its low bits."""
-    if kind == "discrete_gaussian":
-        table = gaussian.gaussian_tables(parameter, shape)
-        assert isinstance(table, Table)
-        law: oracle.Law = oracle.DiscreteGaussian(parameter)
-        if not floors(table_law(table), law):
-            raise CheckError("a share is not the floor of its probability")
-        return table_law(table), law, table_draws(table)
-    tables = laplace.laplace_tables(parameter, shape)
-    drawn = sum(table_draws(table) for table in (tables.head, *tables.lows))
-    law = oracle.DiscreteLaplace(parameter)
-    joined = table_law(tables.head)
-    if not tables.lows and not floors(joined, law):
-        raise CheckError("a share is not the floor of its probability")
-    for low in tables.lows:
-        joined = _joined(joined, table_law(low))
-    return joined, law, drawn + _through(parameter, shape, tables)
-
-
-def _through(scale: Fraction, shape: Shape, tables: laplace.Laplace) -> int:
-    """Run the array sampler and the single one on planted words, one for each column of the head; returns how many."""
-    values, words = own_words(tables.head)
-    columns = [words]
-    for low in tables.lows:
-        some, chosen = own_words(low)
-        places = [place * 7 % len(some) for place in range(len(values))]
-        columns.append([chosen[place] for place in places])
-        values = [value ^ some[place] for value, place in zip(values, places, strict=True)]
-    array = laplace.discrete_laplace(
-        scale, len(values), Planted([word for one in columns for word in one]), shape=shape
-    )
-    single = [laplace.laplace_tables(scale, shape).one(Planted(list(one))) for one in zip(*columns, strict=True)]
-    if shape is PRODUCT:
-        single = [laplace.one_discrete_laplace(scale, Planted(list(one))) for one in zip(*columns, strict=True)]
-    if array.tolist() != values or single != values:
-        raise CheckError("the parts of a value are joined to another value")
-    return 2 * len(values) * len(columns)
-
-
-def _joined(first: Law, second: Law) -> Law:
-    """The law of the exclusive or of two independent values."""
-    masses: dict[Any, tuple[int, int]] = {}
-    for (one, (a, _)), (other, (b, _)) in product(first.masses.items(), second.masses.items()):
-        assert isinstance(one, tuple)
-        assert isinstance(other, tuple)
-        value = ("int", one[1] ^ other[1])
-        before = masses.get(value, (0, 0))[0]
-        masses[value] = (before + (a * b >> BITS),) * 2
-    return Law(masses, ONE - sum(mass for mass, _ in masses.values()), 1)
-
-
-def _wide(deep: bool) -> Line:
-    """Beyond one table: the blocks recounted, and the coins on both sides of each acceptance threshold."""
-    variance, step = Fraction(1 << 23), 1 if deep else 7
-    wide = gaussian.gaussian_tables(variance)
-    assert isinstance(wide, gaussian.Wide)
-    words = table_draws(wide.blocks)
-    columns = range(0, len(wide.blocks.thresholds), step)
-    proposals = [(column, (column * 37 + i) % (1 << wide.b)) for column in columns for i in range(5 if deep else 1)]
-    blocks = table_law(wide.blocks)
-    # Block symbols 2i and 2i + 1 have P proportional to exp(-(i 2**b)**2 / (2 variance)); beyond 800 is below 2**-150.
-    exponents = tuple(Fraction(((symbol >> 1) << wide.b) ** 2) / (2 * variance) for symbol in range(800))
-    shares = sorted(chances(oracle.Categorical(exponents, (1,) * len(exponents)), 0))
-    held = [mass for mass, _ in blocks.masses.values()]
-    word = 1 << (BITS - coins.WIDTH)
-    whole = all(mass <= high and low < mass + word for mass, (_, low, high) in zip(held, shares, strict=False))
-    right = whole and wide_acceptance(wide, proposals)
-    what = f"blocks recounted, {words} words drawn, acceptance of {len(proposals)} proposals at 64 bits"
-    return _sampler("discrete_gaussian, wide", what, [blocks], right)
+    return sampler(name, f"{how}; {len(tasks)} parameters", [found for found, _ in laws], right)
 
 
 # --- mechanisms on laws ----------------------------------------------------------------------------------------------
@@ -309,6 +183,14 @@ def guarantees(*, deep: bool = False) -> Iterator[Line]:
     yield _mechanism(f"permute-and-flip, {most} scores", flip, scores, moved)
     listed = [Candidates(np.array(s, np.int64), np.array((1, 3, 2, 1)[:most], np.int64)) for s in scores]
     yield _mechanism(f"exponential, {most} scores", Exponential(Linf(Fraction(1), near), Fraction(1)), listed, moved)
+    for count in (65, 300):  # a score falls where the others rise: the worst there is
+        low, high = (0, *(1,) * (count - 1)), (1, *(0,) * (count - 1))
+        many = [Candidates(np.array(s, np.int64), np.ones(count, np.int64)) for s in (low, high)]
+        chosen = Exponential(Linf(Fraction(1), near), Fraction(1))
+        yield _mechanism(f"exponential, {count} scores", chosen, many, [(0, 1)])
+    yield _mechanism("permute-and-flip, 65 scores", flip, [(0, *(1,) * 64), (1, *(0,) * 64)], [(0, 1)])
+    yield from asked()
+    yield from grids()
     for truth, yes in ((HALF, HALF), (THIRD, Fraction(1, 5)), (Fraction(9, 10), Fraction(99, 100))):
         made_up = RandomizedResponse(truth, yes)
         yield _mechanism(f"randomized response {truth}, {yes}", made_up, ["yes", "no"], [(0, 1)])
