@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from reticent import mechanisms
-from reticent.audit import conformance, exact
+from reticent.audit import conformance, exact, system_path
 from reticent.audit.claims import Line
 from reticent.audit.conformance import Effort
 from reticent.audit.installed import digest
@@ -200,8 +200,10 @@ NEVER: Final = (
     "people: that is the curator's word.",
     "Larger tables and other numbers than those tried, and in zCDP other orders. There the guarantee rests on proofs "
     "on paper, each named in the certificate with its source.",
-    "That the operating system's random bits are random, and that Python, NumPy, the engine and the processor "
-    "calculate as they should.",
+    "That the operating system's random bits are unknown to everybody. The kit counts tens of thousands: repeats, each "
+    "bit, the laws drawn with them. A generator that is fair to every count passes, whoever knows its seed; so does "
+    "a program that does otherwise later, or for other numbers than those tried.",
+    "That Python, NumPy, the engine and the processor calculate as they should.",
     "Time, memory, logs and whatever else can be seen of a running machine; who can read the raw file.",
     "The ledger, crashes and tampering. They are tested, but not by this command: docs/assurance.md in the source.",
     "Intent. A program that was changed on purpose can behave while it is watched.",
@@ -269,6 +271,8 @@ def _kit(tell: Tell, effort: Effort) -> Iterator[conformance.Report]:
     for module in mechanisms.ALL:
         tell(f"conformance kit: {module.__name__.rpartition('.')[2].replace('_', ' ')}")
         yield conformance.check(module, effort=effort)
+    tell("conformance kit: the path of a release, on the system's coins")
+    yield system_path.check()
 
 
 def _plans(tell: Tell, triples: int) -> Iterator[Named]:
@@ -329,9 +333,10 @@ def _of_kit(found: tuple[conformance.Report, ...]) -> Section:
         "Conformance of the mechanisms",
         "each mechanism refuses what it must, states its theorem and proof, draws the law it states, and loses no more "
         "than it claims; with too little noise, made on purpose, it is caught",
-        "a fixed list of checks, on draws from coins that repeat, so that the report can be printed again",
-        f"{len({line.case for line in lines})} mechanisms with their parameters, {len(lines)} checks, {idle} of them "
-        f"not applicable; a right mechanism fails one with probability at most {chance:.0e}",
+        "a fixed list of checks, on draws from coins that repeat, so that the report can be printed again; then the "
+        "path of a release, on the system's fresh coins",
+        f"{len({line.case for line in lines})} mechanisms with their parameters and paths, {len(lines)} checks, {idle} "
+        f"of them not applicable; a right mechanism fails one with probability at most {chance:.0e}",
         f"{len(failed)} of {len(lines)} checks failed" if failed else "all conform",
         not failed,
         tuple(f"{line.case}: {line.check}: {line.reason}" for line in failed),
