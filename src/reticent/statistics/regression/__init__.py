@@ -1,14 +1,27 @@
-"""Regression by Propose-Test-Release (003 section 7) on integer rows, without bounds.
+"""Regression on integer rows: by Propose-Test-Release (003 section 7), and its successors. Most need no bounds.
 
-    rows       rows as integers, weights, the objective in exact arithmetic
-    cells      p + 1 lattices of boxes, the pieces of their facets and the points inside them: public geometry
-    lines      p <= 2: the set of solutions and the distance to tables whose solutions leave a cell, exactly
-    rays       p = 2: the ray test, a lower bound that is a sum over rows
-    minimum    the least value on a box, certified by integers whoever proposed it
-    lower      every p: a lower bound of the distance that one row moves by at most one
-    blocks     rows into public blocks by coins that do not look, and the exact coefficients of each
-    short_cut  R_S: a private median of every coefficient
-    robust     R_H: a solution with noise in proportion to a private scale
+    coefficients   what a plan is told beforehand, and what it gives: coefficients with intervals
+    plans          a plan by its method's name, or the one that suits, and why
+
+    rows           rows as integers, weights, the objective in exact arithmetic
+    blocks         rows into public blocks by coins that do not look, and the exact coefficients of each
+
+    short_cut      R_S: a private median of every coefficient
+    robust         R_H: a solution with noise in proportion to a private scale
+    by_test        both as plans, with intervals
+    cells          p + 1 lattices of boxes, the pieces of their facets and the points inside them: public geometry
+    lines          p <= 2: the set of solutions and the distance to tables whose solutions leave a cell, exactly
+    rays           p = 2: the ray test, a lower bound that is a sum over rows
+    minimum        the least value on a box, certified by integers whoever proposed it
+    lower          every p: a lower bound of the distance that one row moves by at most one
+
+    middle         private medians of columns of records, with intervals
+    depth          one point of great depth in place of a median of each column
+    theil_sen      the median slope of random pairs
+    block_medians  medians of the coefficients of blocks, any p
+    tukey          a deep point of the coefficients of blocks
+    sufficient     AdaSSP, where bounds exist
+    over_beta      the exponential mechanism over coefficients, by R_H's distance
 
 Proofs: docs/proofs/regression.md; words and figures: docs/theory/regression.md.
 """

@@ -13,6 +13,7 @@ proof: docs/proofs/regression.md, section 11.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,36 +22,50 @@ from reticent.data.cells import Cells
 from reticent.entropy import Entropy
 from reticent.exact import sampling
 from reticent.mechanisms import Candidates, Exponential, gate
+from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.ranks import Runs
 
 Box = tuple[tuple[int, int], ...]  # of each column the cells first <= cell < stop
 
 
-def deepest(cells: Cells, columns: Sequence[Runs], mechanism: Exponential, entropy: Entropy) -> tuple[int, ...]:
-    """The cells of one point, drawn with probability proportional to its weight times exp(-rate score)."""
-    tops = np.unique(np.concatenate([np.concatenate(sides(column)) for column in columns]))
-    tops = tops[tops >= 0]
-    if not len(tops) or tops[0] > 0:
-        tops = np.append(np.int64(0), tops)
-    weights = np.full(len(tops), 1, object)
-    lows, highs = [], []
-    for column in columns:
-        low, high = reaches(column, tops)
-        sums = np.concatenate([np.zeros(1, object), np.cumsum(column.weights.astype(object))])
-        weights = weights * np.where(low <= high, sums[np.maximum(high + 1, low)] - sums[low], 0)
-        lows.append(low)
-        highs.append(high)
-    shells = np.diff(np.concatenate([np.zeros(1, object), weights]))
-    shell = gate.draw(mechanism, Candidates(tops, shells), entropy)
+@dataclass(frozen=True, slots=True)
+class Deep:
+    """Chooses a point of the product of ``cells`` by ``choice``, whose sensitivity is that of one column's score."""
 
-    def box(at: int) -> Box:
-        return tuple(
-            (int(column.start[low[at]]), int(column.start[max(high[at] + 1, low[at])]))
-            for column, low, high in zip(columns, lows, highs, strict=True)
-        )
+    cells: Cells
+    choice: Exponential
 
-    inner = box(shell - 1) if shell and weights[shell - 1] else None
-    return within_shell(cells, box(shell), inner, entropy)
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.choice.guarantee
+
+    def sample(self, exact: tuple[Runs, ...], entropy: Entropy) -> tuple[int, ...]:
+        """The cells of one point, drawn with probability proportional to its weight times exp(-rate score)."""
+        tops = np.unique(np.concatenate([np.concatenate(sides(column)) for column in exact]))
+        tops = np.union1d(tops[tops >= 0], np.zeros(1, np.int64))
+        weights = np.full(len(tops), 1, object)
+        ends = []
+        for column in exact:
+            low, high = reaches(column, tops)
+            sums = np.concatenate([np.zeros(1, object), np.cumsum(column.weights.astype(object))])
+            weights = weights * np.where(low <= high, sums[np.maximum(high + 1, low)] - sums[low], 0)
+            ends.append((low, high))
+        shells = np.diff(np.concatenate([np.zeros(1, object), weights]))
+        shell = self.choice.sample(Candidates(tops, shells), entropy)
+
+        def box(at: int) -> Box:
+            return tuple(
+                (int(column.start[low[at]]), int(column.start[high[at] + 1]))
+                for column, (low, high) in zip(exact, ends, strict=True)
+            )
+
+        inner = box(shell - 1) if shell and weights[shell - 1] else None
+        return within_shell(self.cells, box(shell), inner, entropy)
+
+
+def deepest(cells: Cells, columns: Sequence[Runs], choice: Exponential, entropy: Entropy) -> tuple[int, ...]:
+    """The cells of one point of great depth."""
+    return gate.draw(Deep(cells, choice), tuple(columns), entropy)
 
 
 def sides(column: Runs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
