@@ -485,6 +485,19 @@ def test_a_page_from_a_file_needs_nothing_but_itself(driven: Browser, tmp_path: 
     assert form_answers.decoded(coded) == sent
 
 
+@needs_browser
+def test_the_policy_of_the_page_lets_nothing_else_out_or_in(driven: Browser, server: Server) -> None:
+    with tab(driven) as page:
+        page.go(server.put(form.page(survey.two_coins(QUESTION), None, ask={})))
+        for way in (f"fetch('{server.address}/out')", "fetch('https://elsewhere.example/')"):
+            assert page.run(f"{way}.then(() => 'sent', () => 'refused')") == "refused"
+        added = "const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s);"
+        page.run(f"{{ {added} }}")
+        assert page.run("typeof window.ran") == "undefined"
+        assert page.run(f"navigator.sendBeacon('{server.address}/out', 'x') && 1") is not None
+    assert [line for line in server.log if "/out" in line] == []
+
+
 def test_the_script_knows_no_other_chance_and_no_float() -> None:
     script = form._asset("form.js")
     code = "\n".join(line.partition("//")[0] for line in script.splitlines())

@@ -13,6 +13,7 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -117,8 +118,6 @@ def record(design: Design, result: Result, file: Path, column: str) -> dict[str,
     column : str
         The column that was estimated from.
     """
-    from reticent import __version__
-
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -135,7 +134,7 @@ def record(design: Design, result: Result, file: Path, column: str) -> dict[str,
         "protects": sentence(design.guarantee.loss, design.guarantee.adjacency),
         "answers": {"file": file.name, "sha256": _digest(file), "column": column},
         "result": result.to_json(),
-        "software": {"reticent": __version__},
+        "software": {"reticent": version("reticent")},
     }
 
 
