@@ -7,6 +7,7 @@
     lab.group(lab.geometric(1, "1/2"), size=3)                 a group of three
     print(lab.two_coins())                                     randomized response, the proof in two lines
     lab.influence("median", [1, 2, 4, 8]).plot()               what one more value does to an estimate
+    lab.finite("M", epsilon=1).plot()                          how often and how well an algorithm of 003 replies
     print(lab.run_gallery())                                   what others got wrong, refuted; and ours, which is not
 
 Every value has its numbers (``rows()``), its figure (``plot()``) and ``save(path)`` for .svg, .png or .pdf. Nothing
@@ -20,6 +21,7 @@ from __future__ import annotations
 from reticent.lab.broken.exhibit import Effort, Exhibit
 from reticent.lab.coins import Coins, coins, two_coins
 from reticent.lab.composition import Composition, compose
+from reticent.lab.finite import FactorBound, Finite, factor_bound, finite, least_n
 from reticent.lab.gallery import Tour, gallery, run_gallery
 from reticent.lab.influence import Influence, gross_error_sensitivity, influence, influence_function
 from reticent.lab.laws import Neighbours, geometric, neighbours
@@ -32,6 +34,8 @@ __all__ = [
     "Composition",
     "Effort",
     "Exhibit",
+    "FactorBound",
+    "Finite",
     "Influence",
     "Neighbours",
     "OddsBands",
@@ -40,12 +44,15 @@ __all__ = [
     "TradeOff",
     "coins",
     "compose",
+    "factor_bound",
+    "finite",
     "gallery",
     "geometric",
     "gross_error_sensitivity",
     "group",
     "influence",
     "influence_function",
+    "least_n",
     "neighbours",
     "odds",
     "run_gallery",
