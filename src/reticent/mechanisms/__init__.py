@@ -18,6 +18,7 @@ from reticent.mechanisms import (
     one_sided,
     permute_and_flip,
     randomized_response,
+    smooth,
     subset,
     unary,
 )
@@ -33,6 +34,7 @@ from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
 from reticent.mechanisms.shuffled import Shuffled
+from reticent.mechanisms.smooth import Smooth
 from reticent.mechanisms.subsampled import Poisson, WithoutReplacement
 from reticent.mechanisms.subset import Subset
 from reticent.mechanisms.unary import Unary
@@ -40,7 +42,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 
 LOCAL: Final = (randomized_response, kary, unary, subset, hadamard, hashing, local_mean, one_sided)
-ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, *LOCAL)  # they state axioms
+ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, smooth, *LOCAL)  # they state axioms
 
 
 def axiom_again(leaf: Guarantee) -> Guarantee:
@@ -67,6 +69,8 @@ def _again(name: str) -> Callable[[dict[str, str], Adjacency], Guarantee]:
             return permute_and_flip.again
         case randomized_response.THEOREM.name:
             return randomized_response.again
+        case smooth.THEOREM.name:
+            return smooth.again
         case kary.THEOREM.name:
             return kary.again
         case unary.THEOREM.name:
@@ -103,6 +107,7 @@ __all__ = [
     "RandomizedResponse",
     "ScalarGaussian",
     "Shuffled",
+    "Smooth",
     "Subset",
     "Unary",
     "WithoutReplacement",
