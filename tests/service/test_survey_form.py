@@ -84,6 +84,7 @@ class Server:
     bodies: list[str] = field(default_factory=list)
     address: str = ""
     status: int = 200
+    allows: str = ""  # another site, from which it takes answers
 
     def put(self, text: str) -> str:
         self.pages["/page.html"] = text
@@ -104,6 +105,16 @@ def serving() -> Iterator[Server]:
             self.send_header("Content-Type", "text/html; charset=utf-8")
             self.end_headers()
             self.wfile.write((text or "").encode())
+
+        def end_headers(self) -> None:
+            if kept.allows:
+                self.send_header("Access-Control-Allow-Origin", kept.allows)
+                self.send_header("Access-Control-Allow-Headers", "Content-Type")
+            super().end_headers()
+
+        def do_OPTIONS(self) -> None:
+            self.send_response(204)
+            self.end_headers()
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
@@ -483,6 +494,40 @@ def test_a_page_from_a_file_needs_nothing_but_itself(driven: Browser, tmp_path: 
     assert said["console"] == "[]"
     assert {request["request"]["url"].partition(":")[0] for request in json.loads(said["requests"])} <= {"file", "data"}
     assert form_answers.decoded(coded) == sent
+
+
+@needs_browser
+def test_a_browser_without_fair_coins_is_not_asked(driven: Browser, server: Server) -> None:
+    for broken in ("delete window.BigInt", "Object.defineProperty(window, 'crypto', { value: {} })"):
+        with tab(driven) as page:
+            page.before(broken)
+            page.go(server.put(form.page(survey.two_coins(QUESTION), None, ask={})))
+            seen = page.run("document.body.innerText")
+            assert "it does not ask" in seen
+            assert "Draw my answer" not in seen
+    with tab(driven) as page:
+        page.go(server.put(form.page(survey.two_coins(QUESTION), None, ask={})))
+        seen = page.run("document.body.innerText")
+        assert "it does not ask" not in seen
+        assert "Draw my answer" in seen
+
+
+@needs_browser
+def test_an_answer_goes_to_another_site_only_where_that_site_takes_it(driven: Browser, server: Server) -> None:
+    with serving() as other, tab(driven) as page:
+        page.go(server.put(form.page(survey.two_coins(QUESTION), f"{other.address}/answers", ask={})))
+        page.run("document.querySelector('[name=q0]').click(); document.querySelector('#ask button').click()")
+        page.run("document.getElementById('send').click()")
+        page.until("/was not received/.test(document.getElementById('status').textContent)")
+        assert other.bodies == []
+        other.allows = server.address
+        page.run("document.getElementById('send').click()")
+        page.until("/was received/.test(document.getElementById('status').textContent)")
+        (body,) = other.bodies
+        headers = other.log[-1]
+    assert json.loads(body)["survey"] == survey.two_coins(QUESTION).code
+    assert "Cookie" not in headers
+    assert "Referer" not in headers
 
 
 @needs_browser

@@ -265,9 +265,9 @@ function ways(text) {
 function start() {
   const form = element("ask");
   if (typeof BigInt !== "function" || typeof crypto !== "object" || typeof crypto.getRandomValues !== "function") {
-    element("old").hidden = false; // no fair coins here: better no answer than one drawn badly
-    return;
+    return; // no fair coins here: better no answer than one drawn badly. The page says so until told otherwise
   }
+  element("old").hidden = true;
   form.hidden = false;
   form.reset(); // what a browser kept from an earlier visit
   form.addEventListener("submit", (event) => {

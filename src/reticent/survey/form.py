@@ -61,8 +61,8 @@ def form(
     path : str or Path
         The file to write; one that is there is replaced.
     post : str, optional
-        An address, https://, that takes an answer by POST as JSON. With or without it the page offers a file and a
-        code to hand in.
+        An address, https://, that takes an answer by POST as JSON; it must allow other sites (CORS) unless the page
+        lies there too. With or without it the page offers a file and a code to hand in.
     ask : mapping of str to sequences of str, optional
         Questions whose answers are sent as they are, with no chance mixed in, for subgroups: ``{"region": ["north",
         "south"]}``. The page says so beside each.
