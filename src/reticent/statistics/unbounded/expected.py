@@ -83,8 +83,7 @@ def of_location(made: Huber, n: float) -> Widths:
 def of_trimmed(made: TrimmedMean, n: float) -> Widths:
     """The trimmed mean; n is public, and is the one of the plan."""
     n = float(made.terms.values or n)
-    outside = max(2.0 * float(made.trim), made.scale.slack / max(n, 1.0))
-    if made.trimmed < 1 or outside > trimmed.MOST_OUTSIDE or not made.guess.outweighs(made.cells, _public(n)):
+    if made.trimmed < 1 or made.outside > trimmed.MOST_OUTSIDE or not made.guess.outweighs(made.cells, _public(n)):
         return None
     far, inside = NORMAL.inv_cdf(1.0 - float(made.trim)), n - 2.0 * made.trimmed
     beyond = 2.0 * float(made.trim)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
 
-from reticent.data.cells import Cells
 from reticent.data.query import Keys, Per, Present, Query, Ranks, kept_rows
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
@@ -66,13 +65,12 @@ class Group:
 class ColumnPlan:
     """One of this package's statistics about one column.
 
-    ``levels`` are in the order asked; ``within`` are bounds of the column, where they bound the answer as well.
+    ``bounds`` are those of the column or the question, if there are any; ``levels`` are in the order asked.
     """
 
     made: Made
-    cells: Cells
+    bounds: tuple[Fraction, Fraction] | None
     levels: tuple[Fraction, ...] = ()
-    within: tuple[float, float] | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -118,9 +116,9 @@ class ColumnPlan:
 
     def _shown(self, estimate: Estimate) -> Estimate:
         """What lies beyond the possible values, as the nearest possible one."""
-        if self.within is None:
+        if self.bounds is None or isinstance(self.made, Spread):
             return estimate
-        least, most = self.within
+        least, most = (float(bound) for bound in self.bounds)
         value, low, high = (min(max(x, least), most) for x in (estimate.value, estimate.low, estimate.high))
         return Estimate(value, low, high, estimate.noise, estimate.sampling)
 
@@ -132,11 +130,11 @@ class ColumnPlan:
         noise, sampling = widths
         if isinstance(self.made, CoinPress):
             return Expected(noise, sampling, "assumes the standard deviation declared")
-        bounded = self.cells.step is not None and len(self.cells.segments) == 1
-        low, high = self.cells.edges(self.cells.lowest)[0], self.cells.edges(self.cells.highest)[1]
-        unit = float(high - low) / 6.0 if bounded else 1.0
-        note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
-        return Expected(noise * unit, sampling * unit, f"{note}, normal; may give no reply")
+        if self.bounds is None:
+            return Expected(noise, sampling, "in standard deviations of the column, normal; may give no reply")
+        unit = float(self.bounds[1] - self.bounds[0]) / 6.0
+        note = "assumes a standard deviation of 1/6 of the range, normal; may give no reply"
+        return Expected(noise * unit, sampling * unit, note)
 
 
 def _of(data: Group, words: Sequence[str]) -> tuple[str, ...]:
@@ -219,7 +217,7 @@ def mean(asked: Mean, setting: Setting, epsilon: Fraction) -> Step:
         return _coinpress(asked, setting, epsilon)
     cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
     made = ClippedMean(cells, terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon))
-    return _step(asked, ColumnPlan(made, cells, (), _ends(bounds)), setting, bounds)
+    return _step(asked, ColumnPlan(made, bounds), setting)
 
 
 def _coinpress(asked: Mean, setting: Setting, epsilon: Fraction) -> NamedDelta:
@@ -243,15 +241,18 @@ def _coinpress(asked: Mean, setting: Setting, epsilon: Fraction) -> NamedDelta:
         f"assumes a mean within {show(radius)} of {show(centre)} and a standard deviation of at most {show(deviation)};"
         " elsewhere a clipped mean is what is estimated"
     )
-    return NamedDelta(_step(asked, ColumnPlan(made, cells, (), _ends(bounds)), setting, bounds, words), setting.delta)
+    return NamedDelta(_step(asked, ColumnPlan(made, bounds), setting, words), setting.delta)
 
 
 def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho, to ``DIGITS`` digits, that at this delta is no more than epsilon."""
-    high = epsilon**2
-    while approx_of(ZCDP(high), delta).epsilon <= epsilon:
-        high *= 2
-    low = Fraction(0)
+    """The largest rho up to epsilon^2 / 2, to ``DIGITS`` digits, that at this delta is no more than epsilon.
+
+    A larger one is within epsilon only where delta is too large to mean anything beside it. With this limit rho grows
+    with epsilon at most like its square, as the price of a release in rho supposes.
+    """
+    low, high = Fraction(0), epsilon**2 / 2
+    if approx_of(ZCDP(high), delta).epsilon <= epsilon:
+        return high
     for _ in range(BITS):
         middle = (low + high) / 2
         low, high = (middle, high) if approx_of(ZCDP(middle), delta).epsilon <= epsilon else (low, middle)
@@ -277,7 +278,7 @@ def quantiles(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedS
     about, each = terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon)
     made = joint_quantiles(cells, asked.levels, about, each, interval=asked.interval)
     inner = tuple((("level", show(level)),) for level in asked.levels)
-    return _step(asked, ColumnPlan(made, cells, asked.levels), setting, bounds, *_manner(asked), inner=inner)
+    return _step(asked, ColumnPlan(made, bounds, asked.levels), setting, *_manner(asked), inner=inner)
 
 
 def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
@@ -291,7 +292,7 @@ def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
     cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
     about, each = terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon)
     made = spread_of(cells, about, each, interval=asked.interval)
-    return _step(asked, ColumnPlan(made, cells), setting, bounds, *_manner(asked))
+    return _step(asked, ColumnPlan(made, bounds), setting, *_manner(asked))
 
 
 def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
@@ -313,7 +314,7 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
     cells, bounds = facts.candidates(asked.column, None, None, setting)
     made = Inverse(cells, about, _each(asked.per, setting, epsilon), asked.trim)
     words = ("by the exponential mechanism on values to change",) if asked.method == "auto" else ()
-    return _step(asked, ColumnPlan(made, cells, (), _ends(bounds)), setting, bounds, *words)
+    return _step(asked, ColumnPlan(made, bounds), setting, *words)
 
 
 def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
@@ -326,7 +327,7 @@ def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedSte
     """
     cells, bounds = facts.candidates(asked.column, None, None, setting)
     made = Huber(cells, terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon), asked.bend)
-    return _step(asked, ColumnPlan(made, cells, (), _ends(bounds)), setting, bounds)
+    return _step(asked, ColumnPlan(made, bounds), setting)
 
 
 # --- what they share -------------------------------------------------------------------------------------------------
@@ -350,10 +351,6 @@ def _each(per: Per, setting: Setting, epsilon: Fraction) -> Fraction:
     return epsilon / _lifts(per, setting)
 
 
-def _ends(bounds: tuple[Fraction, Fraction] | None) -> tuple[float, float] | None:
-    return None if bounds is None else (float(bounds[0]), float(bounds[1]))
-
-
 def _manner(asked: Quantiles | Iqr) -> tuple[str, ...]:
     chosen = (JOINTLY,) if asked.method == "auto" else ()
     return chosen if asked.interval else (*chosen, NO_INTERVAL)
@@ -363,7 +360,6 @@ def _step(
     asked: Asked,
     plan: ColumnPlan,
     setting: Setting,
-    bounds: tuple[Fraction, Fraction] | None,
     *words: str,
     inner: tuple[Label, ...] = ((),),
 ) -> PlannedStep[Group]:
@@ -384,5 +380,5 @@ def _step(
         setting,
         kept_rows(person, asked.per, setting.keys),
         facts.labels(setting.keys, inner),
-        (*facts.caveats_of(asked.column, bounds, setting, asked.per), *words),
+        (*facts.caveats_of(asked.column, plan.bounds, setting, asked.per), *words),
     )

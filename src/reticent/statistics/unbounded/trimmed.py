@@ -76,7 +76,9 @@ class TrimmedMean:
     @property
     def trimmed(self) -> int:
         """g, at most so many that one value is left."""
-        n = self.terms.values or 0
+        return self._trimmed_of(self.terms.values or 0)
+
+    def _trimmed_of(self, n: int) -> int:
         return max(min((self.trim * n).__floor__(), (n - 1) // 2), 0)
 
     @cached_property
@@ -113,7 +115,7 @@ class TrimmedMean:
         """The estimate, or no reply where the data cannot outweigh the prior or hold a radius."""
         n = float(self.terms.values or 0)
         size = Size(n, False, n)
-        outside = max(2.0 * float(self.trim), self.scale.slack / max(n, 1.0))
+        outside = self.outside
         if self.trimmed < 1 or outside > MOST_OUTSIDE or not self.guess.outweighs(self.cells, size):
             return NO_REPLY
         middle = self.guess.centre(self.cells, data, entropy)
@@ -125,11 +127,21 @@ class TrimmedMean:
         values = np.repeat(near.astype(np.int64), data.counts)
         u = np.rint(np.clip(values * (step / radius), -1.0, 1.0) * SQUARE).astype(np.int64)
         (spread,) = gate.draw(self.squares, (int((u * u // SQUARE).sum()),), entropy)
-        moved, inside = windows(values, self.trimmed), len(values) - 2 * self.trimmed
+        if 2 * self.trim > MOST_OUTSIDE:
+            spread = max(spread, int(n) * SQUARE)  # the radius reaches beyond the trimmed values: the most there can be
+        at_either = self._trimmed_of(len(values))  # as many as of the public n; made-up tables of an audit are small
+        moved, inside = windows(values, at_either), len(values) - 2 * at_either
         place = self._pick(distance(moved, inside), self.value, entropy)
         shift = self._shift(spread)
         ends = [self._pick(np.abs(kappa(moved, inside) - d), self.end, entropy) for d in (-shift, shift)]
         return Reply(self._estimate(middle, step, place, ends, spread))
+
+    @property
+    def outside(self) -> float:
+        """The share of values that the radius is to leave outside: the trimmed ones, or most of the values."""
+        return max(
+            min(2.0 * float(self.trim), MOST_OUTSIDE), self.scale.slack / max(float(self.terms.values or 0), 1.0)
+        )
 
     def _pick(self, scores: NDArray[np.int64], mechanism: Exponential, entropy: Entropy) -> int:
         weights = np.ones(len(scores), dtype=np.int64)
