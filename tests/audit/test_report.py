@@ -42,7 +42,9 @@ def test_the_plans_ask_every_statistic_under_both_relations() -> None:
     asked = {question.split("(")[0].split(" by ")[0] for questions in report.QUESTIONS for question in questions}
     made = list(built_in())
     own = {"capped"}  # asked wherever a person may have more rows than are kept
-    assert asked | own | {"quantile"} == set(VERBS)
+    assert asked | own | {"quantile"} | set(report.UNASKED) == set(VERBS)
+    assert asked.isdisjoint(report.UNASKED)
+    assert all(verb.split("_")[0] in report.NOT_YOURS for verb in report.UNASKED)
     assert {schema.person.adjacency for _, _, schema in made} == {"add_remove", "substitute"}
     assert any(prepared.caveat is not None for _, prepared, _ in made)
     assert len({name for name, _, _ in made}) == len(made) == 12

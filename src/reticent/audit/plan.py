@@ -16,7 +16,7 @@ from reticent.audit.installed import digest
 from reticent.audit.losses_again import again
 from reticent.audit.neighbours import Family, Pair, families
 from reticent.audit.readers import FORMS, Form, engine, uneven
-from reticent.audit.replay import STYLES, Comparison, Finding, Replayer, Tape
+from reticent.audit.replay import Comparison, Finding, Replayer, Tape
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
 
@@ -196,7 +196,8 @@ def audit(plan: Prepared, schema: Schema, *, triples: int = TRIPLES) -> Audited:
             held = {place: opened(made, place, form) for pair in places for place in (pair.here, pair.there)}
             for pair in places:
                 files = tally.triples % FILES == 0
-                tape = Tape(STYLES[tally.triples % len(STYLES)], tally.triples, turn, files)
+                style = replayer.styles[tally.triples % len(replayer.styles)]
+                tape = Tape(style, tally.triples, turn, files)
                 tally.add(replayer.compare(held[pair.here], held[pair.there], tape, same=pair.same))
                 if tally.cells >= CELLS:
                     return tally.audited()

@@ -52,6 +52,7 @@ QUESTIONS: Final = (
     ("count by g", "mean(x) by b", "proportion(g, value=a)", "quantiles(y, 0.25 0.75)", "sd(x, per=person)"),
     ("persons by g", "sum(k) by g", "iqr(x)", "quantile(k, 0.9) by b", "histogram(g)", "mean(y, low=0, high=1)"),
 )
+UNASKED: Final = ("location", "regress", "scale", "trimmed_mean")  # left to the plans of a study, and said to be
 PERSONS: Final[tuple[tuple[Kind, int], ...]] = (
     ("add_remove", 1),
     ("add_remove", 3),
@@ -193,7 +194,8 @@ NOT_RUN: Final[dict[Part, str]] = {
     "kit": "The mechanisms were not put through the conformance kit this time: reticent audit --kit.",
 }
 NOT_YOURS: Final = (
-    "The plans are made up. Your own: reticent audit STUDY, or release --audit, which puts it in the certificate."
+    "The plans are made up, and none of them asks for a location, a scale, a trimmed mean or a regression. Your own: "
+    "reticent audit STUDY, or release --audit, which puts it in the certificate."
 )
 NEVER: Final = (
     "The study file. Who one person is, that bounds come from outside the file, that nobody else spends on the same "
