@@ -1,0 +1,453 @@
+"""A released density: masses on a public grid of cells, and all that can be computed from them for free.
+
+    study.release_density(...) -> Density -> pdf, cdf, quantile, probability, mean, marginal, sample, plot, to_json
+
+Everything in a ``Density`` has been released; whatever is computed from it is post-processing. Mass is spread evenly
+inside a cell (over its length, or over its whole numbers), so the density is the law of a random record, exactly.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reticent.entropy import Entropy, Replayed, system
+from reticent.errors import CheckError, PublicParameterError
+from reticent.outcome import Estimate
+from reticent.privacy import record
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import read
+from reticent.synthesis.axis import Axis, axis
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+
+NORMAL: Final = 1.959963984540054  # 97.5 % point
+OFF: Final = 1e-9  # by which masses may fail to add up to 1
+MOST_AXES: Final = 4
+KEY: Final = 32  # bytes of the key of a stream of sampled rows
+CHUNK: Final = 1 << 22  # comparisons of points with boxes at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Density:
+    """A released law of one record, on a public grid.
+
+    Attributes
+    ----------
+    axes : tuple of Axis
+        One to four columns with their public edges.
+    masses : array of float64
+        Probabilities >= 0. Without ``boxes`` of shape (cells of axis 0, cells of axis 1, ...); with them of shape (m,).
+        Masses and the masses of ``atoms`` add up to 1.
+    method : str
+        The name of the mechanism.
+    guarantee : Guarantee
+        What releasing it cost.
+    n : int
+        The number of records, >= 1: public or itself released.
+    boxes : array of int64, shape (m, axes, 2), or None
+        Blocks of cells [first, stop) that share no cell and hold ``masses``, evenly spread; other cells hold nothing.
+        For grids too large to write down.
+    atoms : tuple of (value, mass)
+        Of one column: public values with a probability of their own, beside that of their cell.
+    missing : float or None
+        The share of records without a value. All else is about records that have one.
+    band : array like masses, or None
+        Half-width of each mass due to the noise, at 95 %.
+    wander : float or None
+        Half-width due to the noise of all values of the distribution function together, at 95 %.
+    words : tuple of str
+        What has to be said about it.
+    """
+
+    axes: tuple[Axis, ...]
+    masses: Floats
+    method: str
+    guarantee: Guarantee
+    n: int
+    boxes: NDArray[np.int64] | None = None
+    atoms: tuple[tuple[float, float], ...] = ()
+    missing: float | None = None
+    band: Floats | None = None
+    wander: float | None = None
+    words: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("masses", "band"):
+            found = getattr(self, name)
+            if found is not None:
+                object.__setattr__(self, name, _fixed(np.array(found, np.float64)))
+        if self.boxes is not None:
+            object.__setattr__(self, "boxes", _fixed(np.array(self.boxes, np.int64)))
+        _check(self)
+
+    # --- one record ---------------------------------------------------------------------------------------------------
+
+    def pdf(self, points: ArrayLike) -> Floats:
+        """The density at each point, per unit of each column (per whole number on a whole-number axis).
+
+        Parameters
+        ----------
+        points : array, shape (p,) for one column, (p, columns) for several
+            Atoms are not part of it, and a point outside the bounds has density 0.
+        """
+        table = self._points(points)
+        cells = np.stack([one.cell(table[:, place]) for place, one in enumerate(self.axes)], axis=1)
+        if self.boxes is None:
+            density = self.masses
+            for place, one in enumerate(self.axes):
+                density = density / one.sizes.reshape([-1 if place == k else 1 for k in range(len(self.axes))])
+            found = density[tuple(np.maximum(cells, 0).T)]
+            held: Floats = np.where((cells >= 0).all(axis=1), found, 0.0)
+            return held
+        heights = self.masses / np.prod(self._spans(), axis=1)
+        found = np.empty(len(cells))
+        size = max(CHUNK // max(len(heights), 1), 1)
+        for first in range(0, len(cells), size):
+            part = cells[first : first + size, None]
+            inside = (self.boxes[None, :, :, 0] <= part) & (part < self.boxes[None, :, :, 1])
+            found[first : first + size] = inside.all(axis=2).astype(np.float64) @ heights
+        return found
+
+    def cdf(self, points: ArrayLike) -> Floats:
+        """The probability that every column is at most the point's; atoms counted.
+
+        Parameters
+        ----------
+        points : array, shape (p,) for one column, (p, columns) for several
+        """
+        table = self._points(points)
+        runs = np.stack([one.upto(table[:, place]) for place, one in enumerate(self.axes)], axis=1)
+        found = self._gridded(runs) if self.boxes is None else self._boxed(runs)
+        for value, mass in self.atoms:
+            found = found + mass * (table[:, 0] >= value)
+        return np.clip(found, 0.0, 1.0)
+
+    def quantile(self, levels: ArrayLike) -> Floats:
+        """The least value with at least this probability up to it, for levels in [0, 1]; of one column.
+
+        Raises
+        ------
+        PublicParameterError
+            For several columns (take ``marginal``), or a level outside [0, 1].
+        """
+        wanted = np.asarray(levels, np.float64)
+        if len(self.axes) != 1:
+            raise PublicParameterError("a quantile is of one column: density.marginal(column).quantile(...)")
+        if not np.all((wanted >= 0) & (wanted <= 1)):
+            raise PublicParameterError("levels must be in [0, 1]")
+        start, size, jump, spread = self._pieces()
+        ends = np.cumsum(jump + spread)
+        level = np.minimum(np.maximum(wanted, np.nextafter(0.0, 1.0)), ends[-1])
+        piece = np.searchsorted(ends, level, side="left")
+        over = level - (ends - spread)[piece]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(spread[piece] > 0, np.clip(over / spread[piece], 0.0, 1.0), 0.0)
+        steps = share * size[piece]
+        if self.axes[0].whole:
+            steps = np.clip(np.ceil(steps - 1e-9 * size[piece]) - 1.0, 0.0, None)
+        found: Floats = np.clip(start[piece] + steps, self.axes[0].low, self.axes[0].high)
+        return found
+
+    def probability(self, low: float | Sequence[float], high: float | Sequence[float]) -> Estimate:
+        """The probability of low <= value <= high, in every column, with its interval at 95 %.
+
+        The noise part takes the noises of cells as independent (or comes from ``wander``, where that is less); the
+        sampling part is normal, for the law the ``n`` records were drawn from. Neither allows for the width of cells.
+        """
+        ends = [np.atleast_1d(np.asarray(end, np.float64)) for end in (low, high)]
+        if any(end.shape != (len(self.axes),) for end in ends):
+            raise PublicParameterError(f"low and high have one number for each of {len(self.axes)} columns")
+        shares = [one.share(float(ends[0][k]), float(ends[1][k])) for k, one in enumerate(self.axes)]
+        weights = self._weights(shares)
+        value = float((self.masses * weights).sum())
+        value += sum(mass for at, mass in self.atoms if ends[0][0] <= at <= ends[1][0])
+        value = min(max(value, 0.0), 1.0)
+        noise = self._noise(weights)
+        sampling = NORMAL * math.sqrt(value * (1.0 - value) / self.n)
+        radius = math.hypot(noise, sampling)
+        return Estimate(value, max(value - radius, 0.0), min(value + radius, 1.0), noise, sampling)
+
+    def mean(self) -> Floats:
+        """The mean of each column, atoms counted: shape (columns,)."""
+        found = [self._mean(place) for place in range(len(self.axes))]
+        found[0] += sum(value * mass for value, mass in self.atoms)
+        return np.array(found)
+
+    def marginal(self, column: str) -> Density:
+        """The density of one of the columns."""
+        names = [one.column for one in self.axes]
+        if column not in names:
+            raise PublicParameterError(f"the density has the columns {', '.join(names)}")
+        place = names.index(column)
+        masses, band = self._along(place, self.masses), None
+        if self.band is not None:
+            band = np.sqrt(self._along(place, self.band**2, squared=True))
+        return Density(
+            (self.axes[place],),
+            masses / max(masses.sum() + sum(mass for _, mass in self.atoms), 1e-300),
+            self.method,
+            self.guarantee,
+            self.n,
+            atoms=self.atoms,
+            missing=self.missing,
+            band=band,
+            wander=self.wander,
+            words=self.words,
+        )
+
+    # --- rows, pictures, text -----------------------------------------------------------------------------------------
+
+    def sample(self, count: int) -> Floats:
+        """``count`` made-up records: shape (count,) for one column, (count, columns) for several.
+
+        Free: the density was paid for. The stream has a key of its own, 32 fresh bytes of the system's generator,
+        and is read in counter mode; no noise ever came from it, so rows tell nothing of any generator. Every call
+        has a new key. Records without a value are not made up: ``missing`` says how many there would be.
+        """
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise PublicParameterError(f"the number of rows must be an integer >= 0, got {count}")
+        return sampled(self, count, Replayed(system().bits(8 * KEY).to_bytes(KEY, "little")))
+
+    def plot(self) -> Figure:
+        """The density with its band as a matplotlib figure; it belongs to no window and no pyplot state."""
+        from reticent.synthesis import drawing
+
+        return drawing.figure(self)
+
+    def to_json(self) -> str:
+        """All of it as JSON; ``from_json`` gives the same numbers back, bit for bit."""
+        fields: dict[str, object] = {
+            "reticent": "density 1",
+            "axes": [one.to_json() for one in self.axes],
+            "masses": self.masses.tolist(),
+            "boxes": None if self.boxes is None else self.boxes.tolist(),
+            "atoms": [list(atom) for atom in self.atoms],
+            "missing": self.missing,
+            "band": None if self.band is None else self.band.tolist(),
+            "wander": self.wander,
+            "n": self.n,
+            "method": self.method,
+            "words": list(self.words),
+            "guarantee": record.to_json(self.guarantee),
+        }
+        return json.dumps(fields, ensure_ascii=False, allow_nan=False)
+
+    def __repr__(self) -> str:
+        columns = " x ".join(f"{one.column} ({one.cells:,})" for one in self.axes)
+        parts = "" if self.boxes is None else f" in {len(self.masses):,} boxes"
+        return f"<density of {columns} cells{parts} by {self.method}, n = {self.n:,}, {self.guarantee!r}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_json() == other.to_json() if isinstance(other, Density) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.method, self.n, self.masses.tobytes()))
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _points(self, points: ArrayLike) -> Floats:
+        table = np.asarray(points, np.float64)
+        if len(self.axes) == 1:
+            table = table.reshape(-1, 1)
+        if table.ndim != 2 or table.shape[1] != len(self.axes):
+            raise PublicParameterError(f"points have shape (p, {len(self.axes)})")
+        return table
+
+    def _gridded(self, runs: Floats) -> Floats:
+        """The cumulated masses, linear between edges along every axis: exact for even spread in each cell."""
+        total = np.zeros([one.cells + 1 for one in self.axes])
+        inner = self.masses
+        for place in range(len(self.axes)):
+            inner = np.cumsum(inner, axis=place)
+        total[(slice(1, None),) * len(self.axes)] = inner
+        at = [np.interp(runs[:, place], one.steps, np.arange(one.cells + 1.0)) for place, one in enumerate(self.axes)]
+        floors = [
+            np.minimum(np.floor(place).astype(np.int64), one.cells - 1)
+            for place, one in zip(at, self.axes, strict=True)
+        ]
+        found = np.zeros(len(runs))
+        for corner in np.ndindex(*(2,) * len(self.axes)):
+            weight = np.ones(len(runs))
+            for up, place, floor in zip(corner, at, floors, strict=True):
+                weight = weight * ((place - floor) if up else (1.0 - place + floor))
+            found += weight * total[tuple(floor + up for floor, up in zip(floors, corner, strict=True))]
+        return found
+
+    def _boxed(self, runs: Floats) -> Floats:
+        boxes, spans = self._boxes(), self._spans()
+        starts = np.stack([one.steps[boxes[:, place, 0]] for place, one in enumerate(self.axes)], axis=1)
+        found = np.empty(len(runs))
+        size = max(CHUNK // max(len(boxes), 1), 1)
+        for first in range(0, len(runs), size):
+            part = runs[first : first + size, None]
+            found[first : first + size] = np.prod(np.clip((part - starts) / spans, 0.0, 1.0), axis=2) @ self.masses
+        return found
+
+    def _weights(self, shares: Sequence[Floats]) -> Floats:
+        """The share of each cell or box inside a range with these shares along each axis."""
+        if self.boxes is None:
+            product = shares[0]
+            for share in shares[1:]:
+                product = np.multiply.outer(product, share)
+            return product
+        weights = np.ones(len(self.masses))
+        for place, (one, share) in enumerate(zip(self.axes, shares, strict=True)):
+            run = np.concatenate([[0.0], np.cumsum(share * one.sizes)])
+            weights *= (run[self.boxes[:, place, 1]] - run[self.boxes[:, place, 0]]) / self._spans()[:, place]
+        return weights
+
+    def _boxes(self) -> NDArray[np.int64]:
+        assert self.boxes is not None
+        return self.boxes
+
+    def _spans(self) -> Floats:
+        """The measure of each box along each axis."""
+        boxes = self._boxes()
+        return np.stack(
+            [one.steps[boxes[:, k, 1]] - one.steps[boxes[:, k, 0]] for k, one in enumerate(self.axes)], axis=1
+        )
+
+    def _noise(self, weights: Floats) -> float:
+        cells = None if self.band is None else float(np.sqrt(((self.band * weights) ** 2).sum()))
+        run = None if self.wander is None else min(2.0 ** len(self.axes) * self.wander, 1.0)  # corners
+        return min((part for part in (cells, run) if part is not None), default=0.0)
+
+    def _along(self, place: int, masses: Floats, *, squared: bool = False) -> Floats:
+        """Masses of the cells of one axis; ``squared``: the shares of boxes are squared, as those of variances."""
+        if self.boxes is None:
+            others = tuple(k for k in range(len(self.axes)) if k != place)
+            summed: Floats = masses.sum(axis=others)
+            return summed
+        one, spans = self.axes[place], self._spans()[:, place]
+        found = np.zeros(one.cells)
+        for (first, stop), span, mass in zip(self._boxes()[:, place], spans, masses, strict=True):
+            share = one.sizes[first:stop] / span
+            found[first:stop] += mass * (share**2 if squared else share)
+        return found
+
+    def _mean(self, place: int) -> float:
+        one = self.axes[place]
+        middles = (one.cuts[:-1] + one.cuts[1:] - (1.0 if one.whole else 0.0)) / 2.0
+        return float(self._along(place, self.masses) @ middles)
+
+    def _pieces(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Starts of stretches between edges and atoms, their measures, the atom at the start, the mass spread after."""
+        one = self.axes[0]
+        jumps = dict(self.atoms)
+        end = float(one.edges[-1])
+        start = np.array(sorted({*one.cuts.tolist(), *jumps}))
+        stop = np.append(start[1:], end)
+        masses = self._along(0, self.masses)
+        place = np.minimum(np.searchsorted(one.cuts, start, side="right") - 1, one.cells - 1)
+        size = stop - start
+        return (
+            start,
+            size,
+            np.array([jumps.get(value, 0.0) for value in start.tolist()]),
+            (masses[place] * size / one.sizes[place]),
+        )
+
+
+def sampled(density: Density, count: int, entropy: Entropy) -> Floats:
+    """Records drawn from a density with these coins: shape (count,) or (count, columns)."""
+    boxes = density.boxes
+    flat = density.masses.ravel()
+    ends = np.cumsum(np.concatenate([flat, [mass for _, mass in density.atoms]]))
+    pick = np.searchsorted(ends, _uniforms(count, entropy) * ends[-1], side="right")
+    pick = np.minimum(pick, int(np.searchsorted(ends, ends[-1], side="left")))
+    atom = pick >= len(flat)
+    inside = np.where(atom, 0, pick)
+    columns = []
+    grid = None if boxes is not None else np.unravel_index(inside, density.masses.shape)
+    for place, one in enumerate(density.axes):
+        share = _uniforms(count, entropy)
+        if grid is not None:
+            columns.append(one.within(grid[place].astype(np.int64), share))
+            continue
+        assert boxes is not None
+        first, stop = boxes[inside, place].T
+        run = one.steps[first] + share * (one.steps[stop] - one.steps[first])
+        cell = np.clip(np.searchsorted(one.steps, run, side="right") - 1, first, stop - 1)
+        columns.append(one.within(cell, np.clip((run - one.steps[cell]) / one.sizes[cell], 0.0, 1.0 - 2.0**-53)))
+    if density.atoms:
+        values = np.array([value for value, _ in density.atoms])
+        columns[0] = np.where(atom, values[np.where(atom, pick - len(flat), 0)], columns[0])
+    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+
+
+def from_json(text: str) -> Density:
+    """The density ``to_json`` wrote.
+
+    Raises
+    ------
+    CheckError
+        Where the text is no density.
+    """
+    try:
+        fields: dict[str, Any] = json.loads(text)
+        boxes, band = fields["boxes"], fields["band"]
+        return Density(
+            tuple(
+                axis(str(one["column"]), [read(edge, "edge") for edge in one["edges"]], whole=bool(one["whole"]))
+                for one in fields["axes"]
+            ),
+            np.array(fields["masses"], np.float64),
+            str(fields["method"]),
+            record.from_json(fields["guarantee"]),
+            int(fields["n"]),
+            None if boxes is None else np.array(boxes, np.int64),
+            tuple((float(value), float(mass)) for value, mass in fields["atoms"]),
+            fields["missing"],
+            None if band is None else np.array(band, np.float64),
+            fields["wander"],
+            tuple(str(line) for line in fields["words"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise CheckError("this is not a density that was written by to_json") from None
+
+
+def _uniforms(count: int, entropy: Entropy) -> Floats:
+    """Multiples of 2^-53 on [0, 1)."""
+    return (entropy.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _fixed(values: NDArray[Any]) -> NDArray[Any]:
+    values.setflags(write=False)
+    return values
+
+
+def _check(found: Density) -> None:
+    if not 1 <= len(found.axes) <= MOST_AXES or len({one.column for one in found.axes}) != len(found.axes):
+        raise PublicParameterError(f"a density has 1 to {MOST_AXES} different columns")
+    shape = tuple(one.cells for one in found.axes) if found.boxes is None else (len(found.boxes),)
+    if found.masses.shape != shape or (found.band is not None and found.band.shape != shape):
+        raise PublicParameterError(f"masses have shape {shape}, got {found.masses.shape}")
+    if found.boxes is not None:
+        cells = np.array([one.cells for one in found.axes])
+        if found.boxes.shape != (len(found.masses), len(found.axes), 2) or not np.all(
+            (found.boxes[:, :, 0] >= 0)
+            & (found.boxes[:, :, 0] < found.boxes[:, :, 1])
+            & (found.boxes[:, :, 1] <= cells)
+        ):
+            raise PublicParameterError("boxes are blocks of cells inside the grid")
+    if found.atoms and len(found.axes) > 1:
+        raise PublicParameterError("atoms belong to a density of one column")
+    if any(not found.axes[0].low <= value <= found.axes[0].high for value, _ in found.atoms):
+        raise PublicParameterError("atoms lie within the bounds")
+    shares = np.concatenate([found.masses.ravel(), [mass for _, mass in found.atoms]])
+    if not (np.isfinite(shares).all() and (shares >= 0).all() and abs(shares.sum() - 1.0) <= OFF):
+        raise PublicParameterError("masses must be >= 0 and add up to 1, atoms included")
+    if found.missing is not None and not 0.0 <= found.missing <= 1.0:
+        raise PublicParameterError("the share that is missing must be in [0, 1]")
+    if isinstance(found.n, bool) or not isinstance(found.n, int) or found.n < 1:
+        raise PublicParameterError(f"n must be an integer >= 1, got {found.n}")
