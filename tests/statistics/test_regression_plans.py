@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from reticent.data.order import ABSENT
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NO_REPLY, NoReply, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
-from reticent.statistics.regression.coefficients import ABSENT, Coefficients, Design
+from reticent.statistics.regression.coefficients import Coefficients, Design
 from reticent.statistics.regression.middle import Middle
 from reticent.statistics.regression.over_beta import Axis
 from reticent.statistics.regression.plans import Chosen, Method, Options, plan, reply_probability, units_of
@@ -114,10 +115,11 @@ def test_slopes_are_nearly_as_good_as_least_squares_and_intervals_cover(
 
 def test_intervals_that_leave_out_the_noise_or_a_part_of_sampling_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutants of the width: with a fifth of it coverage fails; and it is not made of slack: twice it always covers."""
-    monkeypatch.setattr("reticent.statistics.regression.middle.PEAK", 5 * 0.27)
-    narrow = runs.__wrapped__("tukey", 5000, "1", "substitute", 1, 30)
+    honest = Middle.reach
+    with monkeypatch.context() as patched:
+        patched.setattr(Middle, "reach", lambda self, away, entropy: honest(self, away, entropy) / 5)
+        narrow = runs.__wrapped__("tukey", 5000, "1", "substitute", 1, 30)
     assert any(stats.binom.cdf(times, narrow[2], 0.93) < ERROR for times in narrow[1])
-    monkeypatch.setattr("reticent.statistics.regression.middle.PEAK", 0.27)
     usual = chosen("tukey", 20_000, "1")
     found = told(usual, line(20_000, 1, 1)[0], 1)
     assert found is not None
@@ -337,6 +339,24 @@ def test_rows_that_lack_a_value_say_nothing() -> None:
         assert found is not None
         assert abs(found["a"].value - 2) < 0.2
         assert abs(found["intercept"].value - 1) < 0.2
+
+
+def test_rows_of_zeros_are_values_unless_a_design_says_otherwise() -> None:
+    """A quarter of the rows at (0, 0), beside a line through (0, 1)."""
+    table = np.vstack([line(9000, 1, 4)[0], np.zeros((3000, 2), np.int64)])
+    for blank, low, high in (("marked", 0.5, 0.95), ("zeros", 0.95, 1.05)):
+        made = plan(
+            "adassp",
+            columns=("y", ("a",)),
+            terms=Terms(Adjacency("substitute"), 12_000),
+            epsilon=Fraction(8),
+            units=(UNIT, UNIT),
+            bounds=BOUNDS,
+            blank=blank,  # type: ignore[arg-type]  # one of the two
+        )
+        found = told(made, table, blank)
+        assert found is not None
+        assert low < found["intercept"].value < high
 
 
 def test_a_few_wild_rows_move_the_robust_ones_little_and_least_squares_much() -> None:

@@ -11,7 +11,6 @@ Every row is put into numbers by itself, so neighbours stay neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
@@ -19,8 +18,9 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.order import ABSENT
 from reticent.entropy import Entropy
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import positive
 from reticent.statistics.regression.blocks import permutation, uniforms
@@ -30,7 +30,6 @@ from reticent.statistics.unbounded.census import Terms
 Floats: TypeAlias = NDArray[np.float64]
 Blank: TypeAlias = Literal["zeros", "marked"]
 
-ABSENT: Final = -(1 << 63)
 FARTHEST: Final = 1 << 50  # values beyond it count as it
 CONSTANT: Final = 256  # what stands for 1 in the column of the intercept
 PLACES: Final = 14
@@ -70,7 +69,7 @@ class Design:
     intercept : bool
         Whether a constant column is put before the others.
     blank : "zeros" | "marked"
-        Whether a row of zeros throughout is one that lacks a value, besides the rows marked ``ABSENT``.
+        Whether a row of zeros throughout is one that lacks a value as well, besides those marked ``ABSENT``.
     """
 
     y: str
@@ -79,7 +78,7 @@ class Design:
     terms: Terms
     size: int
     intercept: bool = True
-    blank: Blank = "zeros"
+    blank: Blank = "marked"
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.names) <= MOST_COLUMNS or len(set(self.names)) < len(self.names):
@@ -138,22 +137,3 @@ class Design:
         if self.terms.values is not None:
             return (permutation(n, entropy) % count).astype(np.int64)
         return uniforms(count, n, entropy)
-
-
-def refuse_few(needed: float, size: int, what: str) -> None:
-    """Refuse before rows are read where not even the public number of rows could outweigh the prior.
-
-    Raises
-    ------
-    QuestionError
-    """
-    if size < needed:
-        raise QuestionError(
-            f"{what} at this ε would be a guess: of {size:,} rows about {needed:,.0f} would be needed to outweigh "
-            "the public prior. A larger ε, fewer columns or more rows helps. Nothing was charged."
-        )
-
-
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -13,8 +13,8 @@ of the answer stays what it was, its sampling error falls: records of different 
 much their signs agree for each row they share.
 
 The interval. A value that is r ranks off is r / (n f) off, f the density of the records at their median. Records of one
-mode around it have f x (median distance) >= 1/4, and .27 is taken; so one draw on some 740 radii tells the width of the
-interval, where its two ends would have to outweigh the prior of the values again.
+mode around it have f x (median distance) >= 1/4, and ``peak`` is taken; so one draw on some 740 radii tells the width
+of the interval, where its two ends would have to outweigh the prior of the values again.
 
 Proofs: docs/proofs/regression.md, section 10.
 """
@@ -75,6 +75,8 @@ class Middle:
         Public number of records, those that say nothing included.
     law : "each" | "joint"
         Whether every column has a median of its own, or one point of great depth is drawn (``depth``).
+    peak : float
+        Density of the records at their median times their median distance, at least 1/4 where they have one mode.
     rounds, alike
         How often rows were dealt out, and how much records that share a row agree, in [0, 1].
     """
@@ -90,6 +92,7 @@ class Middle:
     rounds: int = 1
     alike: float = 0.0
     crowded: int = 1  # records of one person agree: sampling variance is that many times greater
+    peak: float = PEAK
 
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
@@ -183,7 +186,7 @@ class Middle:
 
     def _estimate(self, at: int, value: float, reach: float, size: Size) -> Estimate:
         """Ranks into distances by the density that records of one mode have at least around it."""
-        slope = reach / (PEAK * max(size.values, 1.0))
+        slope = reach / (self.peak * max(size.values, 1.0))
         variance = self.variance(size.values)
         half = half_width(known(variance), [self.off]) * slope + (reach if size.tied else 0.0)
         low, high = (float(end) for end in self.cells.edges(at))

@@ -122,7 +122,7 @@ def plan(
     bounds: Sequence[Bounds | None] = (),
     mode: Mode = "exact",
     intercept: bool = True,
-    blank: Blank = "zeros",
+    blank: Blank = "marked",
     options: Options | None = None,
 ) -> Chosen:
     """The plan of a regression of one column on others.

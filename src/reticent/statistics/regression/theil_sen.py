@@ -46,6 +46,7 @@ from reticent.statistics.unbounded.census import against_prior
 
 ROUNDS: Final = 16
 ALIKE: Final = 2.0 / 9.0
+PEAK: Final = 0.3  # slopes of pairs: .318 for a normal column, .269 for one of two values
 SLOPE: Final = Fraction(7, 10)  # of epsilon where there is an intercept
 TURN: Final = Fraction(1, 5)  # of the rest, for the median of x
 
@@ -110,6 +111,7 @@ class TheilSen:
             rounds=self.rounds,
             alike=ALIKE if not self.cellular else 1.0 / 3.0,
             crowded=self.design.terms.rows,
+            peak=PEAK,
         )
 
     @cached_property
