@@ -100,7 +100,7 @@ class Peak:
         return symbol
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _table(law: Peak) -> tables.Table:
     return tables.build(law, 64, COLUMNS)
 
