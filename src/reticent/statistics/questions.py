@@ -431,7 +431,7 @@ def regress(
     mode, delta
         As for ``median``.
     unit : number, optional
-        Public step of the coefficients; by default one made from the bounds of the columns.
+        Public step on which columns are read that have neither bounds nor a resolution.
     """
     match = re.fullmatch(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*", formula)
     if match is None:

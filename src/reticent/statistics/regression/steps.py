@@ -37,6 +37,7 @@ from reticent.statistics.unbounded.census import Terms
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of rows is bought
 ANY_N: Final = 1 << 30  # enough rows for whatever is asked
 TABLES: Final = 5  # made up for what a plan shows
+DEFAULT_UNIT: Final = Fraction(1, 1 << 20)
 LARGEST_SHOWN: Final = 20_000  # rows of one
 
 
@@ -197,7 +198,11 @@ def _bounds(name: str, setting: Setting) -> Bounds | None:
 
 
 def _unit(name: str, asked: Regression, setting: Setting, bounds: Bounds | None) -> Fraction | None:
-    """A step of the column: the resolution declared, 1 for whole numbers, made of the bounds, or the unit asked for."""
+    """A step of the column: the resolution declared, 1 for whole numbers, made of the bounds, or the unit asked for.
+
+    y, and the column of a Theil-Sen slope, may be read on steps as fine as any; the exact arithmetic of the others holds
+    2^15 steps of a column on the right, so it needs one that suits.
+    """
     column = setting.schema.column(name)
     if bounds is not None:
         return None
@@ -205,7 +210,10 @@ def _unit(name: str, asked: Regression, setting: Setting, bounds: Bounds | None)
         return asked.tested.unit
     if isinstance(column, Integer):
         return Fraction(1)
-    return None if isinstance(column, Category) else column.resolution
+    if isinstance(column, Category):
+        return None
+    pairwise = asked.method == "theil_sen" or (asked.method == "auto" and len(asked.on) == 1 and asked.intercept)
+    return column.resolution or (DEFAULT_UNIT if name == asked.y or pairwise else None)
 
 
 def _caveats(chosen: Chosen, bounds: Sequence[Bounds | None], setting: Setting) -> tuple[str, ...]:
