@@ -17,12 +17,16 @@ from reticent.statistics.asked import (
     Count,
     Histogram,
     Iqr,
+    Location,
     Mean,
+    OfIqr,
+    OfQuantiles,
     People,
     Proportion,
     Quantiles,
     Statistic,
     Sum,
+    TrimmedMean,
     Variance,
 )
 
@@ -109,7 +113,8 @@ def _asked(schema: Schema, dice: Dice) -> Asked:
     statistic = MAKERS[dice.pick(tuple(MAKERS))](dice)
     if dice.chance(25) and not isinstance(statistic, CapShare):
         statistic = replace(statistic, epsilon=Fraction(dice.pick(EPSILONS)))
-    if isinstance(schema.columns.get("who"), Integer) and isinstance(statistic, Mean | Sum | Quantiles | Iqr):
+    numeric = Mean | Sum | Quantiles | Iqr | Location | TrimmedMean
+    if isinstance(schema.columns.get("who"), Integer) and isinstance(statistic, numeric):
         statistic = replace(statistic, column="who")
     if dice.chance(60) or isinstance(statistic, CapShare):
         return Asked(statistic)
@@ -136,6 +141,11 @@ def _sum_of(dice: Dice) -> Statistic:
 
 def _mean_of(dice: Dice) -> Statistic:
     low, high = _own(dice)
+    if dice.chance(30):
+        return Mean(dice.pick(("x", "y", "k")), method="clipped", per=_per(dice), low=low, high=high)
+    if dice.chance(15):
+        delta, around = Fraction(1, 10**6), (Fraction(dice.pick((0, 5, -(10**6)))), Fraction(1000), Fraction(2))
+        return Mean(dice.pick(("x", "y", "k")), method="coinpress", around=around, delta=delta, per=_per(dice))
     return Mean(dice.pick(("x", "k")), per=_per(dice), low=low, high=high, interval=dice.chance(70))
 
 
@@ -154,14 +164,26 @@ def _histogram_of(dice: Dice) -> Statistic:
 
 
 def _quantiles_of(dice: Dice) -> Statistic:
-    levels = tuple(Fraction(level) for level in dice.some(LEVELS, 2))
+    levels = tuple(Fraction(level) for level in dice.some(LEVELS, 3))
     low, high = _own(dice)
-    return Quantiles(dice.pick(("x", "y", "k")), levels, per=_per(dice), low=low, high=high, interval=dice.chance(60))
+    method: OfQuantiles = dice.pick(("auto", "separate", "joint")) if len(levels) > 1 else "auto"
+    column, interval = dice.pick(("x", "y", "k")), dice.chance(60)
+    return Quantiles(column, levels, method=method, per=_per(dice), low=low, high=high, interval=interval)
 
 
 def _iqr_of(dice: Dice) -> Statistic:
     low, high = _own(dice)
-    return Iqr(dice.pick(("x", "y", "k")), per=_per(dice), low=low, high=high, interval=dice.chance(60))
+    method: OfIqr = dice.pick(("auto", "separate", "joint"))
+    column, interval = dice.pick(("x", "y", "k")), dice.chance(60)
+    return Iqr(column, method=method, per=_per(dice), low=low, high=high, interval=interval)
+
+
+def _location_of(dice: Dice) -> Statistic:
+    return Location(dice.pick(("x", "y", "k")), Fraction(dice.pick(("1/8", "2", "8"))), per=_per(dice))
+
+
+def _trimmed_of(dice: Dice) -> Statistic:
+    return TrimmedMean(dice.pick(("x", "k")), Fraction(dice.pick(("1/10", "1/4", "49/100"))), per=_per(dice))
 
 
 MAKERS: Final[Mapping[str, Callable[[Dice], Statistic]]] = {
@@ -174,5 +196,7 @@ MAKERS: Final[Mapping[str, Callable[[Dice], Statistic]]] = {
     "histogram": _histogram_of,
     "quantiles": _quantiles_of,
     "iqr": _iqr_of,
+    "location": _location_of,
+    "trimmed_mean": _trimmed_of,
     "capped": lambda dice: CapShare(),
 }
