@@ -52,6 +52,8 @@ class Known:
     """A regression for a known number of rows."""
 
     chosen: Chosen
+    make: Maker
+    epsilon: Fraction
 
     @property
     def guarantee(self) -> Guarantee:
@@ -61,7 +63,7 @@ class Known:
         return _told(self.chosen, data, entropy)
 
     def expected(self, people: int) -> Expected:
-        return _expected(self.chosen)
+        return _shown(self.make, self.chosen.method, self.epsilon, self.chosen.design.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +94,7 @@ class Bought:
         return _told(chosen, data, entropy)
 
     def expected(self, people: int) -> Expected:
-        try:
-            return _expected(self.make(people, self.method, self.epsilon))
-        except (QuestionError, PublicParameterError):
-            return Expected(None, None, "no reply: too few people for this ε and δ")
+        return _shown(self.make, self.method, self.epsilon, people)
 
 
 def _names(bought: Bought) -> int:
@@ -110,11 +109,22 @@ def _told(chosen: Chosen, data: Integers, entropy: Entropy) -> Drawn:
             return Drawn((NO_REPLY,) * len(chosen.design.names))
 
 
+def _shown(make: Maker, method: Method, epsilon: Fraction, n: int) -> Expected:
+    """What to expect of n rows: as made-up tables of that size show, or smaller ones, from which it is carried on."""
+    size = min(n, LARGEST_SHOWN)
+    try:
+        found = _expected(make(size, method, epsilon))
+    except (QuestionError, PublicParameterError):
+        found = Expected(None, None, "no reply: too few people for this ε and δ")
+    if size == n or found.noise is None or found.sampling is None:
+        return found
+    more = size / n  # noise falls with n, sampling with its root
+    return Expected(found.noise * more, found.sampling * math.sqrt(more), found.note, found.reply)
+
+
 @lru_cache(maxsize=64)
 def _expected(chosen: Chosen) -> Expected:
     """The first slope's half-widths on made-up normal tables; bounded columns have 1/8 of their range as a spread."""
-    if chosen.design.size > LARGEST_SHOWN:
-        return Expected(None, None, f"{chosen.why}; widths are shown for up to {LARGEST_SHOWN:,} rows")
     found, place, units = [], 1 if chosen.design.intercept else 0, chosen.design.units
     pairs = chosen.plan.bounds if isinstance(chosen.plan, Sufficient) else ()
     # y has the variance of all columns and of the errors together
@@ -147,7 +157,7 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
         return plan(
             method,
             columns=(asked.y, asked.on),
-            terms=Terms(near, public),
+            terms=Terms(near, None if public is None else n),
             epsilon=epsilon,
             delta=delta,
             n=n,
@@ -163,7 +173,7 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     declared = setting.units if setting.schema.person.column is None else None
     if public is not None or declared is not None:
         chosen = make(public or declared or 1, asked.method, epsilon)
-        found = Known(chosen)
+        found = Known(chosen, make, epsilon)
     else:
         share = epsilon * (1 - CENSUS)
         chosen = make(ANY_N, asked.method, share)
@@ -200,8 +210,8 @@ def _bounds(name: str, setting: Setting) -> Bounds | None:
 def _unit(name: str, asked: Regression, setting: Setting, bounds: Bounds | None) -> Fraction | None:
     """A step of the column: the resolution declared, 1 for whole numbers, made of the bounds, or the unit asked for.
 
-    y, and the column of a Theil-Sen slope, may be read on steps as fine as any; the exact arithmetic of the others holds
-    2^15 steps of a column on the right, so it needs one that suits.
+    y, and the column of a Theil-Sen slope, may be read on steps as fine as any; the exact arithmetic of the others
+    holds 2^15 steps of a column on the right, so it needs one that suits.
     """
     column = setting.schema.column(name)
     if bounds is not None:
