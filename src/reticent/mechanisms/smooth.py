@@ -33,7 +33,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
@@ -119,11 +119,11 @@ class Smooth:
             raise PublicParameterError("a smooth bound is above 0")
         scale = Fraction(bound, UNIT) / self.spread
         low, high = self.low, self.high
-        before, after = Fraction(0), Fraction(1)  # P(result < low), P(result <= high), result moved into the ends
+        before, after = (0, 1), (1, 1)  # P(result < low), P(result <= high), result moved into the ends: over and under
         while low < high:
             middle = (low + high) // 2
             at = below(scale, self.tail, middle + 1 - answer)
-            if sampling.bernoulli((at - before) / (after - before), entropy):
+            if sampling.bernoulli(Fraction(_less(at, before) * after[1], _less(after, before) * at[1]), entropy):
                 high, after = middle, at
             else:
                 low, before = middle + 1, at
@@ -142,12 +142,19 @@ def _spread(epsilon: Fraction, rate: Fraction, tail: int) -> Fraction:
     return round_down(max(min(alone, grown), Fraction(0)))
 
 
-def below(scale: Fraction, tail: int, k: int) -> Fraction:
+Ratio: TypeAlias = tuple[int, int]  # over and under, not in lowest terms: finding those would be most of the work
+
+
+def below(scale: Fraction, tail: int, k: int) -> Ratio:
     """P(K < k) for the noise of ``scale`` steps, rounded to the nearest integer."""
-    if k <= 0:
-        return 1 - below(scale, tail, 1 - k)
-    twice = 2 * scale
-    return 1 - (twice / (twice + 2 * k - 1)) ** tail / 2
+    twice = 2 * scale.numerator
+    beyond, whole = twice**tail, 2 * (twice + abs(2 * k - 1) * scale.denominator) ** tail
+    return (whole - beyond, whole) if k > 0 else (beyond, whole)
+
+
+def _less(one: Ratio, other: Ratio) -> int:
+    """The numerator of their difference over the product of their denominators."""
+    return one[0] * other[1] - other[0] * one[1]
 
 
 def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
