@@ -36,9 +36,9 @@ from reticent.statistics.unbounded.census import Terms
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of rows is bought
 ANY_N: Final = 1 << 30  # enough rows for whatever is asked
-TABLES: Final = 5  # made up for what a plan shows
+TABLES: Final = 3  # made up for what a plan shows
 DEFAULT_UNIT: Final = Fraction(1, 1 << 20)
-LARGEST_SHOWN: Final = 20_000  # rows of one
+LARGEST_SHOWN: Final = (20_000, 80_000)  # rows of one; the larger where the smaller would decline
 
 
 class Maker(Protocol):
@@ -111,15 +111,21 @@ def _told(chosen: Chosen, data: Integers, entropy: Entropy) -> Drawn:
 
 def _shown(make: Maker, method: Method, epsilon: Fraction, n: int) -> Expected:
     """What to expect of n rows: as made-up tables of that size show, or smaller ones, from which it is carried on."""
-    size = min(n, LARGEST_SHOWN)
+    for size in dict.fromkeys(min(n, most) for most in LARGEST_SHOWN):
+        try:
+            chosen = make(size, method, epsilon)
+        except (QuestionError, PublicParameterError):
+            continue
+        found = _expected(chosen)
+        if found.noise is None or found.sampling is None:
+            return found
+        more = size / n  # noise falls with n, sampling with its root
+        return Expected(found.noise * more, found.sampling * math.sqrt(more), found.note, found.reply)
     try:
-        found = _expected(make(size, method, epsilon))
+        make(n, method, epsilon)
     except (QuestionError, PublicParameterError):
-        found = Expected(None, None, "no reply: too few people for this ε and δ")
-    if size == n or found.noise is None or found.sampling is None:
-        return found
-    more = size / n  # noise falls with n, sampling with its root
-    return Expected(found.noise * more, found.sampling * math.sqrt(more), found.note, found.reply)
+        return Expected(None, None, "no reply: too few people for this ε and δ")
+    return Expected(None, None, "of so many rows no widths are made up")
 
 
 @lru_cache(maxsize=64)
