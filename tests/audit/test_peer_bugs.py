@@ -94,7 +94,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP, pld_of
 from reticent.privacy.pairs import Range
 from reticent.privacy.sensitivity import L1, L2, Linf
-from reticent.statistics import prepare, quantiles, ranks, soft
+from reticent.statistics import facts, quantiles, ranks, soft
 from reticent.study import asking
 from reticent.study.asking import limit, settle, understand
 
@@ -248,7 +248,7 @@ def test_bounds_of_either_sign_are_paid_for(kind: Any, broken: pytest.MonkeyPatc
             return honest(query, person, stands_in=stands_in)
         return (Fraction(max(1, abs(query.grid.lowest))),)
 
-    broken.setattr(prepare, "stability", low_twice)
+    broken.setattr(facts, "stability", low_twice)
     assert "sensitivity" in excess(["sum(x)"], real(0, 10), kind)
     assert "sensitivity" in excess(["sum(x)"], real(1, 10), kind)
 

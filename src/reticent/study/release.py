@@ -12,6 +12,7 @@ import platform
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
@@ -329,6 +330,11 @@ def _columns(query: Query) -> set[str]:
 
 def software() -> dict[str, str]:
     """Versions of what computed the answers."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> Mapping[str, str]:
     found = {"python": platform.python_version()}
     for name in ("reticent", "numpy", "duckdb", "ibis-framework"):
         try:
