@@ -219,6 +219,19 @@ def test_a_file_is_counted_as_its_answers_are(method: str, ending: str, tmp_path
     assert (found.missing, found.off_list) == (1, 1)
 
 
+@pytest.mark.parametrize("method", ["unary", "subset", "hashing"])
+def test_long_answers_are_counted_piece_by_piece(method: str, tmp_path: Path) -> None:
+    """39 places: three pieces of 16, the last one short; patterns have a limit of 1,000 repeats, so 1,100 places too."""
+    for size in (39, 1100):
+        labels = [f"a{n}" for n in range(size)]
+        design = survey.choice("Which?", labels, epsilon=1, method=method)  # type: ignore[arg-type]  # the list above
+        answers = [device.one(design, labels[n % 7], Replayed(f"{method}{n}")) for n in range(40)]
+        answers += ["", "01" * 20, "0" * size, "2" * size]
+        path = written(tmp_path / f"{size}.csv", rows_of(design, answers))
+        plain = design.estimate(answers, groups={"region": ["ns"[n % 2] for n in range(44)]})
+        assert design.estimate_table(path, "answer", groups=("region",)) == plain
+
+
 def converted(path: Path, ending: str) -> tuple[Path, str | None]:
     import duckdb
 

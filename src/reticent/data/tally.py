@@ -16,6 +16,7 @@ from typing import Any, Final
 from reticent.errors import SpecError
 
 MOST: Final = 1 << 21  # different answers of one column
+PIECE: Final = 16  # places that are counted together: at most 65,536 different pieces
 WORDS: Final = "the file cannot be counted: is it a CSV, Parquet or DuckDB file with these columns?"
 
 
@@ -42,22 +43,27 @@ class Column:
         ``chosen``: how many 1 an answer has, None for any number.
         """
         key = f"coalesce(CAST({quoted(group)} AS VARCHAR), '')" if group else "''"
-        right = f"regexp_full_match(token, '[01]{{{size}}}')"
+        right = f"length(token) = {size} AND regexp_full_match(token, '[01]+')"
         if chosen is not None:
             right += f" AND length(replace(token, '0', '')) = {chosen}"
-        packed = ", ".join(
-            f"sum(CASE WHEN substr(token, {place + 1}, 1) = '1' THEN 1 ELSE 0 END) FILTER (WHERE good)"
-            for place in range(size)
-        )
-        rows = self._rows(
-            f"SELECT key, count(*) FILTER (WHERE token = ''), count(*) FILTER (WHERE NOT good AND token <> ''), "
-            f"count(*) FILTER (WHERE good), {packed} FROM (SELECT key, token, {right} AS good FROM "
-            f"(SELECT {key} AS key, {self._text()} AS token FROM {self._relation})) GROUP BY key ORDER BY key"
-        )
-        return [
-            (str(name), int(missing), int(off), [int(good), *(int(total or 0) for total in sums)])
-            for name, missing, off, good, *sums in rows
-        ]
+        told = f"(SELECT {key} AS key, {self._text()} AS token FROM {self._relation})"
+        found = {
+            str(name): (int(missing), int(off), [int(good)] + [0] * size)
+            for name, missing, off, good in self._rows(
+                f"SELECT key, count(*) FILTER (WHERE token = ''), count(*) FILTER (WHERE NOT good AND token <> ''), "
+                f"count(*) FILTER (WHERE good) FROM (SELECT key, token, {right} AS good FROM {told}) GROUP BY key"
+            )
+        }
+        for start in range(0, size, PIECE):
+            for name, piece, times in self._rows(
+                f"SELECT key, substr(token, {start + 1}, {PIECE}) AS piece, count(*) FROM {told} WHERE {right} "
+                "GROUP BY key, piece"
+            ):
+                sums = found[str(name)][2]
+                for place, character in enumerate(piece, start + 1):
+                    if character == "1":
+                        sums[place] += times
+        return [(name, *counts) for name, counts in sorted(found.items())]
 
     def distinct(self, column: str) -> list[str]:
         """The different values of a column, at most three of them, missing ones as the empty text."""

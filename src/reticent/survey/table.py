@@ -55,7 +55,7 @@ def _check_code(design: Design, codes: list[str]) -> None:
 
 def _by(design: Design, answers: engine.Column, group: str | None) -> dict[str, Tally]:
     made = design.mechanism
-    if isinstance(made, Unary | Subset):
+    if isinstance(made, Unary | Subset) and made.size > engine.PIECE:  # shorter ones have few different tokens
         chosen = made.chosen if isinstance(made, Subset) else None
         return {
             key: Tally(sums[0], np.array(sums[1:], np.int64), missing, off)
