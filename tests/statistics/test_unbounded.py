@@ -276,8 +276,7 @@ def test_the_whole_costs_epsilon_and_no_more(name: str, kind: Kind, rows: int) -
         assert guarantee.loss == ZCDP(Fraction("0.7") ** 2 / 2)
         return
     assert isinstance(guarantee.loss, PureDP)
-    unused = Fraction(1, 20) if about.values is not None and name == "huber" else Fraction(0)
-    assert guarantee.loss.epsilon == Fraction("0.7") * (1 - unused)
+    assert guarantee.loss.epsilon == Fraction("0.7")
 
 
 def test_depths_and_not_levels_are_paid_for() -> None:

@@ -30,6 +30,12 @@ SAME = [
     "histogram(site)",
     "iqr(disea, low=0, high=60)",
     "iqr(x, low=0, high=60, per=person, interval=no)",
+    "mean(x, method=clipped, low=0, high=60)",
+    "mean(x, method=coinpress, centre=-1.5, radius=1000, deviation=2, per=person)",
+    "quantiles(x, 0.9 0.1, method=joint, interval=no)",
+    "iqr(x, method=separate)",
+    "trimmed_mean(x, trim=0.2, method=inverse, per=person)",
+    "location(x, bend=1.5)",
 ]
 
 
@@ -54,6 +60,8 @@ def test_a_name_reads_back_to_the_same_question(text: str) -> None:
         ("histogram(x, edges=0, 1, 10)", "histogram(x, edges=0 1 10)"),
         ("histogram(x, edges=0:1:0.25)", "histogram(x, edges=0:1:0.25)"),
         ("proportion(q, value='yes')", "proportion(q, value=yes)"),
+        ("trimmed_mean(x, 0.2)", "trimmed_mean(x, trim=0.2)"),
+        ("location(x, 2)", "location(x)"),
     ],
 )
 def test_other_spellings_mean_the_same(text: str, name: str) -> None:
@@ -100,6 +108,10 @@ def test_a_step_range_includes_its_end() -> None:
         ("", "cannot be read"),
         ("mean(x) by", "cannot be read"),
         ("mean(x, interval=maybe)", "interval"),
+        ("mean(x, method=cliped)", "Did you mean clipped?"),
+        ("mean(x, method=coinpress, centre=0, radius=5)", "come together"),
+        ("mean(x, method=coinpress, center=0)", "Did you mean centre?"),
+        ("huber(x)", "Did you mean location?"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_a_hint(text: str, says: str) -> None:
@@ -127,6 +139,12 @@ def test_what_cannot_be_read_is_refused_with_a_hint(text: str, says: str) -> Non
 def test_numbers_out_of_range_are_refused(text: str) -> None:
     with pytest.raises(PublicParameterError):
         parse(text)
+
+
+def test_what_coinpress_is_told_reads_back() -> None:
+    asked, _ = parse("mean(x, method=coinpress, centre=0, radius=1000, deviation=0.5, delta=1e-9)")
+    assert asked == words.mean("x", method="coinpress", centre=0, radius=1000, deviation=0.5, delta="1e-9")
+    assert "delta" not in asked.name
 
 
 def test_constructors_read_floats_by_their_shortest_text() -> None:

@@ -109,15 +109,16 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
         case Quantiles(method="M" | "smooth"):
             return robust.quantile(asked, setting, epsilon)
         case Quantiles():
-            if asked.method == "joint" or _drawn_together(asked, len(asked.levels)):
+            wins = unbounded.joint_wins(len(asked.levels), interval=asked.interval)
+            if asked.method == "joint" or (asked.method == "auto" and wins):
                 return unbounded.quantiles(asked, setting, epsilon)
             return _quantiles(asked, setting, epsilon)
         case Iqr(method="S"):
             return robust.scale(asked, setting, epsilon)
         case Iqr():
-            if asked.method == "joint" or _drawn_together(asked, len(QUARTILES)):
-                return unbounded.iqr(asked, setting, epsilon)
-            return _quantiles(asked, setting, epsilon)
+            if asked.method == "separate":
+                return _quantiles(asked, setting, epsilon)
+            return unbounded.iqr(asked, setting, epsilon)
         case Scale():
             return robust.scale(asked, setting, epsilon)
         case TrimmedMean(method="TM" | "smooth"):
@@ -324,10 +325,6 @@ def _chosen(asked: Proportion, declared: Category) -> Key:
 
 
 # --- quantiles -------------------------------------------------------------------------------------------------------
-
-
-def _drawn_together(asked: Quantiles | Iqr, levels: int) -> bool:
-    return asked.method == "auto" and unbounded.joint_wins(levels, interval=asked.interval)
 
 
 def _quantiles(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> QuantileStep:

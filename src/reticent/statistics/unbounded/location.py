@@ -91,7 +91,8 @@ class Huber:
 
     @cached_property
     def value(self) -> Exponential:
-        return self._choice(VALUE)
+        """With the share of the census where that is not drawn."""
+        return self._choice(VALUE if self.census is not None else VALUE + CENSUS)
 
     @cached_property
     def end(self) -> Exponential:
