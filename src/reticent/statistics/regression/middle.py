@@ -93,6 +93,7 @@ class Middle:
     alike: float = 0.0
     crowded: int = 1  # records of one person agree: sampling variance is that many times greater
     peak: float = PEAK
+    most_alike: float = 0.0  # 0 where records agree as much whichever of them say something
 
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
@@ -215,8 +216,13 @@ class Middle:
         return math.sqrt(joint) / self.rate(self.value)
 
     def variance(self, size: float) -> float:
-        """Of the number of records below the median of their law, by sampling."""
-        return self.crowded * max(size, 0.0) / 4.0 * (1.0 + (self.rounds - 1) * self.alike)
+        """Of the number of records below the median of their law, by sampling.
+
+        Where few records say something, those that do may agree more: up to ``most_alike``.
+        """
+        silent = 1.0 - min(max(size / self.count, 0.0), 1.0)
+        alike = min(self.most_alike or self.alike, self.alike * (1.0 + silent))
+        return self.crowded * max(size, 0.0) / 4.0 * (1.0 + (self.rounds - 1) * alike)
 
     def feasible(self, size: Size) -> bool:
         """Whether the records outweigh the public prior of the values, and the ladder of the widths."""

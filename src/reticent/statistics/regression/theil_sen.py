@@ -10,8 +10,8 @@ its rows.
 
 With one round the median of n / 2 slopes has 2.2 times the error of least squares on normal data; with ``rounds``
 rounds a row changes as many slopes as there are rounds, and there are as many more, so that privacy costs the same and
-the error falls towards the 1.05 of all pairs. Sampling error: two pairs that share a row agree by 2/9 of a row's worth,
-whatever the law of the errors, if it is the same at every x and errors have no ties (Kendall's covariance).
+the error falls towards the 1.05 of all pairs. Sampling error: pairs that share rows agree by 2/9 of a row's worth, by
+up to 1/3 where many x are equal, whatever the law of the errors, if it is the same at every x and errors have no ties.
 
 Source: Theil 1950, Sen 1968; Alabi, McMillan, Sarathy, Smith and Vadhan 2022, DPTheilSen. Deviations: no bounds, by the
 public prior of ``data.cells``; exact sampling; both adjacencies; intervals. Proof: docs/proofs/regression.md, section
@@ -46,7 +46,9 @@ from reticent.statistics.unbounded.census import against_prior
 
 ROUNDS: Final = 16
 ALIKE: Final = 2.0 / 9.0
-PEAK: Final = 0.3  # slopes of pairs: .318 for a normal column, .269 for one of two values
+MOST_ALIKE: Final = 1.0 / 3.0  # where many rows have equal x, as in a column of two values
+CELLS_ALIKE: Final = 0.33, 0.55  # the same of cells of about three rows, by simulation
+PEAK: Final = 0.29  # slopes of pairs: .318 for a normal column, .269 for one of two values
 SLOPE: Final = Fraction(7, 10)  # of epsilon where there is an intercept
 TURN: Final = Fraction(1, 5)  # of the rest, for the median of x
 
@@ -109,9 +111,10 @@ class TheilSen:
             1,
             self.epsilon * share,
             rounds=self.rounds,
-            alike=ALIKE if not self.cellular else 1.0 / 3.0,
+            alike=CELLS_ALIKE[0] if self.cellular else ALIKE,
             crowded=self.design.terms.rows,
             peak=PEAK,
+            most_alike=CELLS_ALIKE[1] if self.cellular else MOST_ALIKE,
         )
 
     @cached_property
