@@ -221,7 +221,7 @@ def test_a_file_is_counted_as_its_answers_are(method: str, ending: str, tmp_path
 
 @pytest.mark.parametrize("method", ["unary", "subset", "hashing"])
 def test_long_answers_are_counted_piece_by_piece(method: str, tmp_path: Path) -> None:
-    """39 places: three pieces of 16, the last one short; patterns have a limit of 1,000 repeats, so 1,100 places too."""
+    """39 places: two pieces of 16 and a short one; patterns have a limit of 1,000 repeats, so 1,100 places too."""
     for size in (39, 1100):
         labels = [f"a{n}" for n in range(size)]
         design = survey.choice("Which?", labels, epsilon=1, method=method)  # type: ignore[arg-type]  # the list above
