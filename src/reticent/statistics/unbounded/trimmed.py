@@ -12,8 +12,8 @@ because the score is a whole number. With g = (n - 1) / 2 it is the median.
 
 Ends of the interval are drawn by the score |kappa(t) - D|, kappa(t) the least k with h_k >= t, sensitivity 1 likewise.
 
-Source: Asi and Duchi 2020, which dominates the smooth sensitivity of Bun and Steinke 2019. Deviations: why no noise
-scaled to a smooth sensitivity is offered is said in docs/theory/unbounded.md.
+Source: Asi and Duchi 2020. What noise scaled to a smooth sensitivity does instead is measured in
+docs/theory/unbounded.md; it needs bounds and tells no accuracy.
 Proof: docs/proofs/unbounded.md, section 6.
 """
 
