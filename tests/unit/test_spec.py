@@ -299,7 +299,7 @@ def test_check_says_the_same_whatever_the_rows_hold(tmp_path: Path) -> None:
     assert (
         'Values of x that are not numbers count as missing (missing = "drop"). How many there are is not said.' in said
     )
-    assert "columns.x has no bounds: mean and sum will be refused; median and iqr may give no reply." in said
+    assert "columns.x has no bounds: mean and sum will be refused; median, iqr, trimmed mean may give no reply." in said
     for rows in ("", "who,age,x,y,town\n", "who,age,x,y,town\np,old,1,2,a\n"):
         (tmp_path / "t.csv").write_text(rows)
         assert warnings(spec) == said

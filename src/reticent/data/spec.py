@@ -439,7 +439,7 @@ def warnings(spec: Spec) -> tuple[str, ...]:
             continue
         if column.low is None:
             said.append(
-                f"columns.{name} has no bounds: mean and sum will be refused; median and iqr may give no reply."
+                f"columns.{name} has no bounds: mean and sum will be refused; median, iqr, trimmed mean may give no reply."
             )
         for key, bound in (("low", column.low), ("high", column.high)):
             if bound is not None and not column.why and _oddly_exact(Fraction(bound)):
