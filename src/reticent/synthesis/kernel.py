@@ -1,0 +1,112 @@
+"""Kernel density with Gaussian noise: one draw of finitely many coefficients answers every evaluation.
+
+Hall, Rinaldo and Wasserman add sigma G to a kernel estimate, G a Gaussian process whose covariance is the kernel. On
+[0, 1] with reflecting ends the Gaussian kernel of bandwidth h is sum_j l_j psi_j(x) psi_j(y) with
+l_j = exp(-(pi j h)^2 / 2), so estimate and process are the sequences l_j beta_j and sqrt(l_j) N_j: releasing
+sqrt(l_j) beta_j + sigma N_j and multiplying by sqrt(l_j) is the same release. Both are cut where l_j < 10^-4, and N_j
+is discrete. Nothing is ever drawn again: whoever evaluates, evaluates the same coefficients.
+
+Source: 002 section 6.4; Hall, Rinaldo and Wasserman 2013. Proof: docs/proofs/densities.md, section 3.
+
+Deviations. The factor of 002, C / (n eps h^(d/2)), is for a process of variance h^-d; with unit variance it is too
+small by h^(d/2). It is only (epsilon, delta); with delta = 0 the same coefficients have geometric noise, which is pure.
+The sensitivity is of the coefficients themselves, exactly; no process is sampled in floating-point numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from reticent.data.query import Query
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.outcome import Outcome
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import positive
+from reticent.synthesis.axis import Axis
+from reticent.synthesis.density import Density
+from reticent.synthesis.series import Expected, Integers, Linear, Settle, Terms, cosines, frequencies
+
+LEAST: Final = 1e-4  # of an eigenvalue that is kept
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernel:
+    """A kernel density estimate.
+
+    Parameters
+    ----------
+    axes : sequence of Axis
+        One to three columns with public bounds.
+    terms : Terms
+    epsilon, delta : Fraction
+        With delta > 0 discrete Gaussian noise, as in the source; with delta = 0 geometric noise.
+    bandwidth : Fraction
+        h in shares of the range of each column, in (0, 1/2]. Public: never one that was chosen by looking.
+
+    Raises
+    ------
+    PublicParameterError
+        For a bandwidth so small that more than 512 coefficients, or more than the cells, would be needed.
+
+    Guarantee
+    ---------
+    (epsilon, delta) by discrete Gaussian noise and the conversion of zCDP; epsilon, pure, at delta = 0.
+
+    Source
+    ------
+    002 section 6.4; Hall, Rinaldo and Wasserman 2013.
+    """
+
+    axes: tuple[Axis, ...]
+    terms: Terms
+    epsilon: Fraction
+    bandwidth: Fraction
+    delta: Fraction = Fraction(0)
+    settle: Settle = "simplex"
+
+    def __post_init__(self) -> None:
+        if positive(self.bandwidth, "bandwidth") > Fraction(1, 2):
+            raise PublicParameterError("bandwidth is a share of the range, at most 1/2")
+        _kept(self.axes, self.bandwidth)
+
+    @cached_property
+    def plan(self) -> Linear:
+        indices = _kept(self.axes, self.bandwidth)
+        root = np.exp(-((math.pi * float(self.bandwidth)) ** 2) * (indices**2).sum(axis=1) / 4.0)
+        name = f"kernel estimate of bandwidth {float(self.bandwidth):.3g}"
+        return cosines(self.axes, indices, root, self.terms, (self.epsilon, self.delta), name, self.settle)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.plan.guarantee
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return self.plan.queries
+
+    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+        return self.plan.draw(results, entropy)
+
+    def expected(self, people: int) -> Expected:
+        return self.plan.expected(people)
+
+
+def bandwidth_for(people: int, columns: int = 1) -> Fraction:
+    """A public bandwidth of the usual order, people^(-1 / (4 + columns)) / 4 of the range, on a grid of 1/1000."""
+    if people < 1 or columns < 1:
+        raise PublicParameterError("people and columns must be >= 1")
+    return Fraction(min(max(round(250.0 * people ** (-1.0 / (4 + columns))), 10), 500), 1000)
+
+
+def _kept(axes: Sequence[Axis], bandwidth: Fraction) -> Integers:
+    """The frequencies whose eigenvalue is at least ``LEAST``."""
+    return frequencies(axes, max(math.sqrt(-2.0 * math.log(LEAST)) / (math.pi * float(bandwidth)), 1.0))
