@@ -102,6 +102,8 @@ def _alphabet(specimen: Specimen[Any, Any]) -> list[Any]:
             return [0, 1, 2, 3]
         case (int(),):
             return [(specimen.here[0] + k,) for k in range(-60, 61)]
+        case (int(), int()):
+            return [(0, 1), (1, 0)]
         case _:
             grid = specimen.mechanism.grid.step  # type: ignore[attr-defined]  # only the Laplace specimen is left
             return [(k * grid,) for k in range(-120, 121)]

@@ -13,6 +13,7 @@ from reticent.mechanisms import (
     hadamard,
     hashing,
     kary,
+    ks,
     laplace,
     local_mean,
     one_sided,
@@ -28,6 +29,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.hadamard import Hadamard
 from reticent.mechanisms.hashing import Hashing
 from reticent.mechanisms.kary import KAry
+from reticent.mechanisms.ks import KolmogorovSmirnov
 from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.local_mean import LocalMean
 from reticent.mechanisms.one_sided import OneSided
@@ -42,7 +44,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 
 LOCAL: Final = (randomized_response, kary, unary, subset, hadamard, hashing, local_mean, one_sided)
-ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, smooth, *LOCAL)  # they state axioms
+ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, ks, smooth, *LOCAL)  # they state axioms
 
 
 def axiom_again(leaf: Guarantee) -> Guarantee:
@@ -67,6 +69,8 @@ def _again(name: str) -> Callable[[dict[str, str], Adjacency], Guarantee]:
             return exponential.again
         case permute_and_flip.THEOREM.name:
             return permute_and_flip.again
+        case ks.THEOREM.name:
+            return ks.again
         case randomized_response.THEOREM.name:
             return randomized_response.again
         case smooth.THEOREM.name:
@@ -98,6 +102,7 @@ __all__ = [
     "Hadamard",
     "Hashing",
     "KAry",
+    "KolmogorovSmirnov",
     "LOCAL",
     "Laplace",
     "LocalMean",
