@@ -22,7 +22,7 @@ from scipy.stats import chi2
 
 from reticent import survey
 from reticent.entropy import Replayed
-from reticent.survey import Design, Questionnaire, form, form_answers
+from reticent.survey import Design, Questionnaire, answers, form
 from tests.support import survey_browser
 from tests.support.survey_browser import Browser, Tab, let_out, tab
 
@@ -493,7 +493,7 @@ def test_a_page_from_a_file_needs_nothing_but_itself(driven: Browser, tmp_path: 
     assert wide
     assert said["console"] == "[]"
     assert {request["request"]["url"].partition(":")[0] for request in json.loads(said["requests"])} <= {"file", "data"}
-    assert form_answers.decoded(coded) == sent
+    assert answers.decoded(coded) == sent
 
 
 @needs_browser

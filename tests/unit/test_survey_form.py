@@ -23,7 +23,8 @@ from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
 from reticent.privacy.record import from_json
-from reticent.survey import Design, Questionnaire, cards, form, form_answers, form_rehearsal, form_report
+from reticent.survey import Design, Questionnaire, cards, form, rehearsal, report
+from reticent.survey import answers as handed_in
 
 AFFAIR = survey.two_coins("Have you had an affair?")
 COLOUR = survey.choice("Which colour?", ("red", "green", "blue"), epsilon=1, method="kary")
@@ -257,9 +258,9 @@ def coded(answer: dict[str, Any]) -> str:
     return f"reticent1.{base64.urlsafe_b64encode(text).decode().rstrip('=')}.{zlib.crc32(text):08x}"
 
 
-def gathered(folder: Path, *answers: object) -> form_answers.Collected:
+def gathered(folder: Path, *answers: object) -> handed_in.Collected:
     (folder / "in.json").write_text(json.dumps(list(answers)), "utf-8")
-    return form_answers.collect(AFFAIR, [folder / "in.json"])
+    return handed_in.collect(AFFAIR, [folder / "in.json"])
 
 
 def test_files_lists_lines_and_codes_make_one_table(tmp_path: Path) -> None:
@@ -267,7 +268,7 @@ def test_files_lists_lines_and_codes_make_one_table(tmp_path: Path) -> None:
     (tmp_path / "two.json").write_text(json.dumps([sent(2), sent(1)]), "utf-8")
     (tmp_path / "three.jsonl").write_text("\n".join(json.dumps(sent(n)) for n in (5, 4)), "utf-8")
     (tmp_path / "codes.txt").write_text(f"\n{coded(sent(6))}\n", "utf-8")
-    found = form_answers.collect(AFFAIR, [tmp_path])
+    found = handed_in.collect(AFFAIR, [tmp_path])
     assert found.header == ("receipt", "design", "answer", "region")
     assert [row[0] for row in found.rows] == [f"{n:024x}" for n in (1, 2, 3, 4, 5, 6)]  # not in the order they came
     assert found.rows[2][1:] == (AFFAIR.code, "no", "north")
@@ -311,15 +312,15 @@ def test_a_token_off_the_list_stays_one_and_open_words_cannot_act(tmp_path: Path
 @pytest.mark.parametrize("damage", [lambda c: c[:-1], lambda c: c.replace("A", "B", 1), lambda c: c[5:], lambda c: ""])
 def test_a_code_that_lost_a_letter_is_refused(damage: Callable[[str], str]) -> None:
     whole = coded(sent(1))
-    assert form_answers.decoded(whole) == sent(1)
+    assert handed_in.decoded(whole) == sent(1)
     with pytest.raises(SpecError, match="no code"):
-        form_answers.decoded(damage(whole))
+        handed_in.decoded(damage(whole))
 
 
 def test_several_questions_have_columns_of_their_own(tmp_path: Path) -> None:
     answers = [{"design": AFFAIR.code, "answer": "yes"}, {"design": COLOUR.code, "answer": "blue"}]
     (tmp_path / "in.json").write_text(json.dumps(sent(1, survey=BOTH.code, answers=answers)), "utf-8")
-    found = form_answers.collect(BOTH, [tmp_path / "in.json"])
+    found = handed_in.collect(BOTH, [tmp_path / "in.json"])
     assert found.header == ("receipt", "design_1", "answer_1", "design_2", "answer_2")
     assert found.rows[0][1:] == (AFFAIR.code, "yes", COLOUR.code, "blue")
 
@@ -328,7 +329,7 @@ def test_several_questions_have_columns_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_is_the_same_every_time_and_its_intervals_hold() -> None:
-    first, again = (form_rehearsal.simulate(AFFAIR, 500, ["0.1"], runs=200) for _ in range(2))
+    first, again = (rehearsal.simulate(AFFAIR, 500, ["0.1"], runs=200) for _ in range(2))
     assert first == again
     assert first.truths == (("yes", 0.1), ("no", 0.9))
     assert 0.90 < first.covered / first.intervals < 0.99  # binomial(200, 0.95): outside with probability below 0.01
@@ -338,22 +339,22 @@ def test_a_rehearsal_is_the_same_every_time_and_its_intervals_hold() -> None:
 @pytest.mark.parametrize("shares", [["0.5", "0.6"], ["-1", "2"], ["1.5"], ["0.1", "0.2", "0.7"]])
 def test_shares_that_are_no_law_are_refused(shares: list[str]) -> None:
     with pytest.raises(PublicParameterError, match="add up to 1"):
-        form_rehearsal.simulate(AFFAIR, 100, shares)
+        rehearsal.simulate(AFFAIR, 100, shares)
     with pytest.raises(PublicParameterError, match="spread evenly"):
-        form_rehearsal.simulate(survey.mean("Q?", 0, 1, epsilon=1), 100, shares)
+        rehearsal.simulate(survey.mean("Q?", 0, 1, epsilon=1), 100, shares)
 
 
 def test_the_record_can_be_checked_again(tmp_path: Path) -> None:
     file = tmp_path / "answers.csv"
     file.write_text("answer,region\n" + "yes,a\nno,b\nno,a\n" * 100, "utf-8")
     result = AFFAIR.estimate_table(file, "answer", groups=["region"])
-    record = form_report.record(AFFAIR, result, file, "answer")
+    record = report.record(AFFAIR, result, file, "answer")
     kept = json.loads(json.dumps(record, allow_nan=False))
     tree = from_json(kept["guarantee"])
     assert compose.rederive(tree, axiom_again) == AFFAIR.guarantee.loss
     assert kept["answers"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
     assert kept["design"]["fingerprint"] == AFFAIR.fingerprint
-    text = form_report.page([(AFFAIR, result)], [record])
+    text = report.page([(AFFAIR, result)], [record])
     assert "<script" not in text
     assert "region a · yes" in text
     assert kept["result"]["shares"][0]["value"] == pytest.approx((1 / 3 - 1 / 4) / (1 / 2))

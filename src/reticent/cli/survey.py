@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from reticent.survey import Design, Questionnaire, Result
-    from reticent.survey.form_rehearsal import Rehearsal
+    from reticent.survey.rehearsal import Rehearsal
 
 ENDING: Final = ".survey.toml"
 MARGIN: Final = 0.02
@@ -204,7 +204,7 @@ def _document(made: Design | Questionnaire) -> dict[str, object]:
 
 def _described(made: Design | Questionnaire, margin: float, people: list[int]) -> Iterator[tuple[str, str]]:
     from reticent.privacy.explain import sentence
-    from reticent.survey.form_report import NAMES, epsilon_words
+    from reticent.survey.report import NAMES, epsilon_words
 
     for one, needed in zip(_designs(made), people, strict=True):
         yield "question", one.question
@@ -319,7 +319,7 @@ def collect(
     as_json: Json = False,
 ) -> None:
     """Make one table of the files, codes and lines that respondents handed in. Nothing is guessed."""
-    from reticent.survey.form_answers import collect as gather
+    from reticent.survey.answers import collect as gather
 
     _free(out, force=force)
     made = _read(design)
@@ -371,7 +371,7 @@ def estimate(
     as_json: Json = False,
 ) -> None:
     """What the randomized answers say about everybody: shares or a mean, with intervals. As often as you like."""
-    from reticent.survey import form_report
+    from reticent.survey import report
 
     made = _read(design)
     for target in (out, page, plot):
@@ -392,13 +392,13 @@ def estimate(
             level=level,
         )
         found.append((one, result))
-    records = [form_report.record(one, result, answers, columns[place][0]) for place, (one, result) in enumerate(found)]
+    records = [report.record(one, result, answers, columns[place][0]) for place, (one, result) in enumerate(found)]
     if out is not None:
         _write(out, json.dumps(records[0] if len(records) == 1 else records, ensure_ascii=False, indent=2) + "\n")
     if page is not None:
-        _write(page, form_report.page(found, records))
+        _write(page, report.page(found, records))
     if plot is not None:
-        _write(plot, form_report.svg(form_report.figure(found)))
+        _write(plot, report.svg(report.figure(found)))
     written = [str(target) for target in (out, page, plot) if target is not None]
     voice_of(ctx).result(
         {"verb": "survey estimate", "estimates": records, "files": written},
@@ -442,7 +442,7 @@ def _names(answers: Path) -> tuple[str, ...]:
 
 def _estimated(one: Design, result: Result) -> Iterator[RenderableType]:
     from reticent.privacy.explain import sentence
-    from reticent.survey.form_report import NAMES, epsilon_words, every, lines
+    from reticent.survey.report import NAMES, epsilon_words, every, lines
 
     yield one.question
     yield f"{result.answers:,} answers, {NAMES[one.method]}, {epsilon_words(one)} for each respondent, local model"
@@ -480,7 +480,7 @@ def simulate(
     as_json: Json = False,
 ) -> None:
     """Ask made-up people first: how wide the intervals would be, and how often they would hold the truth."""
-    from reticent.survey.form_rehearsal import simulate as rehearse
+    from reticent.survey.rehearsal import simulate as rehearse
 
     shares = [text.strip() for text in share.split(",")] if share else []
     listed = _designs(_read(design))
@@ -494,7 +494,7 @@ def simulate(
 
 
 def _simulated(one: Design, made: Rehearsal) -> Iterator[RenderableType]:
-    from reticent.survey.form_report import lines
+    from reticent.survey.report import lines
 
     number = one.low is not None
     unit, scale = ("", 1.0) if number else (" points", 100.0)

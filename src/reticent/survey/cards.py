@@ -21,7 +21,7 @@ from reticent.errors import QuestionError, SpecError
 from reticent.mechanisms import KAry, OneSided, RandomizedResponse
 from reticent.privacy.numbers import about
 from reticent.survey.form import odds_words, shown
-from reticent.survey.form_report import svg
+from reticent.survey.report import svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
