@@ -20,6 +20,7 @@ from reticent.mechanisms import (
     permute_and_flip,
     randomized_response,
     smooth,
+    sparse_vector,
     subset,
     unary,
 )
@@ -37,6 +38,7 @@ from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
 from reticent.mechanisms.shuffled import Shuffled
 from reticent.mechanisms.smooth import Smooth
+from reticent.mechanisms.sparse_vector import SparseVector
 from reticent.mechanisms.subsampled import Poisson, WithoutReplacement
 from reticent.mechanisms.subset import Subset
 from reticent.mechanisms.unary import Unary
@@ -44,7 +46,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 
 LOCAL: Final = (randomized_response, kary, unary, subset, hadamard, hashing, local_mean, one_sided)
-ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, ks, smooth, *LOCAL)  # they state axioms
+# they state axioms
+ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, ks, smooth, sparse_vector, *LOCAL)
 
 
 def axiom_again(leaf: Guarantee) -> Guarantee:
@@ -75,6 +78,10 @@ def _again(name: str) -> Callable[[dict[str, str], Adjacency], Guarantee]:
             return randomized_response.again
         case smooth.THEOREM.name:
             return smooth.again
+        case sparse_vector.THEOREM.name:
+            return sparse_vector.again
+        case sparse_vector.TOGETHER.name:
+            return sparse_vector.again_together
         case kary.THEOREM.name:
             return kary.again
         case unary.THEOREM.name:
@@ -113,6 +120,7 @@ __all__ = [
     "ScalarGaussian",
     "Shuffled",
     "Smooth",
+    "SparseVector",
     "Subset",
     "Unary",
     "WithoutReplacement",
