@@ -230,7 +230,7 @@ class Linear:
         if size is None:
             weights = shares @ self.back  # of the sums in the noisy number of records
             n = float(weights @ noisy)
-            if n < max(1.0, self.reach * self.sums.deviation * float(np.linalg.norm(weights))):
+            if n < max(1.0, self.sums.deviation * float(self.reaches(weights[None])[0])):
                 return NO_REPLY
             rows = rows - np.outer(totals / n, weights)
         else:
@@ -247,7 +247,7 @@ class Linear:
                 self.method,
                 self.guarantee,
                 max(round(n), 1),
-                band=(self.reach * spread * shares * np.linalg.norm(rows, axis=1)).reshape(cells),
+                band=(spread * shares * self.reaches(rows)).reshape(cells),
                 wander=min(spread * self._together(shares[:, None] * rows), 1.0),
                 words=("the noise of neighbouring cells goes together: the band is about one point at a time",),
             )
@@ -256,16 +256,18 @@ class Linear:
     def expected(self, people: int) -> Expected:
         """What noise and sampling leave for ``people`` records that are spread evenly."""
         n = self.sums.terms.size or people
-        noise = self.reach * self.sums.deviation / n * math.sqrt(float(np.mean(np.sum(self.back**2, axis=1))))
+        noise = self.sums.deviation / n * math.sqrt(float(np.mean(self.reaches(self.back) ** 2)))
         each = self.back @ self.sums.table.T  # what a record in a cell adds to each cell
         sampling = NORMAL * math.sqrt(float(np.mean(each.var(axis=1))) / n)
         hidden = "at this ε and so few records the noise hides every shape: expect the uniform density"
         return Expected(noise, sampling, hidden if noise > PLAIN else "")
 
-    @property
-    def reach(self) -> float:
-        """Standard deviations that hold 95 % of the noise of a point, whatever few coordinates make it up."""
-        return NORMAL if self.sums.delta else LAPLACE
+    def reaches(self, rows: Floats) -> Floats:
+        """Deviations of one sum that hold rows @ noise at 95 %, each by itself."""
+        widths = np.linalg.norm(rows, axis=1)
+        if self.sums.delta:
+            return np.asarray(NORMAL * widths, np.float64)
+        return np.asarray(np.minimum(_heavier(NORMAL, _shares_of_one(rows)), LAPLACE) * widths, np.float64)
 
     def _together(self, rows: Floats) -> float:
         """Deviations of one sum that hold all values of the distribution function together, at 95 %."""
@@ -279,8 +281,14 @@ class Linear:
         if len(self.axes) == 1:
             turned = flat[there] / widths[there, None]
             length = float(np.linalg.norm(np.diff(turned, axis=0), axis=1).sum())
-            return most * _sup(length, 1.0, laplace=not self.sums.delta)
-        return most * _sup(0.0, float(there.sum()), laplace=not self.sums.delta)
+            reach = _sup(length, 1.0)
+        else:
+            reach = _sup(0.0, float(there.sum()))
+        if not self.sums.delta:
+            tail = -math.log(max(math.erfc(reach / math.sqrt(2.0)), 1e-300)) / math.sqrt(2.0)  # of one Laplace
+            widest = flat[int(np.argmax(widths))][None]
+            reach = min(float(_heavier(reach, _shares_of_one(widest))[0]), max(tail, reach))
+        return most * reach
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -533,17 +541,25 @@ def settled(heights: Floats, shares: Floats, settle: Settle) -> Floats:
             assert_never(settle)
 
 
-def _sup(length: float, points: float, *, laplace: bool) -> float:
-    """Deviations that hold a path on the sphere of this length, or so many points, at 95 %.
+def _sup(length: float, points: float) -> float:
+    """Deviations that hold a path on the sphere of this length, or so many points, at 95 %, for normal noise.
 
-    P(sup > u) <= points P(|N| > u) + length / pi e^(-u^2 / 2) for normal noise (Davies 1987). Laplace noise is held to
-    the same probability as if it were all of one coordinate, the heaviest tail there is among its sums of one variance.
+    P(sup > u) <= points P(|N| > u) + length / pi e^(-u^2 / 2) (Davies 1987).
     """
     low, high = 0.0, 40.0
     for _ in range(60):
         u = (low + high) / 2.0
         chance = points * math.erfc(u / math.sqrt(2.0)) + length / math.pi * math.exp(-u * u / 2.0)
         low, high = (u, high) if chance > 0.05 else (low, u)
-    if not laplace:
-        return high
-    return max(high, -math.log(max(math.erfc(high / math.sqrt(2.0)), 1e-300)) / math.sqrt(2.0))
+    return high
+
+
+def _shares_of_one(rows: Floats) -> Floats:
+    """Sum of fourth powers over the square of the sum of squares: 1 for one coordinate, 1 / m for m equal ones."""
+    squared = rows**2
+    return np.asarray((squared**2).sum(axis=1) / np.maximum(squared.sum(axis=1) ** 2, 1e-300), np.float64)
+
+
+def _heavier(reach: float, share: Floats) -> Floats:
+    """A normal reach widened for sums of Laplace noise of excess kurtosis 3 x share (Cornish and Fisher 1938)."""
+    return np.asarray(reach + share * (reach**3 - 3.0 * reach) / 8.0, np.float64)
