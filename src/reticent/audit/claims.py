@@ -110,6 +110,11 @@ def verify(
     scale = exp_down(-claim.epsilon, 32) if isinstance(claim, PureDP | ApproxDP) else Fraction(1)
     fine = LEAST * scale if least is None else least
     laws = [law_of(partial(program, table), least=fine) for table in tables]
+    return compared(name, laws, neighbours, claim, what=what)
+
+
+def compared(name: str, laws: Sequence[Law], neighbours: Iterable[tuple[int, int]], claim: Loss, *, what: str) -> Line:
+    """The line of a claim about laws that are known: of each data set one."""
     pairs = sorted({(min(pair), max(pair)) for pair in neighbours})
     ordered = [(laws[a], laws[b]) for i, j in pairs for a, b in ((i, j), (j, i))]
     bound, attained, verdict = judge(ordered, claim)
@@ -117,7 +122,7 @@ def verify(
         name,
         what,
         words(claim),
-        len(tables),
+        len(laws),
         len(pairs),
         max((len(law.masses) for law in laws), default=0),
         max((Fraction(law.residual, ONE) for law in laws), default=Fraction(0)),

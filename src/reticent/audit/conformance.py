@@ -245,6 +245,7 @@ class _Kit:
     entropy: Callable[[str], Entropy]
     here: list[Any] = field(default_factory=list)
     there: list[Any] = field(default_factory=list)
+    wrong: dict[float, list[Any]] = field(default_factory=dict)  # draws of mutants by the factor, on this side
 
     def lines(self) -> Iterator[Line]:
         yield from self._parameters()
@@ -268,6 +269,12 @@ class _Kit:
     def _drawn(self, mechanism: AnyMechanism, exact: Any, name: str) -> list[Any]:
         stream = self.entropy(f"{self.case.name}/{name}")
         return [mechanism.sample(exact, stream) for _ in range(self.effort.draws)]
+
+    def _wrong(self, factor: float, mutant: AnyMechanism) -> list[Any]:
+        """Draws of a mutant, made once for the law and the audit."""
+        if factor not in self.wrong:
+            self.wrong[factor] = self._drawn(mutant, self.case.here, f"mutant {factor}")
+        return self.wrong[factor]
 
     def _parameters(self) -> Iterator[Line]:
         makers = list(_makers(self.case))
@@ -348,7 +355,7 @@ class _Kit:
         """The first factor at which draws of a mutant no longer fit; without parameters, the law is bent instead."""
         tried = 0.0
         for tried, mutant in self._mutants(factors):
-            drawn = self._drawn(mutant, self.case.here, f"mutant {tried}")
+            drawn = self._wrong(tried, mutant)
             if sampled.fit(drawn, lambda out: _chance(mass, self.case.here, out)) < self.effort.level:
                 return self._line(name, True, f"noise divided by {tried:.3g} is refused")
         if tried:
@@ -371,9 +378,8 @@ class _Kit:
     def _refuted(self, stated: Sequence[Loss]) -> Line:
         name, tried = "audit refutes too little noise", 0.0
         for tried, mutant in self._mutants(self.effort.factors):
-            sides = (("here", self.case.here), ("there", self.case.there))
-            drawn = [self._drawn(mutant, exact, f"audit {tried} {side}") for side, exact in sides]
-            lower = sampled.bound(drawn[0], drawn[1], delta=self.effort.deltas, beta=self.effort.level)
+            other = self._drawn(mutant, self.case.there, f"audit {tried} there")
+            lower = sampled.bound(self._wrong(tried, mutant), other, delta=self.effort.deltas, beta=self.effort.level)
             if any(lower.refutes(loss) for loss in stated):
                 return self._line(name, True, f"noise divided by {tried:.3g} is refuted")
         if tried:

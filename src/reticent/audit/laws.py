@@ -161,7 +161,7 @@ class _Faint(BaseException):
 
 @dataclass(slots=True)
 class _Frame:
-    law: oracle.Law
+    drawn: Hashable  # what was asked for
     among: tuple[Chance, ...]
     place: int
     low: int  # mass of the branch before this draw
@@ -169,21 +169,26 @@ class _Frame:
 
 
 @dataclass(slots=True)
-class _Walk:
-    """The branch that is being run: one frame for each draw."""
+class Walk:
+    """The branch that is being run: one frame for each draw; masses in units of 2**-BITS."""
 
     least: int
     path: list[_Frame] = field(default_factory=list)
     depth: int = 0
 
     def answer(self, law: oracle.Law) -> int:
+        """The next value of a law."""
+        return self.branch(law, lambda: chances(law, self.least))
+
+    def branch(self, drawn: Hashable, among: Callable[[], tuple[Chance, ...]]) -> int:
+        """The next value of what is drawn, by its name, among chances that are listed likeliest first."""
         if self.depth == len(self.path):
             low, high = self.mass()
             if high < self.least:
                 raise _Faint
-            self.path.append(_Frame(law, chances(law, self.least), 0, low, high))
+            self.path.append(_Frame(drawn, among(), 0, low, high))
         frame = self.path[self.depth]
-        if frame.law != law:
+        if frame.drawn != drawn:
             raise CheckError("the program is no function of its input and its draws: run again, it drew something else")
         self.depth += 1
         return frame.among[frame.place][0]
@@ -208,7 +213,11 @@ class _Walk:
         return False
 
 
-def law_of(program: Program, *, least: Fraction = LEAST) -> Law:
+def _oracle(walk: Walk) -> Entropy:
+    return Oracle(walk.answer)
+
+
+def law_of(program: Program, *, least: Fraction = LEAST, entropy: Callable[[Walk], Entropy] = _oracle) -> Law:
     """The law of what ``program`` returns, given an entropy it draws from through ``exact.sampling``.
 
     Parameters
@@ -217,6 +226,8 @@ def law_of(program: Program, *, least: Fraction = LEAST) -> Law:
         A function of its draws and nothing else that changes.
     least : Fraction
         Branches of smaller probability are left in the residual.
+    entropy : callable
+        From the walk to what the program draws from: by default an oracle, asked for laws.
 
     Raises
     ------
@@ -225,15 +236,15 @@ def law_of(program: Program, *, least: Fraction = LEAST) -> Law:
     Refusal
         Where the program asks for coins.
     """
-    walk = _Walk((least * ONE).__ceil__())
-    entropy = Oracle(walk.answer)
+    walk = Walk((least * ONE).__ceil__())
+    source = entropy(walk)
     masses: dict[Hashable, tuple[int, int]] = {}
     seen = runs = 0
     while True:
         runs += 1
         outcome: Hashable | None
         try:
-            outcome = form(program(entropy))
+            outcome = form(program(source))
         except _Faint:
             outcome = None
         except (CheckError, Refusal):

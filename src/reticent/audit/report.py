@@ -265,12 +265,14 @@ def _exact(tell: Tell, *, deep: bool) -> Iterator[Line]:
     yield from exact.guarantees(deep=deep)
     tell("exact laws: statistics on all tiny tables")
     yield from exact.pipelines(deep=deep)
+    tell("exact laws: propose-test-release, and choices draw by draw")
+    yield from exact.robust(deep=deep)
     tell("exact laws: losses once more")
     yield from losses_again()
 
 
 def _kit(tell: Tell, effort: Effort) -> Iterator[conformance.Report]:
-    for module in mechanisms.ALL:
+    for module in (module for module in mechanisms.ALL if module.SPECIMENS):
         tell(f"conformance kit: {module.__name__.rpartition('.')[2].replace('_', ' ')}")
         yield conformance.check(module, effort=effort)
     tell("conformance kit: the path of a release, on the system's coins")

@@ -1,0 +1,281 @@
+"""Propose-test-release and choices draw by draw, from rows to answers: what holds is proved, each mutant is refuted.
+
+Nothing here is random. A mutant is planted in the program; the line that is part of ``reticent audit --exact`` must not
+hold any more. Without it, it holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent.audit import exact, gated, stepwise, tested
+from reticent.audit.claims import Line
+from reticent.audit.stepwise import Case as Drawn
+from reticent.audit.tested import FEW, NEAR, SOME, STABLE, TRIMMED, TWICE, Case, median
+from reticent.data.order import INFINITE, LARGEST
+from reticent.data.table import content
+from reticent.entropy import Entropy
+from reticent.errors import CheckError
+from reticent.exact import sampling
+from reticent.mechanisms import Exponential, Geometric, gate
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.sensitivity import L1
+from reticent.statistics.asked import Iqr, Mean, Quantiles, Regression, Scale, TrimmedMean
+from reticent.statistics.quantiles import Size
+from reticent.statistics.robust import core, scale
+from reticent.statistics.robust import median as ranks
+from reticent.statistics.robust.extent import reach
+from reticent.statistics.robust.median import Level as Ranked
+from reticent.statistics.robust.steps import Bought
+from reticent.statistics.unbounded import trimmed as inverse
+from reticent.statistics.unbounded.census import Census
+
+SIXTEEN = Fraction(16)
+S = Case(Scale("x"), "substitute", 5, (5,), SIXTEEN, SOME)
+BIN = Case(STABLE, "add_remove", 5, (5, 6), SIXTEEN, SOME)
+M = Case(median(2), "substitute", 5, (5,), SIXTEEN, NEAR)
+WITH_SCALE = Case(median(), "substitute", 5, (5,), Fraction(24), FEW)
+TM = Case(TRIMMED, "substitute", 6, (6,), Fraction(24), FEW)
+SMOOTH = Case(tested.SMOOTH, "substitute", 5, (5,), Fraction(2), SOME)
+BOUGHT = Case(STABLE, "add_remove", None, (5, 6), Fraction(56), FEW)
+PTR = (S, BIN, M, WITH_SCALE, TM)
+OUGHT = ("S", "the stable bin", "M", "M with its scale", "TM")
+
+MANY = Fraction(600)
+JOINT = Drawn(Quantiles("x", stepwise.QUARTERS, method="joint"), "substitute", (5,), MANY, ((0,), (9,)))
+SPREAD = Drawn(Iqr("x", method="joint"), "add_remove", (5, 6), MANY, ((0,), (9,)))
+CLIPPED = Drawn(Mean("x", method="clipped"), "add_remove", (5, 6), MANY, ((0,), (9,)))
+INVERSE = Drawn(TrimmedMean("x", Fraction(1, 5), method="inverse"), "substitute", (5,), MANY, ((0,), (9,)))
+SLOPES = Drawn(Regression("y", ("x",), method="theil_sen"), "substitute", (6,), MANY, stepwise.LINE)
+
+
+def verdict(case: Case) -> str:
+    return tested.verified(case, every=100).verdict
+
+
+# --- what holds ------------------------------------------------------------------------------------------------------
+
+
+def test_statistics_without_bounds_keep_their_guarantee_from_rows_to_answers() -> None:
+    lines = list(exact.robust())
+    assert [str(line) for line in lines if line.verdict != "holds"] == []
+    names = " ".join(line.name for line in lines)
+    for word in ("scale(x)", "stable", "method=M", "width=2", "TM", "smooth", "joint", "iqr", "inverse", "clipped"):
+        assert word in names
+    for word in ("theil_sen", "block_medians", "n public", "n declared", "n bought", "substitute", "add_remove"):
+        assert word in names
+    whole = {line.name: line for line in lines if line.outcomes and "all draws" in line.what}
+    assert all(line.attained and line.attained > Fraction(8, 10) for line in whole.values())
+    assert sum(line.attained is not None and line.attained > Fraction(99, 100) for line in whole.values()) >= 8
+    assert all(line.residual < Fraction(1, 1 << 60) for line in lines)
+
+
+@pytest.mark.audit
+def test_persons_with_two_rows_and_a_bought_number_of_values() -> None:
+    assert verdict(TWICE) == "holds"
+
+
+def test_a_test_is_two_branches_with_the_law_of_its_noise() -> None:
+    """P(1 + Z >= 3) for Z of scale 1 is q**2 / (1 + q), q = 1 / e, whatever branches the noise has."""
+    noise = Geometric(L1(Fraction(1), Adjacency("substitute")), Fraction(1))
+    bar = gate.Bar(3, 1)
+    law = gated.through_gate(lambda entropy: gate.passes(noise, 1, bar, entropy), least=Fraction(1, 1 << 90))
+    low, high = law.bounds(True)
+    q = Fraction(367879441171442321595523770161, 10**30)
+    assert len(law.masses) == 2
+    assert abs(low - q**2 / (1 + q)) < Fraction(1, 10**25)
+    assert high - low < Fraction(1, 1 << 80)
+
+
+def test_coins_outside_of_a_mechanism_are_refused() -> None:
+    with pytest.raises(CheckError, match="coins"):
+        gated.through_gate(lambda entropy: sampling.uniform(3, entropy), least=Fraction(1, 100))
+
+
+def test_the_engine_reads_what_is_put_in_order() -> None:
+    step, schema = tested.prepared(BIN)
+    assert tested.read((0, 7, 7, 15, 15), step, schema) is not None
+    for column in ((0, 0, 7, 7, 15), (15,) * 6):
+        assert content(tested.held(column, step)) == content(tested.read(column, step, schema))
+
+
+# --- mutants of propose-test-release ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", PTR, ids=OUGHT)
+def test_a_threshold_off_by_one(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lower(self: core.Test, distance: int, entropy: Entropy) -> bool:
+        return gate.passes(self.noise, min(distance, self.cap), gate.Bar(self.threshold - 1, self.unsafe), entropy)
+
+    monkeypatch.setattr(core.Test, "passes", lower)
+    assert verdict(case) == "refuted"
+
+
+def test_a_distance_that_moves_by_two_with_noise_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unsafe up to 2, and threshold and delta are right for that distance: only the noise is for one row."""
+    honest = ranks.narrow
+
+    def doubled(sensitivity: int) -> str:
+        def made(epsilon: Fraction, delta: Fraction, neighbours: Adjacency, **_: int) -> core.Test:
+            return core.Test(neighbours, epsilon, 3, 2, sensitivity)
+
+        monkeypatch.setattr(scale, "exact_test", made)
+        monkeypatch.setattr(ranks, "narrow", lambda *given: 2 * honest(*given) + 2)
+        monkeypatch.setattr(ranks, "refuse_unreachable", lambda *_: None)
+        return verdict(replace(M, epsilon=Fraction(2)))
+
+    assert doubled(2) == "holds"
+    assert doubled(1) == "refuted"
+
+
+@pytest.mark.audit
+def test_noise_for_one_row_where_a_person_has_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        core.Test, "noise", property(lambda self: Geometric(L1(Fraction(1), self.neighbours), self.epsilon))
+    )
+    assert verdict(TWICE) == "refuted"
+
+
+def less(factor: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All released integers get that much of their noise; tests keep theirs."""
+    honest = gate.draw
+
+    def draw(mechanism: Any, exact_numbers: Any, entropy: Entropy) -> Any:
+        if isinstance(mechanism, Geometric):
+            mechanism = Geometric(mechanism.sensitivity, mechanism.epsilon / factor)
+        return honest(mechanism, exact_numbers, entropy)
+
+    monkeypatch.setattr(gate, "draw", draw)
+
+
+@pytest.mark.parametrize(
+    ("case", "share"), [(S, Fraction(4, 5)), (M, Fraction(4, 5)), (TM, Fraction(1, 2))], ids=["S", "M", "TM"]
+)
+def test_a_release_with_less_noise(case: Case, share: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TM pays for two tests, of which these tables use one: a release may lose a quarter of all more unnoticed."""
+    less(share, monkeypatch)
+    assert verdict(case) == "refuted"
+
+
+def test_the_edge_of_what_is_there_in_place_of_the_certified_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scale of the noise then tells the width of the table."""
+    honest = scale.StableScale.distances
+
+    def bare(self: scale.StableScale, data: Any) -> tuple[tuple[int, int], ...]:
+        width = max(1, reach(data, *self.ranks, self.test.cap).width)
+        return tuple((distance, width if edge < INFINITE - 1 else edge) for distance, edge in honest(self, data))
+
+    monkeypatch.setattr(scale.StableScale, "distances", bare)
+    for case in (BIN, TM):
+        assert verdict(replace(case, kind="substitute", n=6, sizes=(6,), grid=(0, 14, 15))) == "refuted"
+
+
+def test_ranks_of_the_true_number_of_values_in_place_of_the_noisy_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def draw(self: Bought, data: Any, entropy: Entropy) -> Any:
+        gate.draw(self.census, (data.below(LARGEST + 1),), entropy)
+        return self.make(data.below(LARGEST + 1), self.price).draw(data, entropy)
+
+    assert verdict(BOUGHT) == "holds"
+    monkeypatch.setattr(Bought, "draw", draw)
+    assert verdict(BOUGHT) == "refuted"
+
+
+def test_a_median_that_replies_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Ranked, "distances", lambda self, data, width: (self.test.cap,))
+    assert verdict(M) == "refuted"
+
+
+def test_squares_that_move_further_than_they_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reticent.statistics.robust import reports
+
+    honest = reports.squares_of
+    monkeypatch.setattr(reports, "squares_of", lambda *given: 2 * honest(*given))
+    assert verdict(TM) == "refuted"
+
+
+def test_a_smooth_bound_that_looks_at_the_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The local sensitivity is no smooth bound."""
+    from reticent.mechanisms.smooth import UNIT
+    from reticent.statistics.robust.smooth import SmoothMean
+
+    monkeypatch.setattr(SmoothMean, "bound", lambda self, data: max(self.moves(data)[0] * UNIT, 1))
+    assert verdict(SMOOTH) == "refuted"
+
+
+# --- mutants of choices ----------------------------------------------------------------------------------------------
+
+
+def drawn(case: Drawn) -> Line:
+    return stepwise.verified(case)
+
+
+@pytest.mark.parametrize("case", [JOINT, INVERSE], ids=["joint", "inverse"])
+def test_choices_at_twice_their_rate(case: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert drawn(case).verdict == "holds"
+    honest = gate.choose
+
+    def choose(mechanism: Any, *given: Any) -> int:
+        return honest(Exponential(mechanism.sensitivity, 2 * mechanism.epsilon), *given)
+
+    monkeypatch.setattr(gate, "choose", choose)
+    assert drawn(case).verdict == "refuted"
+
+
+def test_a_true_number_of_values_for_a_noisy_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = Census.draw
+
+    def true(self: Census, data: Any, entropy: Entropy) -> Size:
+        n = float(data.counts.sum())
+        return replace(honest(self, data, entropy), values=n)
+
+    monkeypatch.setattr(Census, "draw", true)
+    assert drawn(SPREAD).verdict == "refuted"
+
+
+def test_a_score_that_moves_by_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = inverse.kappa
+    monkeypatch.setattr(inverse, "kappa", lambda sums, inside: 2 * honest(sums, inside))
+    assert drawn(INVERSE).verdict == "refuted"
+
+
+def test_moments_with_half_of_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    less(Fraction(1, 2), monkeypatch)
+    assert drawn(CLIPPED).verdict == "refuted"
+
+
+def test_a_clip_that_follows_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reticent.statistics.unbounded.ladder import Choice
+
+    honest = Choice.centre
+
+    def true(self: Choice, cells: Any, data: Any, entropy: Entropy) -> float:
+        honest(self, cells, data, entropy)
+        return float(np.median(np.repeat(data.cells, data.counts)))
+
+    monkeypatch.setattr(Choice, "centre", true)
+    assert drawn(CLIPPED).verdict == "refuted"
+
+
+def test_slopes_of_eight_rounds_paid_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    from reticent.statistics.regression.theil_sen import TheilSen
+
+    honest: Any = vars(TheilSen)["middle"]
+
+    def cheap(self: TheilSen) -> Any:
+        made = honest.func(self)
+        return replace(made, changed=made.changed // made.rounds, moved=made.moved // made.rounds)
+
+    assert drawn(SLOPES).verdict == "holds"
+    monkeypatch.setattr(TheilSen, "middle", property(cheap))
+    assert drawn(SLOPES).verdict == "refuted"
+
+
+def test_rows_keep_their_places_between_neighbours() -> None:
+    tables, pairs = stepwise.neighbouring(SLOPES)
+    assert all(sum(a != b for a, b in zip(tables[i], tables[j], strict=True)) == 1 for i, j in pairs)
+    assert len(pairs) > len(tables) == len(set(tables))
