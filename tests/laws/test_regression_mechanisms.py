@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reticent.data.order import LARGEST
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
@@ -168,13 +169,20 @@ def test_blocks_are_solved_exactly_and_singular_ones_take_the_default(
         assert found[block].tolist() == [max(-REACH, min(REACH, part)) for part in expected]
 
 
+def test_an_endless_default_is_of_either_sign_in_turn() -> None:
+    found = solve(made((), 2), np.zeros(0, np.int64), Blocks(5, (LARGEST, 3), REPLACE))
+    assert found.tolist() == [[LARGEST, 3], [-LARGEST, 3], [LARGEST, 3], [-LARGEST, 3], [LARGEST, 3]]
+    with pytest.raises(PublicParameterError, match="beyond"):
+        Blocks(5, (LARGEST - 1, 0), REPLACE)
+
+
 @given(st.lists(rows_of_two, min_size=1, max_size=9), rows_of_two, st.integers(0, 99))
 def test_one_row_changes_one_block(table: list[Row], other: Row, key: int) -> None:
-    replaced = Blocks(3, (0, 0), REPLACE)
+    replaced = Blocks(3, (LARGEST, LARGEST), REPLACE)
     one = replaced.coefficients(made(tuple(table), 2), Replayed(key))
     two = replaced.coefficients(made((*table[:-1], other), 2), Replayed(key))
     assert (one != two).any(axis=1).sum() <= 1
-    added = Blocks(3, (0, 0), ADD)
+    added = Blocks(3, (LARGEST, LARGEST), ADD)
     labels = added.labels(len(table) + 1, Replayed(key))  # every row keeps its own coin
     less = solve(made(tuple(table), 2), labels[:-1], added)
     more = solve(made((*table, other), 2), labels, added)

@@ -318,6 +318,23 @@ def test_tables_that_determine_no_line_get_no_reply(method: Method, name: str) -
     assert [made.draw(odd(6000)[name], Replayed(f"odd {key}")) for key in range(4)] == [NO_REPLY] * 4
 
 
+@pytest.mark.parametrize("kind", ["substitute", "add_remove"])
+@pytest.mark.parametrize("method", ["R_S", "R_H"])
+@pytest.mark.parametrize("name", list(odd(3)))
+def test_blocks_that_determine_nothing_are_no_answer_of_zero(method: Method, name: str, kind: Kind) -> None:
+    made = chosen(method, 12_000, "8", kind, delta=MILLIONTH)
+    assert [made.draw(odd(12_000)[name], Replayed(f"odd {key}")) for key in range(4)] == [NO_REPLY] * 4
+
+
+def test_singular_blocks_do_not_pull_the_median_towards_a_default() -> None:
+    """A third of the rows has no x, so every ninth block of two rows is singular; the slope is 2, far from 0."""
+    table = line(24_000, 1, 3)[0]
+    table[::3, 1] = 0
+    made = chosen("R_S", 24_000, "24", delta=MILLIONTH, options=Options(blocks=12_000))
+    found = [told(made, table, key) for key in range(6)]
+    assert all(one is not None and abs(one["a"].value - 2) < 0.3 for one in found)
+
+
 @pytest.mark.parametrize("size", [0, 1, 2, 3])
 @pytest.mark.parametrize("method", ["theil_sen", "tukey", "adassp", "over_beta"])
 def test_next_to_no_rows_get_no_reply(method: Method, size: int) -> None:

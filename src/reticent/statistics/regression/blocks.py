@@ -4,11 +4,14 @@
     block add_remove   every row goes to one of m blocks by a coin of its own: a row more or less changes one block
 
 Either way a table of m public records, one of which changes with a row: what reads it runs as under substitution with
-public m. A block whose rows do not determine the coefficients, be they too few or alike, counts as a public default.
+public m. A block whose rows do not determine the coefficients, be they too few or alike, counts as a public default:
+``LARGEST`` for infinity, upwards in blocks of even number and downwards in the others. So it moves no median, and where
+too many blocks determine nothing the quartiles are infinite, which is never a reply.
 
 Source. 003 section 7.1 and section 9 (random partition); issue of add/remove: docs/proofs/regression.md, section 7.
 Deviations. 003 takes m = floor(n / p) blocks of p rows and leaves open what a singular block is; here m is a public
-argument, larger blocks are solved by least squares, which for p rows is 003's X^-1 Y.
+argument, larger blocks are solved by least squares, which for p rows is 003's X^-1 Y. A default of 0 would be released
+with narrow noise where no block determines anything.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.order import LARGEST
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.privacy import ptr
@@ -32,7 +36,10 @@ LOW: int = 23  # bits of a target summed apart
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """``count`` >= 1 blocks; ``default`` holds the coefficients, in steps, of a block that has none."""
+    """``count`` >= 1 blocks; ``default`` holds the coefficients, in steps, of a block that has none.
+
+    ``LARGEST`` is of either sign in turn.
+    """
 
     count: int
     default: tuple[int, ...]
@@ -42,7 +49,7 @@ class Blocks:
         whole(self.count, "the number of blocks", 1)
         if self.neighbours.kind == "local":
             raise PublicParameterError("rows are put into blocks where all of them are in one place")
-        if any(abs(part) > REACH for part in self.default):
+        if any(abs(part) > REACH and part != LARGEST for part in self.default):
             raise PublicParameterError("the default coefficients lie beyond those that are looked at")
 
     def labels(self, n: int, entropy: Entropy) -> Integers:
@@ -61,7 +68,9 @@ def solve(data: Rows, labels: Integers, blocks: Blocks) -> Integers:
     if len(blocks.default) != data.columns:
         raise PublicParameterError(f"one default for each of {data.columns} coefficients")
     found, singular = solved(data, labels, blocks.count)
-    return np.asarray(np.where(singular[:, None], np.array(blocks.default, np.int64), found))
+    default = np.tile(np.array(blocks.default, np.int64), (blocks.count, 1))
+    turned = (default == LARGEST) & (np.arange(blocks.count)[:, None] % 2 == 1)
+    return np.asarray(np.where(singular[:, None], np.where(turned, -LARGEST, default), found))
 
 
 def solved(data: Rows, labels: Integers, m: int) -> tuple[Integers, NDArray[np.bool_]]:

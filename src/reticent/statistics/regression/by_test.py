@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
+from reticent.data.order import LARGEST
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
@@ -105,7 +106,7 @@ def by_test(
     if mode == "exact" and delta <= 0:
         raise QuestionError(f"{method} needs a delta in mode exact: the chance of a reply where it is unsafe.")
     count = blocks or max(1, design.size // (ROWS * columns))
-    dealt = Blocks(count, (0,) * columns, near)
+    dealt = Blocks(count, (LARGEST,) * columns, near)  # what determines nothing is never a reply
     if method == "R_S":
         return _short_cut(design, dealt, epsilon, delta, mode)
     each = epsilon / (3 * columns + 1)

@@ -38,6 +38,8 @@ CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of rows is bough
 ANY_N: Final = 1 << 30  # enough rows for whatever is asked
 TABLES: Final = 3  # made up for what a plan shows
 DEFAULT_UNIT: Final = Fraction(1, 1 << 20)
+BY_TEST: Final = ("R_S", "R_H")
+BLOCKED: Final = (*BY_TEST, "block_medians", "tukey")
 LARGEST_SHOWN: Final = (20_000, 80_000)  # rows of one; the larger where the smaller would decline
 
 
@@ -153,6 +155,7 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     """The coefficients of a linear model."""
     if setting.keys is not None:
         raise QuestionError(f"{asked.name} is not asked by group. Nothing was charged.")
+    _has_use_for(asked)
     names = (asked.y, *asked.on)
     bounds = tuple(_bounds(name, setting) for name in names)
     units = tuple(_unit(name, asked, setting, pair) for name, pair in zip(names, bounds, strict=True))
@@ -177,6 +180,11 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
 
     found: Plan[Integers]
     declared = setting.units if setting.schema.person.column is None else None
+    if asked.tested.mode == "paper" and declared is None:
+        raise QuestionError(
+            f"{asked.name}: mode paper has thresholds made from a public number of rows. Substitution with one row "
+            "each has one, add_remove where [person] people is declared too. Nothing was charged."
+        )
     if public is not None or declared is not None:
         chosen = make(public or declared or 1, asked.method, epsilon)
         found = Known(chosen, make, epsilon)
@@ -196,6 +204,20 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
         facts.labels(None, inner),
         (*_caveats(chosen, bounds, setting), *((chosen.why,) if asked.method == "auto" else ())),
     )
+
+
+def _has_use_for(asked: Regression) -> None:
+    """Refuse options that a method would not look at."""
+    unused = [
+        *(["mode"] if asked.tested.mode == "paper" and asked.method not in BY_TEST else []),
+        *(["delta"] if asked.tested.delta is not None and asked.method not in (*BY_TEST, "adassp") else []),
+        *(["blocks"] if asked.blocks is not None and asked.method not in BLOCKED else []),
+    ]
+    if unused:
+        raise QuestionError(
+            f"{' and '.join(unused)} would change nothing in {asked.name}: R_S and R_H have a mode and a δ, they, "
+            "block_medians and tukey a number of blocks. Nothing was charged."
+        )
 
 
 def records(result: Result) -> Sequence[Integers]:
@@ -246,5 +268,6 @@ def _caveats(chosen: Chosen, bounds: Sequence[Bounds | None], setting: Setting) 
         found = list(facts.caveats_of(design.y, None, setting, "row"))
     if chosen.method not in ("adassp", "theil_sen"):
         for name, unit in zip(design.xs, design.units[1:], strict=True):
-            found.append(f"values of {name} beyond {show(LARGEST_X * unit)} in size count as that")
+            farthest = show(LARGEST_X * unit)
+            found.append(f"values of {name} beyond {farthest} in size count as that; a coarser unit reaches farther")
     return tuple(dict.fromkeys(found))
