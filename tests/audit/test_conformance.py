@@ -26,6 +26,7 @@ from reticent.data.schema import Person, Schema, category, real
 from reticent.data.table import Result, open_table
 from reticent.entropy import Entropy, Replayed, system
 from reticent.errors import PublicParameterError
+from reticent.exact.categorical import choice
 from reticent.exact.laplace import one_discrete_laplace
 from reticent.exact.sampling import discrete_laplace
 from reticent.mechanisms import Exponential, Geometric, gate, geometric
@@ -383,8 +384,10 @@ class Call:
             case Exponential(bound_, epsilon):
                 pick, coins = Exponential(bound_, epsilon * factor), system()
                 assert self.start is not None
-                chosen = [gate.choose(pick, self.exact, self.start, coins) for _ in range(many)]
-                return np.array(chosen, np.int64)
+                law = choice(self.exact.scores, self.exact.weights, pick.rate)  # what pick.sample draws from, made once
+                runs = np.array([law.draw(coins) for _ in range(many)], np.int64)
+                first, size = self.start[:-1][runs], np.diff(self.start)[runs].astype(np.uint64)
+                return np.asarray(first + (coins.words(many) % size).astype(np.int64), np.int64)
 
 
 def calls(step: Step, found: Sequence[Result], tape: Sequence[object] = ()) -> tuple[list[Call], list[object]]:

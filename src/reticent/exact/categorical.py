@@ -135,6 +135,15 @@ def categorical_scores(
     Apart from an event of probability below 2**-44 the same operations run on all data of one size; reads of tables
     and the cache are as the processor makes them.
     """
+    return choice(scores, multiplicities, rate).draw(entropy)
+
+
+def choice(
+    scores: NDArray[np.int64],
+    multiplicities: Sequence[int] | NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.object_],
+    rate: int | Fraction,
+) -> _Choice | _Long:
+    """The law of :func:`categorical_scores`; ``draw(entropy)`` draws from it. Audits draw from one law many times."""
     pace = positive(rate, "rate")
     if not isinstance(scores, np.ndarray) or scores.dtype.kind != "i" or scores.ndim != 1:
         raise PublicParameterError("scores must be a flat array of signed integers")
@@ -143,7 +152,7 @@ def categorical_scores(
         raise PublicParameterError("scores and multiplicities must have one length")
     if isinstance(counts, list):
         lowest = int(scores.min())
-        return categorical([pace * (score - lowest) for score in scores.tolist()], counts, entropy)
+        return _Long([pace * (score - lowest) for score in scores.tolist()], counts)
     possible = counts.floats > 0
     if not possible.any():
         raise PublicParameterError("at least one multiplicity must be > 0")
@@ -155,16 +164,42 @@ def categorical_scores(
     high = powers.of(behind)
     high *= counts.floats
     high *= 1.0 + 2 * ERROR
-    proposal = _Rows.of(high)
-    while True:
-        place, offset, exponent = proposal.draw(entropy)
-        # Sure if the float weight, lowered by its error, covers the whole unit that was hit.
-        if int(behind[place]) <= powers.last:
-            low = np.ldexp(high[place] * (1.0 - 4 * ERROR), -exponent)
-            if offset + 1 <= int(low):
+    return _Choice(_Rows.of(high), high, behind, counts, pace, powers.last)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Choice:
+    """Proposals from weights a little above the true ones, and what decides them."""
+
+    proposal: _Rows
+    high: NDArray[np.float64]
+    behind: NDArray[np.uint64]
+    counts: _Counts
+    pace: Fraction
+    last: int
+
+    def draw(self, entropy: Entropy) -> int:
+        while True:
+            place, offset, exponent = self.proposal.draw(entropy)
+            # Sure if the float weight, lowered by its error, covers the whole unit that was hit.
+            if int(self.behind[place]) <= self.last:
+                low = np.ldexp(self.high[place] * (1.0 - 4 * ERROR), -exponent)
+                if offset + 1 <= int(low):
+                    return place
+            exact = int(self.counts.exact[place])
+            if _below(offset, exact, self.pace * int(self.behind[place]), exponent, entropy):
                 return place
-        if _below(offset, int(counts.exact[place]), pace * int(behind[place]), exponent, entropy):
-            return place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Long:
+    """Multiplicities that no float holds: everything in integers."""
+
+    exponents: list[Fraction]
+    counts: list[int]
+
+    def draw(self, entropy: Entropy) -> int:
+        return categorical(self.exponents, self.counts, entropy)
 
 
 @dataclass(frozen=True, slots=True)
