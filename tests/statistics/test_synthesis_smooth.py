@@ -13,7 +13,8 @@ from scipy import stats
 
 from reticent.data.order import ABSENT
 from reticent.data.query import Records, Tally
-from reticent.data.table import Result
+from reticent.data.schema import Person, Schema, integer, real
+from reticent.data.table import Result, open_table
 from reticent.entropy import Replayed
 from reticent.mechanisms.gate import Recorder
 from reticent.outcome import NO_REPLY, Reply
@@ -203,6 +204,31 @@ def test_records_of_several_columns_are_counted_in_their_cells() -> None:
     assert abs(found.value.n - 2_000) < 200
     assert shares_of(PLANE).sum() == pytest.approx(1)
     assert found.value.marginal("k").masses.sum() == pytest.approx(1)
+
+
+def test_an_engine_counts_the_same_cells_as_numpy() -> None:
+    """Values beyond the bounds lie in the end cells, rows that lack a value in none, and so do NaN and text."""
+    generator = np.random.default_rng(3)
+    x, k = generator.normal(0.0, 0.7, 500), generator.integers(-2, 12, 500)
+    texts = [str(value) for value in x]
+    texts[:4] = ["", "nan", "seven", "1e400"]  # the last is beyond the bounds, like any infinity
+    schema = Schema({"x": real(-1, 1), "k": integer(0, 9)}, Person("add_remove"))
+    source = {"x": texts, "k": [str(value) for value in k]}
+    plane = Series(PLANE, Terms(ADD), ONE, 3)
+    line = Series(PLANE[:1], Terms(ADD), ONE, 3)
+    there, x[3] = np.arange(500) >= 3, np.inf
+    first = np.clip(np.floor((x + 1.0) * 8), 0, 15).astype(np.int64)
+    both = first[there] * 10 + np.clip(k, 0, 9)[there]
+    found = []
+    opened = open_table(source, schema)
+    for made in (line, plane):
+        seen = Recorder(lambda mechanism, exact, start: tuple(exact), Replayed(1))  # type: ignore[arg-type]
+        made.draw(opened.run(made.queries, bytes(32)), seen)
+        found.append(seen.calls[0].exact)
+    opened.close()
+    counts = np.bincount(both, minlength=160)
+    assert found[1] == tuple((counts @ plane.plan.sums.table).tolist())
+    assert found[0] == tuple((counts.reshape(16, 10).sum(axis=1) @ line.plan.sums.table).tolist())
 
 
 def test_a_column_of_whole_numbers_has_a_cell_for_each() -> None:

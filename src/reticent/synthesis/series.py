@@ -54,9 +54,9 @@ UNIT: Final = 1 << 16  # of a table: one
 LARGEST: Final = 1 << 24  # entry of a table: sums over 2^38 rows stay inside int64
 MOST_COORDINATES: Final = 512
 MOST_ENTRIES: Final = 1 << 23  # of a table
-PAIRS: Final = 1 << 31  # entries compared for the exact widest pair; beyond, a bound
+PAIRS: Final = 3 << 30  # entries compared for the exact widest pair: a few seconds; beyond, a bound
 CHUNK: Final = 1 << 24
-CELLS: Final = {1: 1024, 2: 48, 3: 16, 4: 8}  # along each axis, by the number of axes
+CELLS: Final = {1: 1024, 2: 48, 3: 12, 4: 8}  # along each axis, by the number of axes
 FINE: Final = 20  # binary places below a cell to which records are read
 FINEST: Final = 1 << 20  # parts of a rho
 NORMAL: Final = 1.959963984540054
@@ -257,8 +257,9 @@ class Linear:
         """What noise and sampling leave for ``people`` records that are spread evenly."""
         n = self.sums.terms.size or people
         noise = self.sums.deviation / n * math.sqrt(float(np.mean(self.reaches(self.back) ** 2)))
-        each = self.back @ self.sums.table.T  # what a record in a cell adds to each cell
-        sampling = NORMAL * math.sqrt(float(np.mean(each.var(axis=1))) / n)
+        table = self.sums.table - self.sums.table.mean(axis=0)
+        spread = self.back @ (table.T @ table / len(table))  # times back: what the cell of a record leaves to chance
+        sampling = NORMAL * math.sqrt(float(np.mean(np.sum(spread * self.back, axis=1))) / n)
         hidden = "at this ε and so few records the noise hides every shape: expect the uniform density"
         return Expected(noise, sampling, hidden if noise > PLAIN else "")
 
