@@ -102,6 +102,21 @@ class KolmogorovSmirnov:
         level = _counted(band, ratio, entropy) if few else _proposed(band, ratio, entropy)
         return band.member(level, sampling.uniform(band.count(level), entropy))
 
+    def reach(self, running: Sequence[int], beta: float) -> int:
+        """A level that a release of *public* running counts stays within with probability 1 - ``beta``: accuracy."""
+        band, ratio = _Band(tuple(running), self.points), ratio_above(self.rate)
+        if band.records == 0:
+            return 0
+        last = last_level(band, ratio)
+        counts = [band.count(i) for i in range(last + 1)] if band.kind is None else map(int, band.rounded(last))
+        fall, total, masses = ratio.numerator / ratio.denominator, band.all, []
+        shares = [count / total for count in counts]
+        for level, (share, before) in enumerate(zip(shares, [0.0, *shares], strict=False)):
+            masses.append(math.log(share - before) + level * math.log(fall) if share > before else -math.inf)
+        top = max(masses)
+        ends = list(accumulate(math.exp(mass - top) for mass in masses))
+        return min(bisect_right(ends, (1.0 - beta) * ends[-1]), last)
+
 
 def ratio_above(rate: Fraction) -> Fraction:
     """A rational with e^-rate <= r < 1, near it up to STEEP: short enough to count with."""

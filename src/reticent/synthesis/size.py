@@ -1,0 +1,68 @@
+"""How many records there are, as far as a plan may know: a public number, or one it buys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+from typing import Final
+
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.mechanisms import Geometric, gate
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.sensitivity import L1
+
+SHARE: Final = Fraction(1, 20)  # of epsilon, for a number of records
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a plan shows before rows are read: half-widths at 95 % of a distribution function, for an assumed shape."""
+
+    noise: float | None
+    sampling: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """``known``: public (substitution, or declared). ``bought``: the mechanism that hides it. Neither: not needed."""
+
+    known: int | None = None
+    bought: Geometric | None = None
+
+    def __post_init__(self) -> None:
+        if self.known is not None and (isinstance(self.known, bool) or self.known < 0):
+            raise PublicParameterError(f"the number of records must be >= 0, got {self.known}")
+
+    @property
+    def parts(self) -> tuple[Guarantee, ...]:
+        return () if self.bought is None else (self.bought.guarantee,)
+
+    def draw(self, count: int, entropy: Entropy) -> int | None:
+        """The number as released, at least 1; the public one comes first. None where there is neither."""
+        if self.bought is not None:
+            (noisy,) = gate.draw(self.bought, (count,), entropy)
+            return max(noisy, 1)
+        return None if self.known is None else max(self.known, 1)
+
+
+def buy(neighbours: Adjacency, epsilon: Fraction) -> Size:
+    """A noisy number of records: one person moves it by at most ``neighbours.rows``."""
+    return Size(bought=Geometric(L1(Fraction(neighbours.rows), neighbours), epsilon))
+
+
+def swapped(neighbours: Adjacency) -> int:
+    """How far one person moves the counts of a partition together: twice the rows where records are replaced.
+
+    002 takes 2 for all neighbours (note E11): under add/remove that is twice the noise that is needed, and half of
+    it under replacement spends twice the epsilon.
+    """
+    return neighbours.rows * (2 if neighbours.kind == "substitute" else 1)
+
+
+def root(value: Fraction) -> int:
+    """The integer part of a square root."""
+    return isqrt(int(value))
