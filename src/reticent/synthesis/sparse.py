@@ -1,0 +1,250 @@
+"""A histogram on a grid too large to write down: the noisy counts that reach a bar, and no others.
+
+    records -> held cells with counts -> noise on them, and which of the empty cells reach the bar -> boxes
+
+The law is that of noise on every cell, the ones below the bar thrown away: post-processing of the geometric mechanism
+over the whole grid, so the guarantee is its guarantee. Empty cells are not visited: how many of them reach the bar is
+binomial, which ones is uniform, and by how much is geometric. All three are drawn exactly
+(docs/proofs/synthesis.md, section 3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.query import Query
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.exact import sampling
+from reticent.exact.exponential import exp_bounds
+from reticent.mechanisms import Geometric, gate
+from reticent.outcome import Outcome, Reply
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import integers
+from reticent.privacy.sensitivity import L1
+from reticent.synthesis.axis import Axis, even
+from reticent.synthesis.density import NORMAL, Density
+from reticent.synthesis.histogram import BETA, Grid
+from reticent.synthesis.size import Expected, swapped
+
+METHOD: Final = "sparse histogram"
+MOST: Final = 1 << 60  # cells
+LISTED: Final = 1 << 10  # cells on which noise is drawn one by one
+CROWD: Final = 4096  # empty cells above the bar that are expected at most
+
+Cells = Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeding:
+    """Of ``cells`` counts with geometric noise, those that are at least ``bar`` >= 1: a mapping from cell to count."""
+
+    noise: Geometric
+    cells: int
+    bar: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.cells <= MOST:
+            raise PublicParameterError(f"a grid has 1 to 2^60 cells, got {self.cells}")
+        if self.bar < 1:
+            raise PublicParameterError(f"the bar must be >= 1, got {self.bar}")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return compose.processed(self.noise.guarantee, label="the counts that reach the bar")
+
+    @property
+    def chance(self) -> float:
+        """P(an empty cell reaches the bar) = a^bar / (1 + a), a = e^(-1 / scale); for people."""
+        fall = 1.0 / float(self.noise.scale)
+        return math.exp(-fall * self.bar) / (1.0 + math.exp(-fall))
+
+    def sample(self, exact: Cells, entropy: Entropy) -> tuple[tuple[int, int], ...]:
+        """Cells and noisy counts, in order of cells; ``exact`` holds the counts that are not 0."""
+        held = sorted(exact)
+        if held and not 0 <= held[0] <= held[-1] < self.cells:
+            raise PublicParameterError("counts are of cells of the grid")
+        if self.cells <= LISTED:
+            noisy = self.noise.sample([exact.get(cell, 0) for cell in range(self.cells)], entropy)
+            return tuple((cell, count) for cell, count in enumerate(noisy) if count >= self.bar)
+        counts = self.noise.sample(integers([exact[cell] for cell in held], "counts"), entropy) if held else ()
+        above = [(cell, count) for cell, count in zip(held, counts, strict=True) if count >= self.bar]
+        empty = self.cells - len(held)
+        number = binomial_of_tail(empty, self.noise.scale, self.bar, entropy)
+        found = [skipping(rank, held) for rank in distinct(number, empty, entropy)]
+        above += [(cell, self.bar + _upward(self.noise.scale, entropy)) for cell in found]
+        return tuple(sorted(above))
+
+
+def binomial_of_tail(trials: int, scale: Fraction, bar: int, entropy: Entropy) -> int:
+    """Binomial(``trials``, a^bar / (1 + a)), a = e^(-1 / scale), exactly: a uniform number against certified sums."""
+    places, drawn = 0, 0
+    while True:  # the digits of one uniform number, as many as decide
+        places += 64
+        drawn = (drawn << 64) | entropy.bits(64)
+        number = _placed(trials, scale, bar, drawn, places)
+        if number is not None:
+            return number
+
+
+def _placed(trials: int, scale: Fraction, bar: int, drawn: int, places: int) -> int | None:
+    """The k with F(k - 1) <= U < F(k) for all U that begin with these digits; None where that is not certain."""
+    mean = trials * math.exp(-bar / float(scale))
+    work = places + 64 + 2 * trials.bit_length() + int(2.0 * mean)
+    one = 1 << work
+    up, low_ratio = (bounds for bounds in (exp_bounds(bar / scale, work), exp_bounds(1 / scale, work)))
+    p = (up[0] * one // (one + low_ratio[1]), -(-up[1] * one // (one + low_ratio[0])))
+    q = (one - p[1], one - p[0])
+    odds = (p[0] * one // q[1], -(-p[1] * one // q[0]))
+    term = _power(q, trials, work)
+    low = high = 0
+    first, last = drawn << (work - places), (drawn + 1) << (work - places)
+    for number in range(trials + 1):
+        before = high
+        low, high = low + term[0], high + term[1]
+        if last <= low:
+            return number if first >= before else None
+        if first < high:
+            return None
+        step = (trials - number, number + 1)
+        term = (term[0] * odds[0] * step[0] // (one * step[1]), -(-term[1] * odds[1] * step[0] // (one * step[1])))
+    return trials
+
+
+def _power(base: tuple[int, int], times: int, work: int) -> tuple[int, int]:
+    """Bounds of a power of a number in [0, 1]."""
+    low, high, result = base[0], base[1], (1 << work, 1 << work)
+    while times:
+        if times & 1:
+            result = (result[0] * low >> work, -(-result[1] * high >> work))
+        low, high = low * low >> work, -(-high * high >> work)
+        times >>= 1
+    return result
+
+
+def distinct(number: int, among: int, entropy: Entropy) -> list[int]:
+    """So many different integers below ``among``, every set alike: one after another, a repeated one drawn again."""
+    found: set[int] = set()
+    if 2 * number > among:
+        left = set(distinct(among - number, among, entropy))
+        return [place for place in range(among) if place not in left]
+    while len(found) < number:
+        found.add(sampling.uniform(among, entropy))
+    return sorted(found)
+
+
+def skipping(rank: int, held: Sequence[int]) -> int:
+    """The cell of this rank among those not held; ``held`` ascends."""
+    low, high = 0, len(held)
+    while low < high:
+        middle = (low + high) // 2
+        if held[middle] - middle <= rank:
+            low = middle + 1
+        else:
+            high = middle
+    return rank + low
+
+
+def _upward(scale: Fraction, entropy: Entropy) -> int:
+    """g >= 0 with probability (1 - a) a^g: the noise, given that it is not below 0."""
+    while True:
+        noise = sampling.one_discrete_laplace(scale, entropy)
+        if noise >= 0:
+            return noise
+
+
+@dataclass(frozen=True, slots=True)
+class SparseHistogram:
+    """The noisy counts of a large grid that reach a public bar, as boxes of one cell."""
+
+    grid: Grid
+    mechanism: Exceeding
+    people: int | None = None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return compose.in_sequence([self.mechanism.guarantee], label=METHOD)
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return (self.grid.query,)
+
+    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+        (result,) = results
+        records = result.records
+        assert records is not None
+        places, counts = np.unique(self.grid.places(records), return_counts=True)
+        exact = dict(zip(places.tolist(), counts.tolist(), strict=True))
+        return Reply(self._density(gate.draw(self.mechanism, exact, entropy)))
+
+    def _density(self, found: Sequence[tuple[int, int]]) -> Density:
+        inside = [(cell, count) for cell, count in found if cell < self.grid.cells]
+        lacking = sum(count for cell, count in found if cell == self.grid.cells)
+        total = sum(count for _, count in inside)
+        everyone = self.people if self.people is not None else max(total + lacking, 1)
+        axes, boxes = self.grid.axes, None
+        band = None
+        if inside:
+            boxes = _boxes(np.array([cell for cell, _ in inside], np.int64), axes)
+            masses = np.array([count for _, count in inside], np.float64) / total
+            band = np.full(len(masses), min(self.mechanism.noise.radius(BETA) / max(total, 1), 1.0))
+        else:
+            axes = tuple(even(a.column, a.edges[0], a.edges[-1] - a.whole, 1, whole=a.whole) for a in axes)
+            masses = np.ones((1,) * len(axes))
+        words = (
+            f"cells with a noisy count below {self.mechanism.bar} hold nothing here: small groups are lost, and "
+            f"{self.mechanism.chance * self.grid.cells:.2g} empty cells are expected to hold something",
+        )
+        missing = min(lacking / everyone, 1.0)
+        here = max(everyone - lacking, 1)
+        return Density(axes, masses, METHOD, self.guarantee, here, boxes, missing=missing, band=band, words=words)
+
+    def expected(self, people: int) -> Expected:
+        """The noise of one cell: that of a sum over cells depends on how many hold something."""
+        n = max(people, 1)
+        return Expected(self.mechanism.noise.radius(BETA) / n, NORMAL / (2.0 * math.sqrt(n)), "of a single cell")
+
+
+def sparse(
+    axes: Sequence[Axis],
+    neighbours: Adjacency,
+    epsilon: Fraction,
+    *,
+    people: int | None = None,
+    crowd: int = 1,
+) -> SparseHistogram:
+    """The plan: the least bar that at most ``crowd`` empty cells are expected to reach.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: for more than 2^60 cells, or a bar that all records together could not reach.
+    """
+    grid = Grid(tuple(axes))
+    if grid.cells >= MOST:
+        raise QuestionError(f"{grid.cells:,} cells are more than 2^60: take fewer. Nothing was charged.")
+    if not 1 <= crowd <= CROWD:
+        raise PublicParameterError(f"crowd must be in [1, {CROWD}], got {crowd}")
+    noise = Geometric(L1(Fraction(swapped(neighbours)), neighbours), epsilon)
+    bar = max(math.ceil(float(noise.scale) * math.log((grid.cells + 1) / crowd)), 1)
+    if people is not None and bar > people:
+        raise QuestionError(
+            f"A cell needs {bar:,} records to be told from noise at this ε, and there are {people:,}. "
+            "Nothing was charged."
+        )
+    return SparseHistogram(grid, Exceeding(noise, grid.cells + 1, bar), people)
+
+
+def _boxes(cells: NDArray[np.int64], axes: Sequence[Axis]) -> NDArray[np.int64]:
+    places = np.stack(np.unravel_index(cells, [one.cells for one in axes]), axis=1)
+    return np.stack([places, places + 1], axis=2).astype(np.int64)
