@@ -31,6 +31,7 @@ from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.questions import (
     count,
+    density,
     histogram,
     iqr,
     location,
@@ -48,6 +49,7 @@ from reticent.statistics.questions import (
     variance,
 )
 from reticent.study import Study, open, read_certificate, study  # noqa: A004 - rt.open is what people type
+from reticent.study.sessions import cheaper, holdout, ladder, noisy_answers, sparse_vector
 
 __version__ = "0.1.0"
 
@@ -76,13 +78,18 @@ __all__ = [
     "SpecError",
     "Study",
     "category",
+    "cheaper",
     "count",
+    "density",
     "histogram",
+    "holdout",
     "integer",
     "iqr",
+    "ladder",
     "location",
     "mean",
     "median",
+    "noisy_answers",
     "open",
     "persons",
     "proportion",
@@ -93,6 +100,7 @@ __all__ = [
     "regress",
     "scale",
     "sd",
+    "sparse_vector",
     "study",
     "sum",
     "trimmed_mean",

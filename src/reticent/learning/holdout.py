@@ -1,0 +1,88 @@
+"""Thresholdout: what was found on public training rows, checked against private holdout rows.
+
+Each question has its mean on the training rows, which are public to the analyst. Where the holdout's mean is close, the
+training mean is the answer and nothing is spent; where it is not, the holdout's mean is shown with noise, and the round
+is over. A round is a numeric sparse vector with one answer above, shares 1 : 1 : 2.
+
+Statement. With n rows of one row per person, sigma = 2 / (epsilon n) and means of [0, 1], a round of epsilon has noise
+of scale 2 sigma on its threshold, 4 sigma on every comparison and sigma on the value shown: it costs 2 / (sigma n).
+
+Proof. Let S be the sum over holdout rows of (contribution - m), m the training mean in whole steps, and D = STEPS. S
+moves by at most D (``bounded``), and so do |S| and |S| - T, since T is public. With epsilon = e1 + e2 + e3 split
+1 : 1 : 2, the scales of ``sparse_vector`` are D / e1 = 4 D / epsilon, 2 D / e2 = 8 D / epsilon and D / e3 =
+2 D / epsilon; divided by n D to make them means, with sigma = 2 / (epsilon n): 2 sigma, 4 sigma, sigma. The training
+answer of a question that agrees is a function of public rows and of the mark. ∎
+
+Source. Dwork, Feldman, Hardt, Pitassi, Reingold and Roth 2015, "Generalization in adaptive data analysis and holdout
+reuse", Figure 1 (Thresholdout) and Lemma 23; 002, remark 3 of its last section.
+
+Deviations. The paper draws continuous noise on means; here it is geometric on sums of whole steps. Its training rows
+are of the same private data, and are not protected: their means are released exactly. Here they must be rows the
+analyst may see anyway, and they are no rows of the study. Under add/remove the number of rows is private, and is bought
+noisy; T times it is then public. The paper stops at a budget of B answers; here each round is charged when it opens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+from reticent.entropy import Entropy
+from reticent.learning.bounded import STEPS, Question, Rows, apart
+from reticent.learning.sparse import LEVEL, Size, estimate
+from reticent.mechanisms.geometric import laplace_radius
+from reticent.mechanisms.sparse_vector import Conversation, SparseVector
+from reticent.outcome import Estimate
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.sensitivity import Linf
+
+SHARES: Final = (1, 1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The answer to one check.
+
+    Attributes
+    ----------
+    value : float
+        The training mean where the holdout agrees, else the holdout's mean with noise. Between 0 and 1 but for noise.
+    by : "training" or "holdout"
+        Which of the two it is. "holdout" says that the training rows were overfitted, and ended a round.
+    estimate : Estimate or None
+        The holdout's mean with its interval, where it is shown.
+    """
+
+    value: float
+    by: Literal["training", "holdout"]
+    estimate: Estimate | None = None
+
+
+def round_of(epsilon: Fraction, neighbours: Adjacency) -> SparseVector:
+    """One round at ``epsilon``; for n rows, one each, sigma is 2 / (epsilon n)."""
+    return SparseVector(Linf(Fraction(STEPS * neighbours.rows), neighbours), epsilon, 1, SHARES)
+
+
+def sigma(made: SparseVector, size: Size) -> Fraction:
+    """The scale of the noise on a mean that is shown."""
+    return made.value_scale / (STEPS * size.count)
+
+
+def check(
+    talk: Conversation,
+    made: SparseVector,
+    rows: Rows,
+    question: Question,
+    training: int,
+    threshold: int,
+    size: Size,
+    entropy: Entropy,
+) -> Checked:
+    """One check: ``training`` is the training mean and ``threshold`` the distance that is let pass, in steps."""
+    moved = apart(question, rows, training)
+    mark = talk.ask(abs(moved) - threshold * size.count, entropy, value=moved)
+    if not mark.above:
+        return Checked(training / STEPS, "training")
+    shown = estimate(training, mark.value, size, laplace_radius(float(made.value_scale), 1 - LEVEL))
+    return Checked(shown.value, "holdout", shown)

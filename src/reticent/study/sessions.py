@@ -1,0 +1,408 @@
+"""Sessions: questions one by one, each after the answers before it, paid from the study's ledger.
+
+    rt.holdout(study, ...)         training means checked against the study's rows, round by round
+    rt.sparse_vector(study, ...)   which means, or counts, are above a threshold
+    rt.ladder(study, ...)          a leaderboard: scores of submissions that beat the best
+    rt.noisy_answers(study, ...)   every question answered, with Gaussian noise
+    rt.cheaper(...)                which of them costs less for a plan: free
+
+A session, or a round of one, is charged when it opens, before a row is read or a threshold drawn; closing gives nothing
+back, and a crash can only have charged too much. What may be asked: ``learning.bounded``. How it is kept: ``paid``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+from reticent.errors import PublicParameterError, QuestionError, Refusal
+from reticent.privacy.numbers import Number
+from reticent.study.paid import Agreed, Answers, Holdout, Ladder, Of, Paid, Sparse
+
+if TYPE_CHECKING:
+    from reticent.learning.bounded import Axis, Rows
+    from reticent.learning.everything import Prices
+    from reticent.mechanisms.gaussian import Gaussian
+    from reticent.mechanisms.geometric import Geometric
+    from reticent.mechanisms.sparse_vector import SparseVector
+    from reticent.privacy.adjacency import Kind
+    from reticent.privacy.guarantee import Guarantee
+    from reticent.study.study import Study
+
+SIZE_SHARE: Final = Fraction(1, 20)  # of the whole, for a number of rows that is not public
+
+A = TypeVar("A")
+
+
+def holdout(
+    study: Study,
+    columns: Sequence[str],
+    *,
+    public: Mapping[str, Sequence[float]] | None,
+    epsilon: Number,
+    rounds: int,
+    threshold: Number,
+    name: str = "holdout",
+    purpose: str = "",
+    who: str = "curator",
+    override: str = "",
+) -> Holdout:
+    """Open a reusable holdout: all rows of the study are the holdout, and the training rows are yours.
+
+    Parameters
+    ----------
+    study : Study
+        Whose rows are the holdout. Its ledger is charged, round by round.
+    columns : sequence of str
+        Numeric columns with bounds that the questions will be about.
+    public : mapping of name to values
+        The training rows, declared public to the analyst by giving them here: their means are told exactly. They have
+        the same columns and are no rows of the study.
+    epsilon : number
+        Of all rounds together; the first round is charged now, each other one when a question opens it.
+    rounds : int
+        How many overfitted answers may be corrected, >= 1. With n rows a round has sigma = 2 rounds / (epsilon n).
+    threshold : number
+        How far training and holdout may be apart before the holdout is shown, in (0, 1).
+    name, purpose, who, override : str
+        As for a release.
+
+    Returns
+    -------
+    Holdout
+
+    Raises
+    ------
+    Refusal
+        Before any row is read; nothing was charged.
+    Fault
+        After the charge of the first round, which stays.
+
+    Guarantee
+    ---------
+    Each round is pure (epsilon / rounds): ``sparse_vector``, shares 1 : 1 : 2. It protects the study's rows and no row
+    of ``public``.
+    """
+    from reticent.learning.bounded import axes_of, public_rows, steps
+    from reticent.learning.holdout import round_of
+
+    def agreed() -> tuple[Agreed, SparseVector, int, Rows]:
+        if public is None:
+            raise QuestionError(
+                "Thresholdout tells training means exactly, so its training rows must be rows you may see anyway: "
+                "public=…. With private rows alone open rt.sparse_vector or rt.noisy_answers."
+            )
+        if public is study._rows:
+            raise QuestionError("The rows of the study are private: they cannot be the public training rows.")
+        axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
+        bar = steps(threshold, "threshold")
+        if not bar:
+            raise PublicParameterError("threshold must be > 0")
+        training = public_rows(axes, public)
+        size, bought = _sizes(study, axes, total)
+        made = round_of(_share(total, bought, rounds), study.schema.person.neighbours())
+        part = _entered(study, [made.guarantee])
+        return _agreed(study, (name, purpose, who), axes, size, part, rounds), made, bar, training
+
+    plan, made, bar, training = _noted(study, agreed, name, who)
+    paid = _noted(study, lambda: Paid(study, plan, made.start), name, who)
+    return Holdout(paid, plan.axes, made, bar, training)
+
+
+def sparse_vector(
+    study: Study,
+    columns: Sequence[str],
+    *,
+    epsilon: Number,
+    positives: int,
+    of: Of = "means",
+    show: Literal["values", "above"] = "values",
+    name: str = "sparse vector",
+    purpose: str = "",
+    who: str = "curator",
+    override: str = "",
+) -> Sparse:
+    """Open a sparse vector: which means or counts are above a threshold, any number of them, until some were.
+
+    Parameters
+    ----------
+    study, columns, name, purpose, who, override
+        As for ``holdout``.
+    epsilon : number
+        Of the whole session, charged now.
+    positives : int
+        How many answers "above" it has, >= 1; answers "below" are not counted.
+    of : "means" or "counts"
+        What is compared: a mean between 0 and 1, or a number of rows. Counts need no number of rows, and under
+        add/remove they move together, so their noise is half as wide.
+    show : "values" or "above"
+        Whether an answer above comes with its value, for half of epsilon.
+
+    Returns
+    -------
+    Sparse
+
+    Raises
+    ------
+    Refusal
+        Before any row is read; nothing was charged.
+    Fault
+        After the charge, which stays.
+
+    Guarantee
+    ---------
+    Pure epsilon: ``sparse_vector``; in a ledger in rho epsilon^2 / 2, or less for counts under add/remove.
+    """
+    from reticent.learning.bounded import axes_of
+    from reticent.learning.sparse import reach
+    from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
+
+    def agreed() -> tuple[Agreed, SparseVector]:
+        if of not in ("means", "counts") or show not in ("values", "above"):
+            raise PublicParameterError('of is "means" or "counts", show is "values" or "above"')
+        axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
+        neighbours = study.schema.person.neighbours()
+        needed = of == "means" and show == "values"
+        size, bought = _sizes(study, axes, total) if needed else (1, Fraction(0))
+        direction: Direction = "together" if of == "counts" and neighbours.kind == "add_remove" else "either"
+        one, two = split(positives, direction)
+        shares = (one, two, one + two if show == "values" else 0)
+        made = SparseVector(reach(neighbours), _share(total, bought, 1), positives, shares, direction)
+        part = made.concentrated if direction == "together" and study._currency == "zcdp" else made.guarantee
+        return _agreed(study, (name, purpose, who), axes, size, _entered(study, [part]), 1), made
+
+    plan, made = _noted(study, agreed, name, who)
+    return Sparse(_noted(study, lambda: Paid(study, plan, made.start), name, who), plan.axes, made, of)
+
+
+def ladder(
+    study: Study,
+    columns: Sequence[str],
+    *,
+    epsilon: Number,
+    improvements: int,
+    step: Number,
+    start: Number = "0.5",
+    name: str = "ladder",
+    purpose: str = "",
+    who: str = "curator",
+    override: str = "",
+) -> Ladder:
+    """Open a leaderboard on the study's rows: a submission learns its score only where it beats the best by a step.
+
+    Parameters
+    ----------
+    study, columns, name, purpose, who, override
+        As for ``holdout``.
+    epsilon : number
+        Of the whole board, charged now.
+    improvements : int
+        How many scores it may show, >= 1.
+    step : number
+        By how much a submission must beat the best, in (0, 1).
+    start : number
+        The score to beat first, in [0, 1], known without the rows.
+
+    Returns
+    -------
+    Ladder
+
+    Raises
+    ------
+    Refusal
+        Before any row is read; nothing was charged.
+    Fault
+        After the charge, which stays.
+
+    Guarantee
+    ---------
+    Pure epsilon: ``sparse_vector`` with values. Proof: ``learning.ladder``.
+    """
+    from reticent.learning.bounded import axes_of, steps
+    from reticent.learning.ladder import board_of
+
+    def agreed() -> tuple[Agreed, SparseVector, int, int]:
+        axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
+        rung, best = steps(step, "step"), steps(start, "start")
+        if not rung:
+            raise PublicParameterError("step must be > 0")
+        size, bought = _sizes(study, axes, total)
+        made = board_of(_share(total, bought, 1), improvements, study.schema.person.neighbours())
+        return _agreed(study, (name, purpose, who), axes, size, _entered(study, [made.guarantee]), 1), made, rung, best
+
+    plan, made, rung, best = _noted(study, agreed, name, who)
+    return Ladder(_noted(study, lambda: Paid(study, plan, made.start), name, who), plan.axes, made, rung, best)
+
+
+def noisy_answers(
+    study: Study,
+    columns: Sequence[str],
+    *,
+    rho: Number,
+    answers: int,
+    delta: Number | None = None,
+    name: str = "noisy answers",
+    purpose: str = "",
+    who: str = "curator",
+    override: str = "",
+) -> Answers:
+    """Open Gaussian answers: every question gets its mean with noise, until their number is used.
+
+    Parameters
+    ----------
+    study, columns, name, purpose, who, override
+        As for ``holdout``.
+    rho : number
+        Of the whole session, in zCDP, charged now.
+    answers : int
+        How many questions it has, >= 1.
+    delta : number, optional
+        Where the study's budget counts epsilon and delta: what the conversion is named at.
+
+    Returns
+    -------
+    Answers
+
+    Raises
+    ------
+    Refusal
+        Before any row is read; nothing was charged.
+    Fault
+        After the charge, which stays.
+
+    Guarantee
+    ---------
+    rho-zCDP: ``gaussian``, rho / answers each.
+    """
+    from reticent.learning.bounded import axes_of
+    from reticent.learning.everything import answer_of
+    from reticent.study.asking import limit
+
+    def agreed() -> tuple[Agreed, Gaussian]:
+        _ungrouped(study)
+        within = limit(None, rho, delta, override, study.schema.person.people)
+        assert within.rho is not None
+        axes = axes_of(study.schema, columns)
+        size, bought = _sizes(study, axes, within.rho, in_rho=True)
+        made = answer_of(_share(within.rho, bought, answers), study.schema.person.neighbours())
+        buying = [] if isinstance(size, int | None) else [size.guarantee]
+        whole = _entered(study, [*buying, *[made.guarantee] * answers], within.delta)
+        return Agreed(name, purpose, who, axes, size, whole, 1, whole), made
+
+    plan, made = _noted(study, agreed, name, who)
+    return Answers(_noted(study, lambda: Paid(study, plan, lambda _: [answers]), name, who), plan.axes, made)
+
+
+def cheaper(
+    *,
+    questions: int,
+    positives: int,
+    width: float,
+    people: int,
+    kind: Kind = "substitute",
+    rows: int = 1,
+    beta: float = 0.05,
+    delta: Number = "1e-6",
+) -> Prices:
+    """Which session answers a plan for less: ``learning.everything.cheaper``, free and from public numbers alone."""
+    from reticent.learning import everything
+
+    return everything.cheaper(
+        questions=questions,
+        positives=positives,
+        width=width,
+        people=people,
+        kind=kind,
+        rows=rows,
+        beta=beta,
+        delta=delta,
+    )
+
+
+# --- what is agreed before anything is charged ------------------------------------------------------------------------
+
+
+def _noted(study: Study, work: Callable[[], A], name: str, who: str) -> A:
+    """``work``, with a refusal noted in the ledger."""
+    try:
+        return work()
+    except Refusal as refusal:
+        study._note(refusal, name, who)
+        raise
+
+
+def _ungrouped(study: Study) -> None:
+    if study._groups is not None:
+        raise QuestionError("A session is about the whole table: open it on the study, not on study.by(…).")
+
+
+def _total(study: Study, epsilon: Number, override: str) -> Fraction:
+    from reticent.study.asking import limit
+
+    _ungrouped(study)
+    within = limit(epsilon, None, None, override, study.schema.person.people)
+    assert within.epsilon is not None
+    return within.epsilon
+
+
+def _sizes(
+    study: Study, axes: Mapping[str, Axis], total: Fraction, *, in_rho: bool = False
+) -> tuple[Geometric | Gaussian | int | None, Fraction]:
+    """Where the number of rows comes from, and what of ``total`` it costs.
+
+    It is public where every person has one row and no row can lack a value: read under substitution, else declared.
+    """
+    from reticent.mechanisms.gaussian import Gaussian
+    from reticent.mechanisms.geometric import Geometric
+    from reticent.privacy.sensitivity import L1, L2
+
+    person = study.schema.person
+    neighbours, cost = person.neighbours(), total * SIZE_SHARE
+    if person.rows == 1 and all(axis.stands_in for axis in axes.values()):
+        if neighbours.size_public:
+            return None, Fraction(0)
+        if person.people is not None:
+            return person.people, Fraction(0)
+    if in_rho:
+        return Gaussian(L2(Fraction(person.rows) ** 2, neighbours), cost), cost
+    return Geometric(L1(Fraction(person.rows), neighbours), cost), cost
+
+
+def _share(total: Fraction, bought: Fraction, parts: int) -> Fraction:
+    if isinstance(parts, bool) or not isinstance(parts, int) or parts < 1:
+        raise PublicParameterError(f"a session pays for a whole number of answers, at least 1, got {parts}")
+    return (total - bought) / parts
+
+
+def _entered(study: Study, parts: Sequence[Guarantee], delta: Fraction | None = None) -> Guarantee:
+    """The parts together, in the currency of the study's ledger."""
+    from reticent.privacy import compose
+    from reticent.privacy.convert import as_approx
+    from reticent.privacy.loss import ZCDP
+
+    if study._currency == "zcdp":
+        return compose.in_sequence([compose.in_zcdp(part) for part in parts])
+    whole = compose.in_sequence(parts)
+    if not isinstance(whole.loss, ZCDP):
+        return whole
+    if delta is None:
+        raise PublicParameterError("This budget counts (ε, δ): say delta=…, at which rho is converted.")
+    return as_approx(whole, delta)
+
+
+def _agreed(
+    study: Study,
+    told: tuple[str, str, str],
+    axes: Mapping[str, Axis],
+    size: Geometric | Gaussian | int | None,
+    part: Guarantee,
+    parts: int,
+) -> Agreed:
+    """The first part pays for the number of rows too, where it is bought."""
+    from reticent.privacy import compose
+
+    first = part
+    if not isinstance(size, int | None):
+        first = compose.in_sequence([_entered(study, [size.guarantee]), part])
+    return Agreed(*told, axes, size, part, parts, first)
