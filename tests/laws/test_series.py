@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Gaussian, Geometric
+from reticent.mechanisms.geometric import mass
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.synthesis import series
@@ -98,6 +99,28 @@ def test_the_gaussian_form_spends_its_rho_for_the_worst_neighbours_and_no_less(t
     loss = sums.guarantee.loss
     assert not isinstance(loss, PureDP)
     assert Fraction(99, 100) < loss.epsilon <= ONE  # type: ignore[union-attr]
+
+
+def worst_ratio(sums: Sums, scale: float) -> float:
+    """The greatest ratio of the output probabilities of two neighbours, over all outputs near the answers."""
+    reach, worst = 3 * int(np.abs(sums.table).max()) + 2, 0.0
+    for here, there in neighbours(len(sums.table), sums.terms):
+        laws = []
+        for counts in (here, there):
+            sides = [[mass(scale, int(at), y) for y in range(-reach, reach + 1)] for at in counts @ sums.table]
+            laws.append(np.multiply.outer(*(np.array(side) for side in sides)))
+        worst = max(worst, float((laws[0] / laws[1]).max()))
+    return worst
+
+
+@pytest.mark.parametrize("terms", TERMS, ids=repr)
+def test_no_output_is_more_than_e_epsilon_times_as_likely_for_a_neighbour(terms: Terms) -> None:
+    sums = Sums(np.array([[3, 0], [1, -2], [0, 1]]), terms, ONE)
+    assert isinstance(sums.mechanism, Geometric)
+    scale = float(sums.mechanism.scale)
+    assert worst_ratio(sums, scale) == pytest.approx(math.e)
+    assert worst_ratio(sums, 0.8 * scale) > 1.2 * math.e
+    assert worst_ratio(sums, 1.25 * scale) < 0.85 * math.e
 
 
 def test_a_mutant_that_forgets_what_an_adjacency_moves_is_refuted() -> None:
