@@ -31,7 +31,6 @@ from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.questions import (
     count,
-    density,
     histogram,
     iqr,
     location,
@@ -80,7 +79,6 @@ __all__ = [
     "category",
     "cheaper",
     "count",
-    "density",
     "histogram",
     "holdout",
     "integer",

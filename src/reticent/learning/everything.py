@@ -18,9 +18,9 @@ Which is cheaper. For answers that are all within ``width`` of the mean over the
     holdout     rounds of 2 t / sigma, sigma = (width / 2) / (2 C + 4 B); c of them, which add up in rho
 
 Every part of a line but the Gaussian's is pure, so it enters rho as half its square; for an (epsilon, delta) budget the
-lesser of the pure sum and of the conversion from rho counts. ``sparse`` needs a guess beside every question, ``holdout``
-takes the training mean for it. Sources: Dwork and Roth 2014, Theorem 3.24 (the union bounds); Bun
-and Steinke 2016, Propositions 1.3 and 1.6. These are bounds that promise a width; real errors are smaller.
+lesser of the pure sum and of the conversion from rho counts. ``sparse`` needs a guess beside every question; a
+holdout takes the training mean. Sources: Dwork and Roth 2014, Theorem 3.24 (the union bounds); Bun and Steinke 2016,
+Propositions 1.3 and 1.6. These are bounds that promise a width; real errors are smaller.
 """
 
 from __future__ import annotations
