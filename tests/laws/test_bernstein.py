@@ -147,7 +147,7 @@ def test_the_radius_covers_the_noise_of_all_points_together() -> None:
         lambda: Bernstein(LINE, PUBLIC, ONE, 200, ONE / 10),
         lambda: Bernstein(LINE, PUBLIC, ONE, 10, ONE),
         lambda: Bernstein(LINE, PUBLIC, ONE, 10, ONE / 10, 17),
-        lambda: Bernstein(grid([(name, Fraction(0), ONE, False) for name in "xyz"]), PUBLIC, ONE, 15, ONE / 10),
+        lambda: Bernstein(grid([(name, Fraction(0), ONE, False) for name in "xyz"], 24), PUBLIC, ONE, 15, ONE / 10),
         lambda: lattice(2, 5),
         lambda: Lattice(1, 1, Linf(ONE, SUB), Fraction(0)),
         lambda: release_function(np.zeros((2, 3)), sensitivity=L1(ONE, SUB), epsilon=ONE, entropy=Replayed(1)),

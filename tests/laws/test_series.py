@@ -190,6 +190,14 @@ def test_too_many_pairs_give_a_bound_and_never_less(monkeypatch: pytest.MonkeyPa
         assert found <= widest(table, power, origin=True) <= 2**power * longest(table, power)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("power", [1, 2])
+def test_distances_are_exact_where_entries_are_large(power: Literal[1, 2]) -> None:
+    table = np.array([[1 << 24, 5], [(1 << 24) - 1, 9], [(1 << 24) - 3, 5]])
+    assert widest(table, power, origin=False) == (6 if power == 1 else 20)
+    with pytest.raises(PublicParameterError):
+        widest(np.array([[1 << 26] * 9, [0] * 9]) << (26 * (2 - power)), power, origin=False)
+
+
 def test_frequencies_are_a_ball_and_orthonormal_on_the_grid() -> None:
     axes = grid([("x", Fraction(0), ONE, False), ("y", Fraction(-1), ONE, False)], cells=12)
     indices = series.frequencies(axes, 3)

@@ -26,7 +26,7 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import Number, read, show
+from reticent.privacy.numbers import Number, read
 from reticent.privacy.sensitivity import L1
 from reticent.study.odds import saved
 from reticent.synthesis.series import settled
@@ -171,8 +171,3 @@ def _points(shape: Shape, shares: list[Floats]) -> Floats:
             return np.stack([middle[:, 0] + 0.1 * (others[0] - 0.5), middle[:, 1] + 0.1 * (others[1] - 0.5), *thin])
         case _:
             assert_never(shape)
-
-
-def figure(path: str | Path, *, epsilon: Number = 1) -> None:
-    """The figure of the documentation: a ring, on a fixed stream; .svg, .png or .pdf."""
-    voids("ring", epsilon=epsilon, key=f"voids {show(read(epsilon, 'epsilon'))}").save(path)

@@ -455,15 +455,15 @@ def widest(table: Integers, power: Literal[1, 2], *, origin: bool) -> int:
     is no less. Numbers are integers below 2^53 throughout, where doubles are exact.
     """
     rows = np.unique(np.vstack([table, np.zeros_like(table[:1])]) if origin else table, axis=0)
-    spread = int(rows.max()) - int(rows.min())
-    if rows.shape[1] * max(spread, 1) ** power >= 1 << 53:
+    moved = rows - rows.min(axis=0)  # distances stay, and numbers are as small as they can be
+    if int(2**power) * longest(moved, power) >= 1 << 53:
         raise PublicParameterError("the table is too large for its distances to be exact")
     if len(rows) ** 2 * rows.shape[1] > PAIRS:
         middle = (rows.max(axis=0) + rows.min(axis=0)) // 2
         return int(2**power) * min(longest(rows - middle, power), longest(rows, power))
     from scipy.spatial.distance import cdist
 
-    values, best = rows.astype(np.float64), 0.0
+    values, best = moved.astype(np.float64), 0.0
     lengths = (values**2).sum(axis=1)
     size = max(CHUNK // len(rows), 1)
     for first in range(0, len(rows), size):
