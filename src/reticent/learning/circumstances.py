@@ -1,0 +1,238 @@
+"""What is public of a fit, and the order of one: reserve, read, draw, commit.
+
+    Circumstances   neighbours, ledger, bounds, the public number of rows; how to read the rows once that is paid
+    of_arrays       for arrays the caller holds: neighbours, bounds and ledger must be named, nothing is taken from them
+    of_handles      for handles on a study, which has all three
+    paid            reserve, read, draw, commit; whatever fails after the charge is one opaque fault
+
+A row of an array is a person's, or one of at most ``rows_each`` of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, SupportsFloat, TypeAlias, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.entropy import SystemEntropy, system
+from reticent.errors import Fault, PublicParameterError, QuestionError
+from reticent.learning.handles import Handle
+from reticent.learning.price import Price
+from reticent.learning.scaling import Bound, Floats
+from reticent.ledger import Ledger, Receipt
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import words
+from reticent.privacy.numbers import Number, read
+
+T = TypeVar("T")
+Between: TypeAlias = Literal["add_remove", "substitute"]
+Bounds: TypeAlias = Sequence[object] | None
+MOST_EPSILON = 10
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Circumstances:
+    """Everything public of one fit, and ``read``, which gives X and y as they are: called once, after the charge."""
+
+    names: tuple[str, ...] | None
+    bounds: tuple[Bound, ...]
+    neighbours: Adjacency
+    ledger: Ledger
+    people: int | None
+    read: Callable[[], tuple[Floats, NDArray[np.generic] | None]]
+    charged: Callable[[], None]
+    released: Callable[[Receipt], None]
+
+
+def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
+    """The price of a fit, with the checks of a release."""
+    exact, spare = read(epsilon, "epsilon"), read(delta, "delta")
+    if exact > MOST_EPSILON:
+        raise PublicParameterError(f"ε above {MOST_EPSILON} protects no one; a model costs at most that")
+    if spare and here.people is not None and spare >= Fraction(1, 10 * here.people):
+        raise PublicParameterError("delta of a tenth of one person or more lets people be exposed outright")
+    return Price(exact, spare, here.neighbours)
+
+
+def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
+    """Of columns of one study."""
+    shelf = x.shelf
+    if y is not None and y.shelf is not shelf:
+        raise QuestionError("X and y are columns of one study: take both from one call of xy")
+    given = x.bounds if bounds is None else read_bounds(bounds, len(x.columns))
+    columns = (*x.columns, *(() if y is None else y.columns))
+
+    def rows() -> tuple[Floats, NDArray[np.generic] | None]:
+        found = shelf.read(columns)
+        return found[:, : len(x.columns)], None if y is None else found[:, -1]
+
+    return Circumstances(
+        x.columns, given, shelf.neighbours, shelf.ledger, shelf.people, rows, shelf.charged, shelf.released
+    )
+
+
+def of_arrays(
+    x: object,
+    y: object | None,
+    bounds: Bounds,
+    adjacency: Between | None,
+    ledger: Ledger | None,
+    people: int | None,
+    rows_each: int,
+) -> Circumstances:
+    """Of arrays: shape and type are looked at, no value is.
+
+    Raises
+    ------
+    PublicParameterError
+        Without neighbours, bounds or a ledger; for what is no table of numbers.
+    """
+    values = table(x)
+    if adjacency is None or adjacency not in get_args(Between):
+        raise PublicParameterError(
+            'Choose adjacency: "add_remove" hides whether someone is in the rows; "substitute" hides what their row '
+            "says and makes the number of rows public. There is no default."
+        )
+    if bounds is None:
+        raise PublicParameterError(
+            "Name bounds=(low, high), or one pair for each column, known without looking at the rows. Nothing was "
+            "charged."
+        )
+    if ledger is None:
+        raise PublicParameterError("Name ledger=…: without one nothing would remember what is spent.")
+    neighbours = Adjacency(adjacency, rows_each)
+    if ledger.adjacency != neighbours:
+        raise PublicParameterError(f"this ledger counts for another unit: {ledger.adjacency.words()}")
+    given = read_bounds(bounds, values.shape[1])
+    targets = None if y is None else column(y, len(values))
+    known = len(values) if adjacency == "substitute" and rows_each == 1 else people
+    return Circumstances(
+        names_of(x), given, neighbours, ledger, known, lambda: (values, targets), lambda: None, lambda _: None
+    )
+
+
+def table(x: object) -> Floats:
+    """A table of numbers of shape (n, columns), n >= 1; its values are not looked at.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As scikit-learn does for sparse, complex or ragged tables and wrong shapes.
+    """
+    if hasattr(x, "toarray"):
+        raise TypeError("Sparse rows are not supported: pass X.toarray()")
+    raw = np.asarray(x)
+    if raw.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if raw.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {raw.ndim}D array instead. Reshape your data.")
+    if raw.shape[1] < 1:
+        raise ValueError(
+            f"Found array with {raw.shape[1]} feature(s) (shape={raw.shape}) while a minimum of 1 is required."
+        )
+    if raw.shape[0] < 1:
+        raise ValueError(f"Found array with 0 sample(s) (shape={raw.shape}) while a minimum of 1 is required.")
+    return np.asarray(raw, np.float64)
+
+
+def column(y: object, rows: int) -> NDArray[np.generic]:
+    """One value for each row."""
+    found = np.asarray(y)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1 or len(found) != rows:
+        raise ValueError(f"y should be a 1d array with one value for each row, got shape {found.shape}")
+    if found.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    return found
+
+
+def names_of(x: object) -> tuple[str, ...] | None:
+    """Names of the columns of a data frame, where all are text."""
+    columns = getattr(x, "columns", None)
+    if columns is None:
+        return None
+    found = [name for name in columns if isinstance(name, str)]
+    return tuple(found) if len(found) == len(list(columns)) else None
+
+
+def read_bounds(bounds: Bounds, columns: int) -> tuple[Bound, ...]:
+    """One exact pair for each column, from one pair for all or from a list of as many pairs."""
+    if bounds is None:
+        raise PublicParameterError("bounds are public and have no default")
+    listed = list(bounds)
+    if len(listed) == 2 and not any(isinstance(part, Sequence | np.ndarray) and np.size(part) > 1 for part in listed):
+        listed = [listed] * columns
+    if len(listed) != columns:
+        raise PublicParameterError(f"{columns} columns need as many pairs of bounds, got {len(listed)}")
+    return tuple(_pair(part) for part in listed)
+
+
+def _pair(part: object) -> Bound:
+    if not isinstance(part, Sequence | np.ndarray) or isinstance(part, str) or len(part) != 2:
+        raise PublicParameterError("the bounds of a column are a pair (low, high)")
+    low, high = part
+    return outward(low), outward(high)
+
+
+def outward(bound: object) -> Fraction:
+    """A bound as the rational its shortest text names."""
+    if isinstance(bound, int | str | Fraction) and not isinstance(bound, bool):
+        return read(bound, "a bound")
+    if isinstance(bound, SupportsFloat) and np.isfinite(float(bound)):
+        return Fraction(repr(float(bound)))
+    raise PublicParameterError("a bound is a finite number")
+
+
+def paid(
+    here: Circumstances,
+    guarantee: Guarantee,
+    what: str,
+    draw: Callable[[Floats, NDArray[np.generic] | None, SystemEntropy], T],
+    purpose: str = "",
+) -> T:
+    """What ``draw`` makes of the rows, charged first.
+
+    Raises
+    ------
+    BudgetError, LedgerError
+        Before any row is read.
+    Fault
+        After the charge, whatever went wrong; its text is constant but for the reference.
+    """
+    charge = compose.in_zcdp(guarantee).loss if here.ledger.currency == "zcdp" else guarantee.loss
+    receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=what, purpose=purpose)
+    here.charged()
+    try:
+        values, targets = here.read()
+        found = draw(values, targets, system())
+        here.ledger.commit(receipt, digest=hashlib.sha256(f"{what} {receipt.id}".encode()).hexdigest())
+        here.released(receipt)
+        return found
+    except BaseException as cause:
+        reference = f"f-{receipt.id.removeprefix('r-')}"
+        here.ledger.fail(receipt, reference)
+        if not isinstance(cause, Exception):
+            raise
+    # Raised here and not in the handler: the cause, whose frames hold private rows, is not even its __context__.
+    raise Fault(reference, words(guarantee.loss))
+
+
+__all__ = [
+    "Between",
+    "Bounds",
+    "Circumstances",
+    "of_arrays",
+    "of_handles",
+    "outward",
+    "paid",
+    "price_of",
+    "read_bounds",
+]

@@ -1,0 +1,230 @@
+"""Linear classifiers for scikit-learn's users.
+
+    LogisticRegression     noisy gradient descent of the logistic loss; intervals by a noisy curvature
+    LinearSVC              of the smoothed hinge
+
+Bounds of X, the classes and the longest row are public; no label is taken from the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.learning import losses
+from reticent.learning.circumstances import paid, price_of
+from reticent.learning.descent import Descent
+from reticent.learning.estimator import Estimator
+from reticent.learning.handles import Handle
+from reticent.learning.linear import LinearModel
+from reticent.learning.scaling import Floats, Scaling
+from reticent.learning.scores import Scored, accuracy
+from reticent.privacy.numbers import Number, read
+
+FEW: Final = 12  # columns up to which intervals are bought by default
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Classifier(Estimator):
+    """What classifiers share.
+
+    Parameters
+    ----------
+    classes : sequence
+        The labels there can be, two or more, public. A row with any other label counts as one without values.
+    score_epsilon : number, optional
+        What a score of private rows costs where ``score`` is not told: for ``cross_val_score``.
+    """
+
+    classes: Sequence[object] | None = None
+    score_epsilon: Number | None = None
+
+    _estimator_type = "classifier"
+
+    def predict(self, X: object) -> NDArray[np.generic]:
+        """The likeliest class of every row the caller holds."""
+        return self._labelled(self._rows(X))
+
+    def score(
+        self,
+        X: object,
+        y: object,
+        sample_weight: None = None,
+        *,
+        epsilon: Number | None = None,
+    ) -> float:
+        """The share of right labels: of public rows free, of private rows charged ``epsilon``."""
+        asked = Scored(self, X, y, self.score_epsilon if epsilon is None else epsilon)
+        return accuracy(asked, self._labelled)
+
+    def _labelled(self, rows: Floats) -> NDArray[np.generic]:
+        raise TypeError("a classifier says how rows are labelled")
+
+    def _labels(self, y: object) -> NDArray[np.generic]:
+        """The declared classes, in order."""
+        if self.classes is not None:
+            found = np.array(sorted(set(self.classes), key=_order))
+        elif isinstance(y, Handle):
+            found = np.array(y.shelf.labels(y.columns[0]))
+        else:
+            raise PublicParameterError(
+                "Name classes=[…]: the labels there can be. A label is never taken from the rows. Nothing was charged."
+            )
+        if len(found) < 2:
+            raise PublicParameterError("a classifier needs two classes or more")
+        return found
+
+
+def _order(label: object) -> tuple[str, object]:
+    return ("", label) if isinstance(label, int | float | np.number) else (type(label).__name__, label)
+
+
+def indices(targets: NDArray[np.generic] | None, labels: NDArray[np.generic]) -> Floats:
+    """The place of every label among the declared ones; NaN for any other."""
+    assert targets is not None
+    found = np.full(len(targets), np.nan)
+    for place, label in enumerate(labels.tolist()):
+        found[np.asarray(targets == label, dtype=bool)] = place
+    return found
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearClassifier(LinearModel, Classifier):
+    """Linear classifiers: ``C`` weighs the sum of losses against half the squared length, as in scikit-learn.
+
+    Parameters
+    ----------
+    C : number
+        > 0, public.
+    steps : int, optional
+        Of the descent; by default a public rule.
+    """
+
+    C: Number = 1
+    steps: int | None = None
+
+    def decision_function(self, X: object) -> Floats:
+        """Scores, of shape (n,) for two classes and (n, classes) for more."""
+        found = self._rows(X) @ self.coef_.T + self.intercept_
+        return np.asarray(found[:, 0] if found.shape[1] == 1 else found)
+
+    @property
+    def coef_(self) -> Floats:
+        """Of shape (1, columns) for two classes, (classes, columns) for more."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("this model is not fitted yet")
+        return self._coef
+
+    @property
+    def intercept_(self) -> Floats:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("this model is not fitted yet")
+        return self._start
+
+    def _labelled(self, rows: Floats) -> NDArray[np.generic]:
+        scores = rows @ self._coef.T + self._start
+        place = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[place])
+
+    def _descend(
+        self, X: object, y: object, loss: Callable[[int], losses.Loss], refined: Callable[[int, int], bool]
+    ) -> None:
+        labels = self._labels(y)
+        here = self._here(X, y)
+        scaling, price = Scaling(here.bounds, self.fit_intercept), price_of(self.epsilon, self.delta, here)
+        weight = read(self.C, "C")
+        if weight <= 0:
+            raise PublicParameterError("C must be > 0")
+        plan = Descent(
+            loss(len(labels)),
+            scaling,
+            price,
+            self._length(scaling.width, price),
+            1 / weight,
+            here.people,
+            self.steps,
+            refined(len(labels), scaling.width),
+        )
+        found = paid(
+            here,
+            plan.guarantee,
+            type(self).__name__,
+            lambda values, targets, entropy: plan.draw(values, indices(targets, labels), entropy),
+        )
+        self.classes_ = labels
+        self._keep(found, scaling)
+        self._note(here, plan.guarantee)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LogisticRegression(LinearClassifier):
+    """Logistic regression by noisy gradient descent; for two classes with intervals.
+
+    Parameters
+    ----------
+    intervals : "auto", "yes" or "no"
+        Whether half of the price buys a curvature and one more gradient, from which intervals follow; "auto" buys them
+        for two classes and at most 12 coefficients.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_ : arrays
+    estimates_ : tuple of Estimate
+        For two classes: intercept first; ends are NaN without intervals.
+    guarantee_ : Guarantee
+    """
+
+    intervals: Literal["auto", "yes", "no"] = "auto"
+
+    def fit(self, X: object, y: object, sample_weight: None = None) -> LogisticRegression:
+        """Charge, then fit; returns the estimator."""
+        self._descend(X, y, losses.Logistic, self._bought)
+        return self
+
+    def _bought(self, classes: int, width: int) -> bool:
+        match self.intervals:
+            case "yes":
+                if classes > 2:
+                    raise QuestionError("intervals are known for two classes")
+                return True
+            case "no":
+                return False
+            case "auto":
+                return classes == 2 and width <= FEW
+            case other:
+                raise PublicParameterError(f'intervals is "auto", "yes" or "no", got {other!r}')
+
+    def predict_proba(self, X: object) -> Floats:
+        """Chances of the classes, of shape (n, classes)."""
+        return losses.chances(self._rows(X) @ self.coef_.T + self.intercept_)
+
+    def predict_log_proba(self, X: object) -> Floats:
+        """Logarithms of the chances."""
+        return np.asarray(np.log(self.predict_proba(X)))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearSVC(LinearClassifier):
+    """A linear support vector machine by noisy gradient descent of a smoothed hinge.
+
+    Parameters
+    ----------
+    bend : number
+        Half-width of the smoothed kink of the hinge; > 0.
+    """
+
+    bend: Number = "0.5"
+
+    def fit(self, X: object, y: object, sample_weight: None = None) -> LinearSVC:
+        """Charge, then fit; returns the estimator."""
+        bend = read(self.bend, "bend")
+        self._descend(X, y, lambda classes: losses.Hinge(classes, bend), lambda *_: False)
+        return self
+
+
+__all__ = ["Classifier", "LinearSVC", "LogisticRegression", "indices"]

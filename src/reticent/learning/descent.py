@@ -1,0 +1,260 @@
+"""A linear model by noisy gradient descent: sums of clipped gradients as integers, with noise, in public steps.
+
+    count     the number of rows, where it is private and was not declared
+    descent   ``steps`` noisy gradients, momentum, the mean of the last half of the way
+    refined   for intervals: a noisy curvature at that point, a noisy gradient there, and one step of Newton's
+
+    gradient = sum over rows of x r,   x a row of integers no longer than ``clip``, r the slope of its loss, in integers
+
+The sum is exact (``scaling.product``), its sensitivity is the product of two lengths that were computed in integers,
+and everything after the noise is post-processing. With delta the noise is discrete Gaussian and rhos add up over the
+steps; without, it is geometric and epsilons do. docs/proofs/learning.md, sections 2 to 4.
+
+Source: Bassily, Smith and Thakurta 2014 (noisy gradients); Bun and Steinke 2016 (composition); Nesterov 1983.
+Deviations: whole batches, no sampling of rows; integers; the mean of the last half is released.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.learning import losses
+from reticent.learning.losses import Loss
+from reticent.learning.price import Noise, Price, deviation
+from reticent.learning.scaling import UNIT, Floats, Integers, Scaling, longest, product, shortened
+from reticent.mechanisms import gate
+from reticent.privacy.guarantee import Guarantee
+
+MOMENTUM: Final = 0.9
+PACE: Final = 4.0  # steps of so many times what is safe for any rows, until noisy gradients grow
+FURTHER: Final = 1.5
+COUNT: Final = Fraction(1, 50)  # of the price, for a private number of rows
+CURVATURE: Final = Fraction(1, 4)
+LAST: Final = Fraction(1, 4)
+MOST_STEPS: Final = 60
+SURE: Final = 2.0  # least eigenvalues of so many spectral norms of the noise let a step of Newton's be taken
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Linear:
+    """A fitted linear model of scaled columns: coefficients of shape (scores, width), covariances where intervals are.
+
+    ``sampled`` and ``noisy`` are covariances of the one score's coefficients, due to sampling and to noise.
+    """
+
+    scaled: Floats
+    rows: float
+    sampled: Floats | None = None
+    noisy: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Noisy gradient descent of ``loss`` on rows scaled by ``scaling``.
+
+    Attributes
+    ----------
+    loss : Loss
+    scaling : Scaling
+    price : Price
+    clip : Fraction
+        Length of the longest row in units of a bound: a sum of sizes where the price is pure, a Euclidean length else.
+    penalty : Fraction
+        Of half the squared length of the coefficients, intercept left out; >= 0.
+    people : int or None
+        The public number of rows; None buys one.
+    steps : int or None
+        Of the descent; None for a public rule.
+    refined : bool
+        Whether the curvature is bought for intervals.
+
+    Guarantee
+    ---------
+    Within the price: geometric noise and adding up, or discrete Gaussian noise, zCDP and one conversion.
+    """
+
+    loss: Loss
+    scaling: Scaling
+    price: Price
+    clip: Fraction
+    penalty: Fraction = Fraction(1)
+    people: int | None = None
+    steps: int | None = None
+    refined: bool = False
+    expected: int = field(default=10_000)
+
+    def __post_init__(self) -> None:
+        if self.clip <= 0 or self.penalty < 0:
+            raise PublicParameterError("clip must be > 0 and a penalty >= 0")
+        if self.steps is not None and not 1 <= self.steps <= 10_000:
+            raise PublicParameterError(f"steps must lie in 1..10,000, got {self.steps}")
+        if self.people is not None and self.people < 1:
+            raise PublicParameterError(f"people must be >= 1, got {self.people}")
+        if self.refined:
+            losses.curvatures(self.loss, np.zeros((1, 1)), np.zeros(1))
+            if losses.bend(self.loss) > 1:
+                raise PublicParameterError("intervals need a loss whose curvature is at most 1")
+
+    # --- the price ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def reach(self) -> Fraction:
+        """The greatest length of a row in steps, squared for l2."""
+        given = (self.clip * UNIT) ** 2 if self.price.norm == "l2" else self.clip * UNIT
+        return min(Fraction(int(given)), longest(self.scaling.width, self.price.norm))
+
+    @cached_property
+    def rounds(self) -> int:
+        """How many steps: the given number, or as many as a public estimate of the noise allows."""
+        if self.steps is not None:
+            return self.steps
+        n = self.people or self.expected
+        epsilon = float(self.price.epsilon)
+        strength = n * epsilon / (math.sqrt(float(self.reach)) / UNIT if self.price.delta else float(self.reach) / UNIT)
+        by = 1.7 if self.price.delta else 2.7
+        return max(3, min(MOST_STEPS, round(math.sqrt(strength) / by)))
+
+    @cached_property
+    def counting(self) -> Noise | None:
+        return None if self.people is not None else self.price.noise(Fraction(1), COUNT)
+
+    @property
+    def left(self) -> Fraction:
+        """The share of the descent and of what follows it."""
+        return Fraction(1) if self.counting is None else 1 - COUNT
+
+    @cached_property
+    def each(self) -> Noise:
+        """Noise of one gradient of the descent."""
+        share = self.left * (1 - CURVATURE - LAST if self.refined else 1)
+        return self.price.noise(self.reach * losses.most(self.loss, self.price.norm), share / self.rounds)
+
+    @cached_property
+    def last(self) -> Noise | None:
+        """Noise of the gradient at the end."""
+        if not self.refined:
+            return None
+        return self.price.noise(self.reach * losses.most(self.loss, self.price.norm), self.left * LAST)
+
+    @cached_property
+    def curved(self) -> Noise | None:
+        """Noise of the upper triangle of the curvature, each row's part at most ``bend`` x x'."""
+        if not self.refined:
+            return None
+        turn, d = Fraction(losses.bend(self.loss)), self.scaling.width
+        if self.price.norm == "l2":  # the upper triangle of x x' has squared length at most |x|^4
+            return self.price.noise(turn**2 * self.reach**2, self.left * CURVATURE)
+        squares = min(Fraction(d * UNIT**2), self.reach * UNIT)
+        moved = (self.reach**2 + min(squares, self.reach**2)) / 2  # sum over i <= j of |x_i x_j|
+        return self.price.noise(turn * moved, self.left * CURVATURE)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        single = [noise.guarantee for noise in (self.counting, self.curved, self.last) if noise is not None]
+        return self.price.whole([*[self.each.guarantee] * self.rounds, *single], "noisy gradient descent")
+
+    # --- the fit --------------------------------------------------------------------------------------------------
+
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
+        """The model from rows of shape (n, columns) and targets of shape (n,)."""
+        rows = shortened(self.scaling.whole(values), self.reach, self.price.norm)
+        rows = np.asarray(np.where(np.isfinite(targets)[:, None], rows, 0))
+        n = float(self.people or self.counted(len(rows), entropy))
+        data = rows.astype(np.float64)  # the same whole numbers, so that products of doubles are exact
+        way = self.way(data, targets, n, entropy)
+        if self.last is None or self.curved is None:
+            return Linear(way, n)
+        return self.refine(rows, data, targets, way, n, self.last, self.curved, entropy)
+
+    def counted(self, rows: int, entropy: Entropy) -> float:
+        assert self.counting is not None
+        (found,) = gate.draw(self.counting, (rows,), entropy)
+        return max(float(found), 1.0)
+
+    def gradient(self, data: Floats, targets: Floats, at: Floats, noise: Noise, entropy: Entropy) -> Floats:
+        """The noisy sum of gradients at coefficients of shape (scores, width), in units of bounds."""
+        steps = losses.slopes(self.loss, data @ (at.T / UNIT), targets, self.price.norm)
+        exact = product(steps, data)
+        drawn = gate.draw(noise, exact.ravel().tolist(), entropy)
+        return np.array(drawn, np.float64).reshape(exact.shape) / UNIT**2
+
+    def way(self, data: Floats, targets: Floats, n: float, entropy: Entropy) -> Floats:
+        """The mean of the last half of the descent."""
+        shape = (losses.scores_of(self.loss), self.scaling.width)
+        at, speed, mean = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        squared = float(self.reach) / UNIT**2 if self.price.delta else float(self.reach) / UNIT
+        steepest = losses.bend(self.loss) * min(squared, float(self.scaling.width)) * n
+        pull, pace = self.pull(shape), PACE
+        loud = deviation(self.each) / UNIT**2 * math.sqrt(at.size)
+        first, limit = self.rounds // 2, 0.0
+        for place in range(self.rounds):
+            ahead = at + MOMENTUM * speed
+            slope = self.gradient(data, targets, ahead, self.each, entropy) + pull * ahead
+            size = float(np.linalg.norm(slope))
+            limit = limit or FURTHER * (size + loud)
+            if size > limit and pace > 1:  # too fast for these rows: begin again, slower
+                pace, at, speed, mean = pace / 2, np.zeros(shape), np.zeros(shape), np.zeros(shape)
+                first = place + 1 + (self.rounds - place - 1) // 2
+                continue
+            speed = MOMENTUM * speed - pace / (steepest + float(self.penalty)) * slope
+            at = at + speed
+            if place >= first:
+                mean += at
+        return mean / (self.rounds - first) if self.rounds > first else at
+
+    def pull(self, shape: tuple[int, int]) -> Floats:
+        """The penalty of every coefficient; none of the intercept."""
+        pull = np.full(shape, float(self.penalty))
+        if self.scaling.intercept:
+            pull[:, 0] = 0.0
+        return pull
+
+    # --- intervals ------------------------------------------------------------------------------------------------
+
+    def curvature(self, rows: Integers, data: Floats, targets: Floats, at: Floats) -> Integers:
+        """The upper triangle of the sum of curvature x x', in squared steps; every row's part is rounded to zero."""
+        weight = losses.curvatures(self.loss, data @ (at.T / UNIT), targets)
+        weight = np.clip(np.where(np.isfinite(weight), weight, 0.0), 0.0, losses.bend(self.loss))
+        bent = np.trunc(rows * weight[:, None] * (1 - 2.0**-50)).astype(np.int64)
+        whole = product(bent, rows)
+        return np.asarray(whole[np.triu_indices(self.scaling.width)])
+
+    def refine(
+        self,
+        rows: Integers,
+        data: Floats,
+        targets: Floats,
+        at: Floats,
+        n: float,
+        last: Noise,
+        curved: Noise,
+        entropy: Entropy,
+    ) -> Linear:
+        """One step of Newton's with noisy curvature and gradient, and the covariance of what it gives."""
+        d = self.scaling.width
+        drawn = gate.draw(curved, self.curvature(rows, data, targets, at).tolist(), entropy)
+        upper = np.zeros((d, d))
+        upper[np.triu_indices(d)] = np.array(drawn, np.float64) / UNIT**2
+        bent = upper + np.triu(upper, 1).T
+        slope = self.gradient(data, targets, at, last, entropy)
+        pull = self.pull(at.shape)
+        full = bent + np.diag(pull[0])
+        blur = 2.0 * deviation(curved) / UNIT**2 * math.sqrt(d)
+        if float(np.linalg.eigvalsh(full)[0]) < SURE * blur:
+            return Linear(at, n)  # the noise hides the curvature: a step would be a guess
+        inverse = np.linalg.inv(full)
+        moved = at - (slope + pull * at) @ inverse
+        spread = (deviation(last) / UNIT**2) ** 2 * np.eye(d)
+        noisy = inverse @ spread @ inverse
+        return Linear(moved, n, inverse @ bent @ inverse, noisy)
+
+
+__all__ = ["Descent", "Linear"]

@@ -1,0 +1,183 @@
+"""What every estimator shares: parameters as scikit-learn asks for them, the circumstances of a fit, and refusals.
+
+An estimator is a dataclass whose fields are its parameters, so that ``clone`` and ``set_params`` work and nothing is
+computed before ``fit``. What a fit found ends in an underscore, is post-processing of noisy numbers, and holds no row.
+scikit-learn itself is imported only when it asks (tags, errors): the models work without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.learning.circumstances import Between, Bounds, Circumstances, names_of, of_arrays, of_handles, table
+from reticent.learning.handles import Handle, Public
+from reticent.learning.scaling import Floats
+from reticent.ledger import Ledger
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import Number
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+E = TypeVar("E", bound="Estimator")
+SEEDED = "Noise cannot be seeded: who knows the seed can subtract the noise. For tests use rehearse()."
+
+
+@runtime_checkable
+class Kept(Protocol):
+    """What an estimator asks of a study."""
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Estimator:
+    """Parameters every private estimator has.
+
+    Parameters
+    ----------
+    epsilon, delta : number
+        What one fit costs. delta 0 is pure: geometric noise; above 0 noise is discrete Gaussian.
+    bounds : (low, high) or list of pairs
+        Of the columns of X, public; with a handle those of the study by default.
+    adjacency : "add_remove" or "substitute"
+        For arrays; a study has its own.
+    ledger : Ledger
+        For arrays; charged by every fit. Copies of the estimator share it.
+    study : Study, optional
+        In place of adjacency and ledger.
+    people : int, optional
+        The public number of rows under "add_remove", if there is one; else a noisy one is bought.
+    rows_each : int
+        Most rows of one person in an array.
+    """
+
+    epsilon: Number = 1
+    delta: Number = 0
+    bounds: Bounds = None
+    adjacency: Between | None = None
+    ledger: Ledger | None = None
+    study: object = None
+    people: int | None = None
+    rows_each: int = 1
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """The parameters by name; ``deep`` is scikit-learn's and changes nothing here."""
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
+
+    def set_params(self: E, **params: object) -> E:
+        """Set parameters by name."""
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"Invalid parameter {name!r} for estimator {type(self).__name__}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = []
+        for item in fields(self):
+            value = getattr(self, item.name) if item.init else None
+            if item.init and not _same(value, item.default):
+                shown = f"<{type(value).__name__}>" if isinstance(value, Ledger | Kept) else repr(value)
+                changed.append(f"{item.name}={shown}")
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Tags:
+        return tags_of(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "guarantee_" in vars(self)
+
+    def _here(self, x: object, y: object | None) -> Circumstances:
+        """What is public of a fit to X and y."""
+        if isinstance(x, Public) or isinstance(y, Public):
+            raise PublicParameterError("a fit to public rows needs no privacy: use scikit-learn's own estimator")
+        if isinstance(x, Handle):
+            if y is not None and not isinstance(y, Handle):
+                raise QuestionError('y must be a handle where X is one: X, y = study.xy([...], "y")')
+            here = of_handles(x, y, self.bounds)
+        else:
+            ledger, adjacency = self.ledger, self.adjacency
+            if isinstance(self.study, Kept):
+                ledger = self.study.ledger
+                adjacency = "substitute" if ledger.adjacency.kind == "substitute" else "add_remove"
+            here = of_arrays(x, y, self.bounds, adjacency, ledger, self.people, self.rows_each)
+        return here
+
+    def _note(self, here: Circumstances, guarantee: Guarantee) -> None:
+        """What every fit leaves: the guarantee and the public shape of X."""
+        self.guarantee_ = guarantee
+        self.n_features_in_ = len(here.bounds)
+        if here.names is not None:
+            self.feature_names_in_ = np.array(here.names, dtype=object)
+        elif "feature_names_in_" in vars(self):
+            del self.feature_names_in_
+
+    def _rows(self, x: object) -> Floats:
+        """Rows to predict for, as a table of the width the model was fitted to."""
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted(self)
+        if isinstance(x, Handle):
+            raise QuestionError(
+                "Predictions of private rows would be rows. Ask score(X, y, epsilon=…), which is charged."
+            )
+        given = x.rows if isinstance(x, Public) else x
+        found = table(given)
+        if not np.isfinite(found).all():
+            raise ValueError("Input X contains NaN or infinity.")
+        names = names_of(given)
+        if names is not None and "feature_names_in_" in vars(self) and tuple(self.feature_names_in_) != names:
+            raise ValueError("The feature names should match those that were passed during fit.")
+        if found.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {found.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+        return found
+
+
+def _same(value: object, default: object) -> bool:
+    return value is default or (isinstance(value, int | str | float) and value == default)
+
+
+def not_fitted(estimator: object) -> Exception:
+    """scikit-learn's error where it is installed."""
+    text = f"This {type(estimator).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments first."
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return QuestionError(text)
+    return NotFittedError(text)  # type: ignore[no-any-return]  # scikit-learn has no types
+
+
+def tags_of(estimator: object) -> Tags:
+    """scikit-learn's tags of an estimator, by what it can do."""
+    from sklearn.utils import ClassifierTags, InputTags, RegressorTags, Tags, TargetTags, TransformerTags
+
+    kind = getattr(estimator, "_estimator_type", None)
+    return Tags(
+        estimator_type=kind,
+        target_tags=TargetTags(required=kind in ("classifier", "regressor")),
+        transformer_tags=TransformerTags() if hasattr(estimator, "transform") else None,
+        classifier_tags=ClassifierTags() if kind == "classifier" else None,
+        regressor_tags=RegressorTags() if kind == "regressor" else None,
+        non_deterministic=True,
+        requires_fit=True,
+        input_tags=InputTags(allow_nan=False),
+    )
+
+
+def texts(words: Mapping[str, object]) -> str:
+    """Lines of ``name  value``, aligned."""
+    widest = max(len(name) for name in words)
+    return "\n".join(f"{name:<{widest}}  {value}" for name, value in words.items())
+
+
+__all__ = ["Estimator", "not_fitted", "tags_of", "texts"]

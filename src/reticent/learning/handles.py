@@ -1,0 +1,112 @@
+"""Private rows as estimators meet them: a handle that names columns and never shows them, or arrays a caller holds.
+
+    Shelf      who keeps the rows: bounds, neighbours, the ledger, and the one way to read, after the charge
+    Handle     columns of a shelf; ``study.xy`` makes two of them
+    Public     rows the caller says are public: scored without a charge
+
+A handle has no length, no values and no array; whatever would need one says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, NoReturn, Protocol, TypeVar
+
+from reticent.errors import QuestionError
+from reticent.learning.scaling import Bound, Floats
+from reticent.ledger import Ledger, Receipt
+from reticent.privacy.adjacency import Adjacency
+
+T = TypeVar("T")
+
+
+class Shelf(Protocol):
+    """Who keeps private rows. All but ``read`` is public and reads nothing."""
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    @property
+    def neighbours(self) -> Adjacency: ...
+
+    @property
+    def people(self) -> int | None:
+        """The declared public number of rows, where there is one."""
+        ...
+
+    def bounds(self, column: str) -> Bound:
+        """The public bounds of a numeric column, or a refusal that tells how to declare them."""
+        ...
+
+    def labels(self, column: str) -> tuple[int, ...]:
+        """The values an integer column may have, by its declared bounds."""
+        ...
+
+    def read(self, columns: Sequence[str]) -> Floats:
+        """Rows of shape (n, columns), NaN throughout where a value is missing. Only after the charge."""
+        ...
+
+    def charged(self) -> None:
+        """Told when the charge is on the disk, before rows are read."""
+        ...
+
+    def released(self, receipt: Receipt) -> None:
+        """Told when the model is out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Handle:
+    """Columns of a shelf. ``within`` narrows the declared bounds, column by column."""
+
+    columns: tuple[str, ...]
+    shelf: Shelf
+    within: tuple[Bound, ...] | None = None
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        return self.within or tuple(self.shelf.bounds(column) for column in self.columns)
+
+    def clipped(self, bounds: tuple[Bound, ...]) -> Handle:
+        """The same columns, moved to the nearer of other public bounds when they are read."""
+        if len(bounds) != len(self.columns):
+            raise QuestionError(f"{len(self.columns)} columns need as many pairs of bounds")
+        return replace(self, within=bounds)
+
+    def __repr__(self) -> str:
+        return f"<a handle on private rows: {', '.join(self.columns)}>"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise QuestionError(
+            "X is a handle on private rows. Its length is a statistic: study.release([rt.count()], epsilon=…)."
+        )
+
+    __len__ = __iter__ = __contains__ = __getitem__ = __array__ = __float__ = __int__ = __reduce__ = _refuse
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __copy__(self) -> Handle:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Handle:
+        return self
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Public(Generic[T]):
+    """Rows the caller knows to be public."""
+
+    rows: T
+
+    def __repr__(self) -> str:
+        return "<public rows>"
+
+
+def public(rows: T) -> Public[T]:
+    """Rows you know to be public: their score is no release and costs nothing."""
+    return Public(rows)
+
+
+__all__ = ["Handle", "Public", "Shelf", "public"]

@@ -1,0 +1,353 @@
+"""Linear regressions for scikit-learn's users, their intervals and ``summary()``.
+
+    LinearRegression       noisy sums of products (AdaSSP); ``method=`` the robust ones, which may give no reply
+    HuberRegressor         noisy gradient descent of Huber's loss
+    QuantileRegressor      of the smoothed check function
+
+Nothing is taken from the rows: bounds of X and y and the longest row are public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import NoReplyError, PublicParameterError
+from reticent.learning import losses
+from reticent.learning.circumstances import Circumstances, outward, paid, price_of
+from reticent.learning.descent import Descent, Linear
+from reticent.learning.estimator import Estimator
+from reticent.learning.handles import Handle
+from reticent.learning.price import Price
+from reticent.learning.products import Products
+from reticent.learning.scaling import Bound, Floats, Scaling
+from reticent.learning.scores import Scored, r_squared
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.privacy.explain import sentence
+from reticent.privacy.numbers import Number, read
+
+if TYPE_CHECKING:
+    from reticent.statistics.regression.coefficients import Coefficients
+
+Method: TypeAlias = Literal["adassp", "theil_sen", "tukey", "block_medians", "R_S", "R_H"]
+AT_95: Final = 1.959963984540054
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearModel(Estimator):
+    """What linear models share.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+    clip : number, optional
+        Length of the longest row after every column is divided by its half-width, the constant included: Euclidean
+        with a delta, the sum of sizes without. Public; longer rows are shortened. By default what bounds allow.
+    """
+
+    fit_intercept: bool = True
+    clip: Number | None = None
+
+    def summary(self) -> str:
+        """Every coefficient with its 95 % interval, noise included, and the guarantee."""
+        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
+        lines = [f"{'':<16} {'coefficient':>12} {'low':>12} {'high':>12} {'noise':>12}"]
+        rows: list[tuple[str, Estimate]] = list(zip(["intercept", *names], self.estimates_, strict=True))
+        for name, found in rows if self.fit_intercept else rows[1:]:
+            low, high, noise = (f"{v:>12.5g}" if np.isfinite(v) else f"{'-':>12}" for v in _ends(found))
+            lines.append(f"{name:<16} {found.value:>12.5g} {low} {high} {noise}")
+        lines.append(sentence(self.guarantee_.loss, self.guarantee_.adjacency))
+        return "\n".join(lines)
+
+    def _length(self, width: int, price: Price) -> Fraction:
+        if self.clip is not None:
+            return read(self.clip, "clip")
+        if price.norm == "l1":
+            return Fraction(width)
+        return Fraction(int(np.ceil(np.sqrt(width) * 1024)), 1024)
+
+    def _keep(self, found: Linear, scaling: Scaling, times: float = 1.0, plus: float = 0.0) -> None:
+        """Coefficients in units of the columns; ``times`` and ``plus`` lead back to units of y."""
+        slopes, start = scaling.back(found.scaled)
+        self.estimates_: tuple[Estimate, ...] = ()
+        coef, intercept = slopes * times, start * times + plus
+        if len(coef) == 1:
+            self.estimates_ = _estimates(found, scaling, coef[0], float(intercept[0]), times)
+        self._coef, self._start = coef, intercept
+
+
+def _ends(found: Estimate) -> tuple[float, float, float]:
+    return found.low, found.high, found.noise
+
+
+def _estimates(found: Linear, scaling: Scaling, coef: Floats, intercept: float, times: float) -> tuple[Estimate, ...]:
+    """The intercept first (0 without one), each with its interval; without intervals their ends are NaN."""
+    values = np.concatenate([[intercept], coef])
+    sampled = noisy = np.full(len(values), np.nan)
+    if found.sampled is not None and found.noisy is not None:
+        turn = scaling.turn * times
+        first = np.zeros(0 if scaling.intercept else 1)
+        sampled = np.concatenate([first, np.diag(turn @ found.sampled @ turn.T)])
+        noisy = np.concatenate([first, np.diag(turn @ found.noisy @ turn.T)])
+    half, noise, sampling = (AT_95 * np.sqrt(np.maximum(v, 0.0)) for v in (sampled + noisy, noisy, sampled))
+    return tuple(
+        Estimate(float(v), float(v - h), float(v + h), float(a), float(b))
+        for v, h, a, b in zip(values, half, noise, sampling, strict=True)
+    )
+
+
+# --- regression -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Regressor(LinearModel):
+    """What regressions share.
+
+    Parameters
+    ----------
+    y_bounds : (low, high), optional
+        Of y, public; with a handle those of the study by default.
+    score_epsilon : number, optional
+        What a score of private rows costs where ``score`` is not told: for ``cross_val_score``.
+    """
+
+    y_bounds: Sequence[object] | None = None
+    score_epsilon: Number | None = None
+
+    _estimator_type = "regressor"
+
+    def predict(self, X: object) -> Floats:
+        """Predictions of shape (n,) for rows the caller holds."""
+        rows = self._rows(X)
+        return np.asarray(rows @ self.coef_ + self.intercept_)
+
+    def score(
+        self,
+        X: object,
+        y: object,
+        sample_weight: None = None,
+        *,
+        epsilon: Number | None = None,
+    ) -> float:
+        """R squared: of public rows free, of private rows charged ``epsilon``."""
+        low, high = _middle(self._y_bounds(y))
+        return r_squared(self._scored(X, y, epsilon), lambda rows: rows @ self.coef_ + self.intercept_, low, high)
+
+    def _scored(self, x: object, y: object, epsilon: Number | None) -> Scored:
+        return Scored(self, x, y, self.score_epsilon if epsilon is None else epsilon)
+
+    def _y_bounds(self, y: object) -> Bound:
+        if self.y_bounds is not None:
+            low, high = self.y_bounds
+            return outward(low), outward(high)
+        if isinstance(y, Handle):
+            return y.bounds[0]
+        raise PublicParameterError("Name y_bounds=(low, high), known without looking at the rows. Nothing was charged.")
+
+    @property
+    def coef_(self) -> Floats:
+        """Of shape (columns,), in units of y per unit of the column."""
+        self._replied()
+        return np.asarray(self._coef[0])
+
+    @property
+    def intercept_(self) -> float:
+        self._replied()
+        return float(self._start[0])
+
+    def _replied(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("this model is not fitted yet")
+        if getattr(self, "outcome_", None) is NO_REPLY:
+            raise NoReplyError("this fit gave no reply, so it has no coefficients. Handle it: match model.outcome_ …")
+
+    def _descend(self, X: object, y: object, loss: losses.Loss, penalty: Fraction, steps: int | None) -> None:
+        here = self._here(X, y)
+        middle, half = _middle(self._y_bounds(y))
+        scaling, price = Scaling(here.bounds, self.fit_intercept), price_of(self.epsilon, self.delta, here)
+        length = self._length(scaling.width, price)
+        plan = Descent(loss, scaling, price, length, penalty, here.people, steps)
+        found = paid(
+            here,
+            plan.guarantee,
+            type(self).__name__,
+            lambda values, targets, entropy: plan.draw(values, (numbers(targets) - middle) / half, entropy),
+        )
+        self._keep(found, scaling, half, middle)
+        self._note(here, plan.guarantee)
+
+
+def _middle(bounds: Bound) -> tuple[float, float]:
+    low, high = bounds
+    if not low < high:
+        raise PublicParameterError("y needs public bounds low < high")
+    return float(low + high) / 2, float(high - low) / 2
+
+
+def numbers(targets: NDArray[np.generic] | None) -> Floats:
+    """Targets as numbers; what is none is missing."""
+    assert targets is not None
+    if targets.dtype.kind in "OUS":
+        return np.array([_number(value) for value in targets.tolist()], np.float64)
+    return np.asarray(targets, np.float64)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]  # whatever cannot be read is missing
+    except (TypeError, ValueError):
+        return np.nan
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearRegression(Regressor):
+    """Least squares with intervals, by noisy sums of products; or a robust regression.
+
+    Parameters
+    ----------
+    method : str
+        "adassp", or one of the methods of ``rt.regress``: "theil_sen", "tukey", "block_medians", "R_S", "R_H" (at most
+        eight coefficients; may give no reply, then ``outcome_`` is NoReply() and there are no coefficients).
+
+    Attributes
+    ----------
+    coef_, intercept_ : array of shape (columns,), float
+    estimates_ : tuple of Estimate
+        Intercept first, with 95 % intervals that include the noise.
+    guarantee_ : Guarantee
+    """
+
+    method: Method = "adassp"
+
+    def fit(self, X: object, y: object, sample_weight: None = None) -> LinearRegression:
+        """Charge, then fit; returns the estimator."""
+        here = self._here(X, y)
+        bounds = self._y_bounds(y)
+        price = price_of(self.epsilon, self.delta, here)
+        if self.method == "adassp":
+            self._by_products(here, bounds, price)
+        else:
+            self._robust(here, bounds, price)
+        return self
+
+    def _by_products(self, here: Circumstances, bounds: Bound, price: Price) -> None:
+        if not self.fit_intercept:
+            raise PublicParameterError("least squares by sums of products have an intercept")
+        middle, half = _middle(bounds)
+        scaling = Scaling(here.bounds, intercept=False)
+        plan = Products(scaling, price, self._length(scaling.width, price), here.people)
+        found = paid(
+            here,
+            plan.guarantee,
+            "LinearRegression",
+            lambda values, targets, entropy: plan.draw(values, (numbers(targets) - middle) / half, entropy),
+        )
+        self._keep(found, Scaling(here.bounds), half, middle)
+        self.outcome_: Outcome[None] = Reply(None)
+        self._note(here, plan.guarantee)
+
+    def _robust(self, here: Circumstances, bounds: Bound, price: Price) -> None:
+        from reticent.statistics.regression.plans import plan
+        from reticent.statistics.unbounded.census import Terms
+
+        method = self.method
+        if method == "adassp":
+            raise PublicParameterError("adassp is no robust method")
+        size = here.people
+        public = size if price.neighbours.kind == "substitute" and price.neighbours.rows == 1 else None
+        chosen = plan(
+            method,
+            columns=("y", tuple(f"x{i}" for i in range(len(here.bounds)))),
+            terms=Terms(price.neighbours, public),
+            epsilon=price.epsilon,
+            delta=price.delta,
+            n=size,
+            bounds=(bounds, *here.bounds),
+            intercept=self.fit_intercept,
+        )
+        units = np.array([float(unit) for unit in chosen.design.units])
+        found = paid(
+            here,
+            chosen.guarantee,
+            f"LinearRegression, {method}",
+            lambda values, targets, entropy: chosen.draw(_records(values, numbers(targets), units), entropy),
+        )
+        self.outcome_ = NO_REPLY
+        if isinstance(found, Reply):
+            self._from(found.value)
+        self._note(here, chosen.guarantee)
+
+    def _from(self, found: Coefficients) -> None:
+        none = (Estimate(0.0, 0.0, 0.0, 0.0, 0.0),)
+        self.estimates_ = found.estimates if self.fit_intercept else none + found.estimates
+        values = np.array([estimate.value for estimate in self.estimates_])
+        self._coef, self._start = values[None, 1:], values[:1]
+        self.outcome_ = Reply(None)
+
+
+def _records(values: Floats, targets: Floats, units: Floats) -> NDArray[np.int64]:
+    """Rows as the robust regressions take them: y first, floor(x / unit); a row that lacks a value is marked."""
+    from reticent.data.order import ABSENT
+
+    both = np.column_stack([targets, values])
+    there = np.asarray(np.isfinite(both).all(axis=1), np.bool_)
+    steps = np.floor(np.clip(np.where(there[:, None], both, 0.0) / units, -(2.0**61), 2.0**61)).astype(np.int64)
+    steps[~there, 0] = ABSENT
+    return np.asarray(steps)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HuberRegressor(Regressor):
+    """Regression whose loss is linear beyond ``cut`` half-widths of y, by noisy gradient descent.
+
+    Parameters
+    ----------
+    cut : number
+        Where a residual begins to count less, as a share of half the range of y; in (0, 2].
+    alpha : number
+        Penalty: half of alpha times the squared length of the scaled coefficients, against the sum of losses.
+    steps : int, optional
+    """
+
+    cut: Number = "0.1"
+    alpha: Number = 1
+    steps: int | None = None
+
+    def fit(self, X: object, y: object, sample_weight: None = None) -> HuberRegressor:
+        """Charge, then fit; returns the estimator."""
+        self._descend(X, y, losses.Squared(read(self.cut, "cut")), read(self.alpha, "alpha"), self.steps)
+        return self
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class QuantileRegressor(Regressor):
+    """Regression of a quantile, by noisy gradient descent of a smoothed check function.
+
+    Parameters
+    ----------
+    quantile : number
+        In (0, 1).
+    bend : number
+        Half-width of the smoothed kink, as a share of half the range of y.
+    alpha, steps
+        As for ``HuberRegressor``.
+    """
+
+    quantile: Number = "0.5"
+    bend: Number = "0.05"
+    alpha: Number = 1
+    steps: int | None = None
+
+    def fit(self, X: object, y: object, sample_weight: None = None) -> QuantileRegressor:
+        """Charge, then fit; returns the estimator."""
+        loss = losses.Quantile(read(self.quantile, "quantile"), read(self.bend, "bend"))
+        self._descend(X, y, loss, read(self.alpha, "alpha"), self.steps)
+        return self
+
+
+__all__ = ["HuberRegressor", "LinearModel", "LinearRegression", "QuantileRegressor", "Regressor", "numbers"]

@@ -1,0 +1,169 @@
+"""Convex losses of a score and a target: the slope, cut to a public size and put into whole steps row by row.
+
+    logistic   one score per class: chances minus the indicator of the class. Two classes: one score, p - y
+    hinge      1 - m below 1, a parabola where the margin m is within ``bend`` of 1 (Rennie and Srebro 2005)
+    squared    z - y, cut at ``cut``: the loss is Huber's where residuals reach the cut
+    quantile   level of the check function, a parabola within ``bend`` of its kink (Fernandes, Guerre and Horta 2021)
+
+A slope is a multiple of 1 / UNIT, towards zero, and its length over the scores of a row is checked in integers: what is
+longer counts as zeros. So one row adds to the gradient x times a vector of length at most ``most``, whatever rounding
+did. Targets are indices of classes, or numbers in units of the half-width of y; NaN says that there is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeAlias, assert_never
+
+import numpy as np
+
+from reticent.errors import PublicParameterError
+from reticent.learning.scaling import UNIT, Floats, Integers, Norm, lengths
+
+
+@dataclass(frozen=True, slots=True)
+class Logistic:
+    """Minus the logarithm of the chance of the class, among ``classes`` >= 2."""
+
+    classes: int = 2
+
+    def __post_init__(self) -> None:
+        if self.classes < 2:
+            raise PublicParameterError("a classifier needs two classes or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Hinge:
+    """The hinge, rounded off within ``bend`` of its kink; one score per class against the rest, one for two."""
+
+    classes: int = 2
+    bend: Fraction = Fraction(1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Squared:
+    """Half the square of the residual up to ``cut``, then its tangent: Huber's loss."""
+
+    cut: Fraction = Fraction(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """The check function of ``level``, rounded off within ``bend`` of its kink."""
+
+    level: Fraction = Fraction(1, 2)
+    bend: Fraction = Fraction(1, 50)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise PublicParameterError("the level of a quantile lies between 0 and 1")
+
+
+Loss: TypeAlias = Logistic | Hinge | Squared | Quantile
+FLAT: Final = 1e-12
+
+
+def scores_of(loss: Loss) -> int:
+    """Scores of a row: one, or one for each of more than two classes."""
+    match loss:
+        case Logistic(classes) | Hinge(classes):
+            return 1 if classes == 2 else classes
+        case Squared() | Quantile():
+            return 1
+        case _:
+            assert_never(loss)
+
+
+def most(loss: Loss, norm: Norm) -> Fraction:
+    """The greatest length of the slopes of one row, in steps; for l2 its square."""
+    match loss:
+        case Logistic(classes):
+            size = 1 if classes == 2 else 2  # |p - e|: sum of sizes at most 2, of squares at most 2
+        case Hinge(classes):
+            size = 1 if classes == 2 else classes
+        case Squared() | Quantile():
+            size = 1
+        case _:
+            assert_never(loss)
+    return Fraction(size * (UNIT**2 if norm == "l2" else UNIT))
+
+
+def bend(loss: Loss) -> float:
+    """The greatest curvature of the loss in one score, where the slope is in units of its bound."""
+    match loss:
+        case Logistic(classes):
+            return 0.25 if classes == 2 else 0.5
+        case Hinge():
+            return float(1 / (2 * loss.bend))
+        case Squared():
+            return 1.0 / float(loss.cut)
+        case Quantile():
+            return float(1 / (2 * loss.bend))
+        case _:
+            assert_never(loss)
+
+
+def chances(scores: Floats) -> Floats:
+    """Chances of the classes, shape (n, classes), from one score or one per class."""
+    if scores.shape[1] == 1:
+        scores = np.column_stack([np.zeros(len(scores)), scores])
+    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(raised / raised.sum(axis=1, keepdims=True))
+
+
+def slopes(loss: Loss, scores: Floats, targets: Floats, norm: Norm) -> Integers:
+    """The slope of every row in each of its scores, in steps, of length at most ``most``; zeros without a target."""
+    there = np.isfinite(targets)
+    found = np.where(there[:, None], _slopes(loss, scores, np.where(there, targets, 0.0)), 0.0)
+    steps: Integers = np.trunc(np.clip(found, -1.0, 1.0) * UNIT).astype(np.int64)
+    steps[lengths(steps, norm) > int(most(loss, norm))] = 0
+    return steps
+
+
+def _slopes(loss: Loss, scores: Floats, targets: Floats) -> Floats:
+    match loss:
+        case Logistic(2):
+            return np.asarray(chances(scores)[:, 1:] - (targets[:, None] == 1))
+        case Logistic(classes):
+            return np.asarray(chances(scores) - (targets[:, None] == np.arange(classes)))
+        case Hinge(classes, round_off):
+            here = targets[:, None] == (np.arange(classes) if classes > 2 else 1)
+            sign, h = np.where(here, 1.0, -1.0), float(round_off)
+            return np.asarray(-sign * np.clip((1.0 + h - sign * scores) / (2 * h), 0.0, 1.0))
+        case Squared(cut):
+            return np.asarray(np.clip((scores[:, 0] - targets) / float(cut), -1.0, 1.0)[:, None])
+        case Quantile(level, round_off):
+            over = np.clip((scores[:, 0] - targets) / (2 * float(round_off)) + 0.5, 0.0, 1.0)
+            return np.asarray((over - float(level))[:, None])
+        case _:
+            assert_never(loss)
+
+
+def curvatures(loss: Loss, scores: Floats, targets: Floats) -> Floats:
+    """The curvature of every row of a loss with one score, in [0, bend]; for intervals."""
+    match loss:
+        case Logistic(2):
+            p = chances(scores)[:, 1]
+            return np.asarray(p * (1 - p))
+        case Squared(cut):
+            return np.asarray(np.where(np.abs(scores[:, 0] - targets) <= float(cut), 1.0 / float(cut), 0.0))
+        case Logistic() | Hinge() | Quantile():
+            raise PublicParameterError("intervals are known for two classes by the logistic loss, and for squares")
+        case _:
+            assert_never(loss)
+
+
+__all__ = [
+    "Hinge",
+    "Logistic",
+    "Loss",
+    "Quantile",
+    "Squared",
+    "bend",
+    "chances",
+    "curvatures",
+    "most",
+    "scores_of",
+    "slopes",
+]

@@ -1,0 +1,112 @@
+"""What a fit may cost, cut into shares: integers with geometric noise (pure), or discrete Gaussian noise (with delta).
+
+    Price(epsilon, 0)       a share s of it is s epsilon            L1 sensitivities, losses add up
+    Price(epsilon, delta)   a share s of it is s rho                L2 sensitivities, rhos add up, then one conversion
+
+``rho`` is the greatest on a grid whose conversion is within (epsilon, delta). The guarantee of a fit is derived from
+its parts (``whole``); the price is only a limit on it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, TypeAlias, assert_never
+
+from reticent.errors import PublicParameterError
+from reticent.learning.scaling import Norm
+from reticent.mechanisms import Gaussian, Geometric
+from reticent.privacy import compose, convert
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import ZCDP, PureDP
+from reticent.privacy.numbers import exact, positive
+from reticent.privacy.sensitivity import L1, L2
+
+FINEST: Final = 1 << 20  # parts of a rho
+Noise: TypeAlias = Geometric | Gaussian
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The (epsilon, delta) a fit may cost about ``neighbours``; delta 0 is pure."""
+
+    epsilon: Fraction
+    delta: Fraction
+    neighbours: Adjacency
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+        if not 0 <= exact(self.delta, "delta") < 1:
+            raise PublicParameterError("delta must be 0, or lie between 0 and 1")
+        if self.neighbours.kind == "local":
+            raise PublicParameterError("a model is fitted to a table, about a person")
+
+    @property
+    def norm(self) -> Norm:
+        """In which length of a row the noise is priced."""
+        return "l2" if self.delta else "l1"
+
+    @property
+    def moves(self) -> int:
+        """How many rows of a sum one neighbour can put in or take out."""
+        return self.neighbours.rows * (2 if self.neighbours.kind == "substitute" else 1)
+
+    def noise(self, row: Fraction, share: Fraction) -> Noise:
+        """Noise for a sum over rows that cost ``share`` of the price; ``row`` is the most one row adds.
+
+        ``row`` is a sum of sizes where the price is pure, and a sum of squares else.
+        """
+        if not 0 < exact(share, "share") <= 1:
+            raise PublicParameterError("a share of a price lies above 0 and at most at 1")
+        if not self.delta:
+            return Geometric(L1(self.moves * row, self.neighbours), share * self.epsilon)
+        return Gaussian(L2(self.moves**2 * row, self.neighbours), share * rho_for(self.epsilon, self.delta))
+
+    def whole(self, parts: Sequence[Guarantee], label: str) -> Guarantee:
+        """The parts in sequence, as (epsilon, delta)."""
+        found = compose.in_sequence(parts, label=label)
+        return convert.as_approx(found, self.delta) if self.delta else found
+
+
+def deviation(noise: Noise) -> float:
+    """Standard deviation of the noise, in steps."""
+    match noise:
+        case Geometric():
+            return math.sqrt(2.0) * float(noise.scale)
+        case Gaussian():
+            return math.sqrt(float(noise.variance))
+        case _:
+            assert_never(noise)
+
+
+@lru_cache(maxsize=256)
+def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The greatest rho on a grid whose zCDP is (epsilon, delta)-private by the conversion; > 0.
+
+    Raises
+    ------
+    PublicParameterError
+        Where none is.
+    """
+    low, high = 0, FINEST * max(1, math.ceil(epsilon))
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = convert.approx_of(ZCDP(Fraction(middle, FINEST)), delta)
+        low, high = (middle, high) if not isinstance(found, PureDP) and found.epsilon <= epsilon else (low, middle)
+    if not low:
+        raise PublicParameterError("no rho on the grid is as small as this ε and δ ask")
+    return Fraction(low, FINEST)
+
+
+def known_people(neighbours: Adjacency, people: int | None, rows: int | None) -> int | None:
+    """The public number of rows: that of the table where a row is a person who is replaced, else what was declared."""
+    if neighbours.kind == "substitute" and neighbours.rows == 1 and rows is not None:
+        return rows
+    return people
+
+
+__all__ = ["Noise", "Price", "deviation", "known_people", "rho_for"]

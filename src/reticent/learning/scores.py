@@ -1,0 +1,134 @@
+"""Scores: of public rows free, of private rows a charged release, or a refusal.
+
+accuracy    right labels and rows, as two noisy numbers; where the number of rows is public, one
+r_squared   1 - sum of squared errors / sum of squares about the mean, from four noisy sums
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.entropy import Entropy
+from reticent.errors import QuestionError
+from reticent.learning.circumstances import Circumstances, paid, price_of
+from reticent.learning.handles import Public
+from reticent.learning.price import Noise, Price
+from reticent.learning.scaling import UNIT, Floats
+from reticent.mechanisms import gate
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import Number
+
+
+class Scorable(Protocol):
+    """What a score asks of an estimator."""
+
+    def _here(self, x: object, y: object | None) -> Circumstances: ...
+
+    def _rows(self, x: object) -> Floats: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """A question for a score: the model, X and y, and what it may cost."""
+
+    model: Scorable
+    x: object
+    y: object
+    epsilon: Number | None
+
+    @property
+    def free(self) -> tuple[Floats, NDArray[np.generic]] | None:
+        """X and y, where both are declared public."""
+        if not isinstance(self.x, Public):
+            return None
+        y = self.y.rows if isinstance(self.y, Public) else self.y
+        return self.model._rows(self.x), np.asarray(y)
+
+    @property
+    def cost(self) -> Number:
+        if self.epsilon is None:
+            raise QuestionError(
+                "A score of private rows is a release. Give epsilon=…, or score rows you know to be public: "
+                "public(X_test)."
+            )
+        return self.epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Sums over rows, each row's parts in [-1, 1] and at most ``most`` sizes in all."""
+
+    price: Price
+    most: int
+
+    @property
+    def noise(self) -> Noise:
+        row = self.most * UNIT
+        return self.price.noise(Fraction(row**2 if self.price.norm == "l2" else row), Fraction(1))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.price.whole([self.noise.guarantee], "a score")
+
+    def draw(self, parts: Floats, entropy: Entropy) -> Floats:
+        """The noisy sums of ``parts``, of shape (n, sums), every part cut to whole steps."""
+        steps = np.trunc(np.clip(np.nan_to_num(parts), -1.0, 1.0) * UNIT).astype(np.int64)
+        steps[np.abs(steps).sum(axis=1) > self.most * UNIT] = 0
+        exact = [int(part) for part in steps.sum(axis=0)]
+        return np.array(gate.draw(self.noise, exact, entropy), np.float64) / UNIT
+
+
+def accuracy(asked: Scored, label: Callable[[Floats], NDArray[np.generic]]) -> float:
+    """The share of rows labelled right, cut to [0, 1]."""
+    if asked.free is not None:
+        rows, y = asked.free
+        return float(np.mean(label(rows) == y))
+
+    def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
+        there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
+        right = there & np.asarray(label(np.where(there[:, None], values, 0.0)) == targets, np.bool_)
+        return np.column_stack([right, there]).astype(np.float64)
+
+    found, n = _bought(asked, parts, 2, "accuracy")
+    return float(np.clip(found[0] / max(n if n is not None else found[1], 1.0), 0.0, 1.0))
+
+
+def r_squared(asked: Scored, predict: Callable[[Floats], Floats], middle: float, half: float) -> float:
+    """R squared about the mean of the rows, at most 1; of private rows, y is cut to its public bounds."""
+    if asked.free is not None:
+        rows, y = asked.free
+        values = np.asarray(y, np.float64)
+        return float(1 - ((predict(rows) - values) ** 2).sum() / ((values - values.mean()) ** 2).sum())
+
+    def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
+        target = (np.asarray(targets, np.float64) - middle) / half
+        there = np.isfinite(values).all(axis=1) & np.isfinite(target)
+        target = np.clip(np.where(there, target, 0.0), -1.0, 1.0)
+        off = np.clip((predict(np.where(there[:, None], values, 0.0)) - middle) / half - target, -2.0, 2.0) / 2
+        return np.where(there[:, None], np.column_stack([off**2, target, target**2, np.ones(len(target))]), 0.0)
+
+    (errors, first, second, rows), n = _bought(asked, parts, 4, "R squared")
+    size = max(n if n is not None else rows, 1.0)
+    spread = second - first**2 / size
+    return float(min(1.0, 1 - 4 * max(errors, 0.0) / spread)) if spread > 0 else 0.0
+
+
+def _bought(
+    asked: Scored, parts: Callable[[Floats, NDArray[np.generic] | None], Floats], most: int, what: str
+) -> tuple[Floats, float | None]:
+    """The noisy sums, and the number of rows where it is public; then the last sum, their number, is not bought."""
+    here = asked.model._here(asked.x, asked.y)
+    known = here.people
+    sums = Sums(price_of(asked.cost, 0, here), most if known is None else most - 1)
+    width = None if known is None else -1
+    found = paid(here, sums.guarantee, what, lambda x, y, entropy: sums.draw(parts(x, y)[:, :width], entropy))
+    return found, None if known is None else float(known)
+
+
+__all__ = ["Scored", "Sums", "accuracy", "r_squared"]
