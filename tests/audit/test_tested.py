@@ -58,9 +58,28 @@ def verdict(case: Case) -> str:
     return tested.verified(case, every=100).verdict
 
 
+def drawn(case: Drawn) -> Line:
+    return stepwise.verified(case)
+
+
 # --- what holds ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("case", [S, BIN, M, WITH_SCALE, TM, SMOOTH, BOUGHT], ids=lambda case: case.asked.name)
+def test_a_statistic_by_its_test_keeps_its_guarantee_and_hardly_less(case: Case) -> None:
+    line = tested.verified(case)
+    assert line.verdict == "holds"
+    assert line.attained is not None
+    assert line.attained > Fraction(9, 10)
+    assert line.residual < Fraction(1, 1 << 60)
+
+
+@pytest.mark.parametrize("case", [JOINT, SPREAD, CLIPPED, INVERSE, SLOPES], ids=lambda case: case.asked.name)
+def test_choices_and_integers_lose_no_more_than_their_sum(case: Drawn) -> None:
+    assert drawn(case).verdict == "holds"
+
+
+@pytest.mark.audit
 def test_statistics_without_bounds_keep_their_guarantee_from_rows_to_answers() -> None:
     lines = list(exact.robust())
     assert [str(line) for line in lines if line.verdict != "holds"] == []
@@ -127,18 +146,10 @@ def test_a_distance_that_moves_by_two_with_noise_for_one(monkeypatch: pytest.Mon
         monkeypatch.setattr(scale, "exact_test", made)
         monkeypatch.setattr(ranks, "narrow", lambda *given: 2 * honest(*given) + 2)
         monkeypatch.setattr(ranks, "refuse_unreachable", lambda *_: None)
-        return verdict(replace(M, epsilon=Fraction(2)))
+        return verdict(replace(M, epsilon=Fraction(4)))
 
     assert doubled(2) == "holds"
     assert doubled(1) == "refuted"
-
-
-@pytest.mark.audit
-def test_noise_for_one_row_where_a_person_has_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        core.Test, "noise", property(lambda self: Geometric(L1(Fraction(1), self.neighbours), self.epsilon))
-    )
-    assert verdict(TWICE) == "refuted"
 
 
 def less(factor: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +173,8 @@ def test_a_release_with_less_noise(case: Case, share: Fraction, monkeypatch: pyt
     assert verdict(case) == "refuted"
 
 
-def test_the_edge_of_what_is_there_in_place_of_the_certified_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("case", [BIN, pytest.param(TM, marks=pytest.mark.audit)], ids=["the stable bin", "TM"])
+def test_the_edge_of_what_is_there_in_place_of_the_certified_one(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     """The scale of the noise then tells the width of the table."""
     honest = scale.StableScale.distances
 
@@ -171,8 +183,7 @@ def test_the_edge_of_what_is_there_in_place_of_the_certified_one(monkeypatch: py
         return tuple((distance, width if edge < INFINITE - 1 else edge) for distance, edge in honest(self, data))
 
     monkeypatch.setattr(scale.StableScale, "distances", bare)
-    for case in (BIN, TM):
-        assert verdict(replace(case, kind="substitute", n=6, sizes=(6,), grid=(0, 14, 15))) == "refuted"
+    assert verdict(replace(case, kind="substitute", n=6, sizes=(6,), grid=(0, 14, 15))) == "refuted"
 
 
 def test_ranks_of_the_true_number_of_values_in_place_of_the_noisy_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +191,6 @@ def test_ranks_of_the_true_number_of_values_in_place_of_the_noisy_one(monkeypatc
         gate.draw(self.census, (data.below(LARGEST + 1),), entropy)
         return self.make(data.below(LARGEST + 1), self.price).draw(data, entropy)
 
-    assert verdict(BOUGHT) == "holds"
     monkeypatch.setattr(Bought, "draw", draw)
     assert verdict(BOUGHT) == "refuted"
 
@@ -210,13 +220,8 @@ def test_a_smooth_bound_that_looks_at_the_table_alone(monkeypatch: pytest.Monkey
 # --- mutants of choices ----------------------------------------------------------------------------------------------
 
 
-def drawn(case: Drawn) -> Line:
-    return stepwise.verified(case)
-
-
 @pytest.mark.parametrize("case", [JOINT, INVERSE], ids=["joint", "inverse"])
 def test_choices_at_twice_their_rate(case: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert drawn(case).verdict == "holds"
     honest = gate.choose
 
     def choose(mechanism: Any, *given: Any) -> int:
@@ -270,7 +275,6 @@ def test_slopes_of_eight_rounds_paid_as_one(monkeypatch: pytest.MonkeyPatch) -> 
         made = honest.func(self)
         return replace(made, changed=made.changed // made.rounds, moved=made.moved // made.rounds)
 
-    assert drawn(SLOPES).verdict == "holds"
     monkeypatch.setattr(TheilSen, "middle", property(cheap))
     assert drawn(SLOPES).verdict == "refuted"
 

@@ -40,6 +40,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mechanisms, "ALL", (geometric,))
     monkeypatch.setattr(exact, "samplers", lambda *, deep: iter(()))
     monkeypatch.setattr(exact, "pipelines", lambda *, deep: iter(()))
+    monkeypatch.setattr(exact, "robust", lambda *, deep: iter(()))
     monkeypatch.setattr(report, "losses_again", lambda: iter(()))
 
 
@@ -231,12 +232,12 @@ def test_deep_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(effort)
         return conformance.Report(())
 
-    for name in ("samplers", "guarantees", "pipelines"):
+    for name in ("samplers", "guarantees", "pipelines", "robust"):
         monkeypatch.setattr(exact, name, noted)
     monkeypatch.setattr(conformance, "check", checked)
     assert run("audit", "--exact", "--kit", "--deep").code == 0
-    assert seen[:3] == [True, True, True]
-    assert set(seen[3:]) == {Effort()}
+    assert seen[:4] == [True] * 4
+    assert set(seen[4:]) == {Effort()}
 
 
 @pytest.mark.parametrize("name", ["clinic.toml", ".", "nowhere/page.html", "clinic.csv/page.html", "x" * 300])
