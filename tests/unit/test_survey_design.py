@@ -147,6 +147,42 @@ def test_an_answer_off_the_list_is_not_sent() -> None:
         ALL["kary"].randomize_many(np.array([0, 4]))
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), 1, True, "x\0", b"x"], ids=repr)
+def test_many_at_once_refuse_what_one_refuses(missing: object) -> None:
+    """Also where a word of the list is what the missing answer would be written as."""
+    design = survey.choice("Which?", ["None", "nan", "1", "True", "x", "b'x'"], epsilon=1)
+    number = survey.mean("How many?", 0, 7, epsilon=1)
+    for given in ([missing], [missing, "x"], np.array([missing, "x"], object)):
+        with pytest.raises(PublicParameterError, match="sent"):
+            design.randomize_many(given)  # type: ignore[arg-type]  # the refusal is tested
+    with pytest.raises(PublicParameterError, match="sent"):
+        design.randomize(missing)  # type: ignore[arg-type]  # the same
+    if missing != 1 or missing is True:
+        for refused in (lambda: number.randomize_many([missing]), lambda: number.randomize(missing)):  # type: ignore[list-item,arg-type]
+            with pytest.raises(PublicParameterError, match="It was not sent"):
+                refused()
+
+
+def test_places_are_not_taken_where_answers_are_numbers() -> None:
+    """An integer 1 would be the second of 1, 2, 3."""
+    design = survey.choice("How many?", ["1", "2", "3"], epsilon=9)
+    for given in ([1, 2], np.array([1, 2])):
+        with pytest.raises(PublicParameterError, match="numbers themselves"):
+            design.randomize_many(given)
+    heard = device.many(design, ["1"] * 400, Replayed("digits"))
+    assert list(heard).count("1") > 390
+
+
+def test_a_float_of_many_digits_is_a_number_like_another() -> None:
+    number = survey.mean("How many?", 0, 7, epsilon=1)
+    for truth in (0.1 + 0.2, np.float64(0.1 + 0.2), np.float32(0.3)):
+        assert number.randomize(truth) in ("0", "1")  # type: ignore[arg-type]  # numbers of NumPy are numbers, too
+    memory = survey.Memory(number)
+    memory.answer(0.1 + 0.2)
+    assert memory.answer(0.1 + 0.2)
+    assert memory.drawn == 1
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_what_the_device_sends_is_a_token_the_design_counts(name: str) -> None:
     design = ALL[name]

@@ -6,7 +6,9 @@ system's. A truth that is not on the list is refused before a coin is tossed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -50,9 +52,7 @@ def check(design: Design, truth: Truth) -> None:
 def many(design: Design, truths: Sequence[Truth] | NDArray[np.generic], entropy: Entropy) -> NDArray[np.generic]:
     """One randomized answer for each truth; see ``Design.randomize_many``."""
     made = design.mechanism
-    array = np.asarray(truths)
-    if array.ndim != 1:
-        raise PublicParameterError("truths are a vector")
+    array = _vector(truths)
     if isinstance(made, LocalMean):
         return made.sample_many(_on_grid(design, made, array, entropy), entropy)
     at = _places(design, array)
@@ -67,6 +67,20 @@ def many(design: Design, truths: Sequence[Truth] | NDArray[np.generic], entropy:
             return made.sample_many(at, entropy)
         case _:
             assert_never(made)
+
+
+def _vector(truths: Sequence[Truth] | NDArray[np.generic]) -> NDArray[np.generic]:
+    """Truths as they are: a list is not made into one kind, in which a missing answer would turn into a word."""
+    kind = getattr(truths, "dtype", None)
+    if isinstance(kind, np.dtype):
+        array: NDArray[np.generic] = np.asarray(truths)
+    else:
+        listed = list(truths)
+        whole = bool(listed) and all(type(truth) is int and abs(truth) < 1 << 63 for truth in listed)
+        array = np.array(listed, np.int64) if whole else np.fromiter(listed, object, len(listed))
+    if array.ndim != 1:
+        raise PublicParameterError("truths are a vector")
+    return array
 
 
 def _yes_no(made: RandomizedResponse | OneSided, at: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
@@ -89,13 +103,24 @@ def _place(design: Design, truth: object) -> int:
 def _places(design: Design, array: NDArray[np.generic]) -> NDArray[np.int64]:
     """Places in ``among`` of labels, or of integers that are places already."""
     if array.dtype.kind in "iu":
+        if any(label.lstrip("+-").isdigit() for label in design.among):
+            raise PublicParameterError(
+                "the answers are numbers themselves: give them as text, since an integer would be a place in the list. "
+                "Nothing was sent."
+            )
         places = array.astype(np.int64)
         wrong = (places < 0) | (places >= len(design.among))
         if wrong.any():
             raise _refused(design, array[int(np.flatnonzero(wrong)[0])].item())
         return places
     if array.dtype.kind == "O":
-        array = np.array([label if isinstance(label, str) else repr(label) for label in array], dtype=str)
+        listed = array.tolist()
+        for truth in listed:
+            if not isinstance(truth, str) or truth.endswith("\0"):  # which numpy would cut off
+                raise _refused(design, truth)
+        array = np.array(listed, dtype=str)
+    if array.dtype.kind != "U" and len(array):
+        raise _refused(design, array[0].item())
     labels = np.array(design.among)
     order = np.argsort(labels)
     at = order[np.minimum(np.searchsorted(labels, array, sorter=order), len(labels) - 1)]
@@ -108,13 +133,29 @@ def _places(design: Design, array: NDArray[np.generic]) -> NDArray[np.int64]:
 def _in_cells(design: Design, made: LocalMean, truth: Truth) -> Fraction:
     """A number as an exact place in 0 .. cells."""
     low, high = _range(design)
+    found = number(truth)
+    if not low <= found <= high:
+        raise PublicParameterError(f"{show(found)} is not between {show(low)} and {show(high)}. It was not sent.")
+    return (found - low) / (high - low) * made.cells
+
+
+def number(truth: object) -> Fraction:
+    """A true number; of a float its shortest decimal text, however many digits it has.
+
+    Raises
+    ------
+    PublicParameterError
+        For what is no finite number.
+    """
+    plain = truth.item() if isinstance(truth, np.generic) else truth
     try:
-        number = read(truth, "the answer")
+        if isinstance(plain, float) and math.isfinite(plain):
+            return Fraction(repr(plain))
+        if isinstance(plain, int | str | Fraction | Decimal):
+            return read(plain, "the answer")
     except PublicParameterError:
-        raise PublicParameterError(f"{truth!r} is not a number. It was not sent.") from None
-    if not low <= number <= high:
-        raise PublicParameterError(f"{show(number)} is not between {show(low)} and {show(high)}. It was not sent.")
-    return (number - low) / (high - low) * made.cells
+        pass
+    raise PublicParameterError(f"{plain!r} is not a number. It was not sent.")
 
 
 def _on_grid(design: Design, made: LocalMean, array: NDArray[np.generic], entropy: Entropy) -> NDArray[np.int64]:
@@ -124,10 +165,11 @@ def _on_grid(design: Design, made: LocalMean, array: NDArray[np.generic], entrop
     privacy: any rounding is a map of the truth); the coin is then exact.
     """
     low, high = (float(bound) for bound in _range(design))
-    numbers = np.asarray(array, np.float64)
+    plain = array.dtype.kind in "iuf"
+    numbers = array.astype(np.float64) if plain else np.array([float(number(truth)) for truth in array], np.float64)
     wrong = ~((numbers >= low) & (numbers <= high))
     if wrong.any():
-        found = array[int(np.flatnonzero(wrong)[0])].item()
+        found = numbers[int(np.flatnonzero(wrong)[0])].item()
         raise PublicParameterError(f"{found!r} is not between {low:g} and {high:g}. It was not sent.")
     fine = np.rint((numbers - low) / (high - low) * made.cells * 2.0**32).astype(np.int64)
     start, rest = fine >> 32, (fine & 0xFFFFFFFF).astype(np.uint64)

@@ -19,7 +19,6 @@ from reticent.entropy import Entropy, system
 from reticent.errors import PublicParameterError
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import read
 from reticent.survey import device
 from reticent.survey.design import Design, Truth
 
@@ -44,7 +43,7 @@ class Memory:
     def answer(self, truth: Truth) -> str:
         """The token to send at this wave: the permanent answer to this truth, drawn when it is first needed."""
         device.check(self.design, truth)
-        key = truth if self.design.among else read(truth, "the answer")  # 5 and "5.0" are one number, drawn once
+        key = truth if self.design.among else device.number(truth)  # 5 and "5.0" are one number, drawn once
         if key not in self._kept:
             self._kept[key] = device.one(self.design, truth, self.entropy)
         return self._kept[key]
