@@ -134,6 +134,29 @@ def test_the_interval_of_a_mean_covers(method: str, epsilon: str) -> None:
     assert stats.binom.sf(inside[1.4] - 1, 1500, 0.97) < LEVEL
 
 
+@pytest.mark.parametrize("n", [200, 1000])
+@pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "3"])
+def test_the_interval_of_two_points_covers_at_every_mean(epsilon: str, n: int) -> None:
+    """Exactly, from the binomial law: 93 to 97 % for Wilson's, 95 % at least for the exact one, means 0 to 10."""
+    design = survey.mean("x", 0, 10, epsilon=epsilon, method="duchi")
+    hit = float(design.distribution(10)["1"])
+    law = [stats.binom.pmf(np.arange(n + 1), n, 1 - hit + share * (2 * hit - 1)) for share in np.linspace(0, 1, 41)]
+    kinds: tuple[Interval, Interval] = ("wilson", "exact")
+    for interval in kinds:
+        found = [of_tally(design, Tally(n, np.array([n - one, one])), interval=interval) for one in range(n + 1)]
+        low, high = np.array([one.low for one in found]), np.array([one.high for one in found])
+        truths = np.linspace(0, 10, 41)
+        covered = [float(pmf[(low <= at) & (at <= high)].sum()) for pmf, at in zip(law, truths, strict=True)]
+        least, most = (0.93, 0.97) if interval == "wilson" else (0.95 - 1e-9, 1.0)
+        assert least <= min(covered)
+        assert max(covered) <= most
+        if (epsilon, n, interval) == ("3", 200, "wilson"):  # the normal interval is refused by the same test
+            value = np.array([one.value for one in found])
+            half = np.array([math.hypot(one.noise, one.sampling) for one in found])
+            inside = [abs(value - at) <= half for at in truths]
+            assert min(float(pmf[held].sum()) for pmf, held in zip(law, inside, strict=True)) < 0.93
+
+
 def test_many_numbers_have_the_law_of_one() -> None:
     """Chi-square of 60,000 draws at 1e-6, for a number between two cells; another number is refused."""
     design = survey.mean("x", 0, 10, epsilon=1, method="duchi")

@@ -71,6 +71,22 @@ def test_from_a_question_to_a_published_estimate(here: Path) -> None:
     assert all((here / name).exists() for name in ("estimate.html", "estimate.svg"))
 
 
+def test_open_questions_go_from_form_to_collect(here: Path) -> None:
+    done("design", "affair", "--question", QUESTION)
+    told = done("form", "affair.survey.toml", "-o", "page.html", "--ask", "where now=far north,south").said
+    assert "--ask 'where now=far north,south'" in " ".join(told.split())
+    design = survey.read("affair.survey.toml")
+    assert isinstance(design, survey.Design)
+    handed_in(here, design, ["yes", "no", "no"], ["north", "moon", "south"])
+    typed = ("kept.jsonl", "--design", "affair.survey.toml", "--ask", "region=north,south")
+    found = done("collect", *typed, "--json").document
+    assert found["columns"] == ["receipt", "design", "answer", "region"]
+    assert sum(found["left_out"].values()) == 1
+    assert (
+        "region (not given)" in done("estimate", "answers.csv", "--design", "affair.survey.toml", "--by", "region").said
+    )
+
+
 def test_json_holds_the_whole_record(here: Path) -> None:
     done("design", "affair", "--question", QUESTION)
     (here / "answers.csv").write_text("answer\n" + "yes\nno\n" * 50, "utf-8")

@@ -48,7 +48,7 @@ def test_what_is_no_answer_is_counted_and_not_guessed() -> None:
     assert "4 of 107 gave no answer and are not in the estimate." in result.caveats
     assert any(line.startswith("3 of 107 answers are none this design can give") for line in result.caveats)
     assert result.value == COINS.estimate(["yes"] * 40 + ["no"] * 60).value
-    with pytest.raises(PublicParameterError, match="no answer"):
+    with pytest.raises(PublicParameterError, match=r"no answer to estimate from\. 1 of 1 answers are none"):
         COINS.estimate(["dunno"])
 
 
@@ -274,6 +274,28 @@ def test_files_that_cannot_be_counted_are_refused_without_the_engines_words(tmp_
     fake.write_text("no parquet")
     with pytest.raises(SpecError):
         COINS.estimate_table(fake, "answer")
+
+
+def test_a_file_named_like_a_pattern_is_that_file_alone(tmp_path: Path) -> None:
+    for name, said in (("a*.csv", "yes"), ("ab.csv", "no"), ("a[b].csv", "yes"), ("a?.csv", "yes")):
+        (tmp_path / name).write_text(f"answer\n{said}\n{said}\n", "utf-8")
+    for name in ("a*.csv", "a[b].csv", "a?.csv"):
+        result = COINS.estimate_table(tmp_path / name, "answer")
+        assert (result.answers, result.value) == (2, 1.5)
+
+
+def test_the_interval_of_two_points_is_that_of_a_share() -> None:
+    """Exact is wider than Wilson's, and a scale of many places has no exact one."""
+    two = survey.mean("How many?", 0, 10, epsilon=3, method="duchi")
+    heard = {"0": 188, "1": 12}
+    wilson, exact = two.estimate(heard), two.estimate(heard, interval="exact")
+    assert exact.low < wilson.low < wilson.value < wilson.high < exact.high
+    assert wilson.value - wilson.low != pytest.approx(wilson.high - wilson.value, rel=0.01)  # it leans as a share does
+    scale = survey.mean("How many?", 0, 10, epsilon=3, method="piecewise")
+    with pytest.raises(PublicParameterError, match="no exact interval"):
+        scale.estimate({"3": 10}, interval="exact")
+    only = scale.estimate({"3": 1})
+    assert only.high - only.low > 10  # one answer tells next to nothing
 
 
 def test_names_of_columns_are_no_sql(tmp_path: Path) -> None:

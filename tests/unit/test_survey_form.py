@@ -170,8 +170,29 @@ def test_an_address_that_is_unsafe_is_refused(post: str) -> None:
     "ask", [{"region": ["north"]}, {"region": ["a", "a"]}, {" ": ["a", "b"]}, {"region": ["a", ""]}]
 )
 def test_an_open_question_needs_answers_to_choose_from(ask: dict[str, list[str]]) -> None:
-    with pytest.raises(QuestionError, match="list of two or more"):
+    with pytest.raises(QuestionError, match=r"list of two or more|cannot be a name or an answer"):
         form.page(AFFAIR, None, ask=ask)
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        ({"Answer": ["a", "b"]}, "column of every table"),
+        ({"design_2": ["a", "b"]}, "column of every table"),
+        ({"receipt": ["a", "b"]}, "column of every table"),
+        ({"age": ["-20", "20-40"]}, "cannot be a name or an answer"),
+        ({"=x": ["a", "b"]}, "cannot be a name or an answer"),
+        ({"a": ["x\u2028", "y"]}, "cannot be a name or an answer"),
+        ({"a": ["x", " y"]}, "cannot be a name or an answer"),
+        ({"region": ["a", "b"], "Region": ["a", "b"]}, "different names"),
+        ({f"c{n}": ["a", "b"] for n in range(51)}, "at most 50"),
+    ],
+)
+def test_what_collect_would_leave_out_is_not_asked(ask: dict[str, list[str]], words: str) -> None:
+    with pytest.raises(QuestionError, match=words):
+        form.page(AFFAIR, None, ask=ask)
+    with pytest.raises(QuestionError, match=words):
+        handed_in.collect(AFFAIR, [], ask=ask)
 
 
 def test_a_list_too_long_for_a_page_is_refused() -> None:
@@ -299,6 +320,36 @@ def test_what_is_no_answer_is_left_out_and_counted(tmp_path: Path, answer: objec
     found = gathered(tmp_path, answer, sent(2))
     assert len(found.rows) == 1
     assert found.left_out == {why: 1}
+
+
+def test_open_answers_make_no_column_twice_and_no_more_than_fit(tmp_path: Path) -> None:
+    """One hostile sheet among good ones: the columns of every table stay what they are."""
+    hostile = [{"answer": "yes"}, {"Receipt": "x"}, {"design_1": "x"}, {f"c{n}": "x" for n in range(3000)}]
+    sheets = [sent(n, open=found) for n, found in enumerate(hostile)]
+    good = [sent(n, open={"region": "north"}) for n in range(10, 13)]
+    found = gathered(tmp_path, *sheets, *good)
+    assert found.header[:4] == ("receipt", "design", "answer", "region")
+    assert len(found.rows) == 7
+    assert len(found.header) == 3 + form.MOST_OPEN
+    assert sum(found.left_out.values()) == 1
+    told = gathered(tmp_path, sent(1, open={"Region": "x"}), *good)
+    assert told.header[3:] == ("region",)
+
+
+def test_with_the_open_questions_named_nothing_else_is_taken(tmp_path: Path) -> None:
+    sheets = [sent(1, open={"region": "north"}), sent(2, open={"region": "moon"}), sent(3, open={"note": "north"})]
+    (tmp_path / "in.json").write_text(json.dumps(sheets), "utf-8")
+    found = handed_in.collect(AFFAIR, [tmp_path / "in.json"], ask={"region": ["north", "south"]})
+    assert found.header[3:] == ("region",)
+    assert [row[3] for row in found.rows] == ["north", "", ""]
+    assert list(found.left_out.values()) == [2]
+
+
+def test_other_ends_of_lines_inside_an_answer_end_no_line(tmp_path: Path) -> None:
+    line = json.dumps(sent(1, open={"region": "a\u2028b"}), ensure_ascii=False)
+    (tmp_path / "kept.jsonl").write_text(f"{line}\n{json.dumps(sent(2))}\n", "utf-8")
+    found = handed_in.collect(AFFAIR, [tmp_path / "kept.jsonl"])
+    assert (len(found.rows), found.left_out) == (2, {})
 
 
 def test_a_token_off_the_list_stays_one_and_open_words_cannot_act(tmp_path: Path) -> None:

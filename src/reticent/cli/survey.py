@@ -6,7 +6,9 @@ There is no ledger: what these verbs read was randomized before it was sent, and
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
@@ -255,8 +257,13 @@ def form(
         {"verb": "survey form", "wrote": str(out), "code": made.code, "post": post, "open": asked},
         f"wrote {out}: one file, no network. {how}",
         *([f"Sent with no chance mixed in, and the page says so: {', '.join(asked)}."] if asked else []),
-        f"Then: reticent survey collect FOLDER --design {design} --out answers.csv",
+        f"Then: reticent survey collect FOLDER --design {design} --out answers.csv{_again(ask or [])}",
     )
+
+
+def _again(texts: list[str]) -> str:
+    """The open questions once more, for ``collect``."""
+    return "".join(f" --ask {shlex.quote(text)}" for text in texts)
 
 
 def _open_questions(texts: list[str]) -> dict[str, list[str]]:
@@ -314,6 +321,9 @@ def collect(
     ctx: typer.Context,
     paths: Annotated[list[Path], typer.Argument(metavar="FILES", help="Files or codes from the page, or folders.")],
     design: DesignOption,
+    ask: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=A,B", help="As given to form: no other open answer is taken.")
+    ] = None,
     out: Out = Path("answers.csv"),
     force: Force = False,
     as_json: Json = False,
@@ -323,7 +333,7 @@ def collect(
 
     _free(out, force=force)
     made = _read(design)
-    found = gather(made, paths)
+    found = gather(made, paths, ask=_open_questions(ask) if ask else None)
     _write(out, found.csv())
     left = [f"{count:,} {why}" for why, count in found.left_out.items()]
     voice_of(ctx).result(
@@ -493,6 +503,11 @@ def simulate(
     )
 
 
+def _sd(made: Rehearsal) -> float:
+    """The standard deviation of the share covered, in points; the answers of one survey go together."""
+    return 100 * sqrt(made.first.level * (1 - made.first.level) / made.runs)
+
+
 def _simulated(one: Design, made: Rehearsal) -> Iterator[RenderableType]:
     from reticent.survey.report import lines
 
@@ -515,7 +530,8 @@ def _simulated(one: Design, made: Rehearsal) -> Iterator[RenderableType]:
             ),
             (
                 "coverage",
-                f"{made.covered:,} of {made.intervals:,} held the truth ({100 * made.covered / made.intervals:.1f} %)",
+                f"{made.covered:,} of {made.intervals:,} held the truth ({100 * made.covered / made.intervals:.1f} %; "
+                f"{made.runs:,} surveys tell it to about ± {2 * _sd(made):.1g} points)",
             ),
             ("outside", f"{made.outside:,} estimates were beyond what is possible, and would be shown clipped"),
         ]

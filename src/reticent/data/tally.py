@@ -8,6 +8,7 @@ still the curator's: DuckDB opens them read-only, without extensions, and its er
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,7 +113,7 @@ def opened(path: Path, column: str, *, table: str | None = None) -> Iterator[Col
         raise SpecError(f"{path.name} is no .csv, .parquet or .duckdb file that can be read")
     if (ending == ".duckdb") != (table is not None):
         raise SpecError("name the table of a .duckdb file, and of no other")
-    place = str(path).replace("'", "''")
+    place = _literal(path, pattern=ending != ".duckdb")
     try:
         connection = duckdb.connect(":memory:", config={"autoinstall_known_extensions": "false"})
     except duckdb.Error:
@@ -122,6 +123,12 @@ def opened(path: Path, column: str, *, table: str | None = None) -> Iterator[Col
         yield Column(connection, relation, column)
     finally:
         connection.close()
+
+
+def _literal(path: Path, *, pattern: bool) -> str:
+    """A path as text in SQL; where the engine reads patterns, one that means this file and no other."""
+    text = re.sub(r"[*?\[]", lambda found: f"[{found[0]}]", str(path)) if pattern else str(path)
+    return text.replace("'", "''")
 
 
 def _relation(connection: Any, ending: str, place: str, table: str | None) -> str:

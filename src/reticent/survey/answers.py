@@ -13,6 +13,7 @@ import csv
 import io
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,17 +21,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from reticent.errors import SpecError
 from reticent.survey import codes
-from reticent.survey.form import FORMAT, LONGEST, designs_of
+from reticent.survey.form import FORMAT, MOST_OPEN, RESERVED, check_open, designs_of, harmless
 
 if TYPE_CHECKING:
     from reticent.survey.design import Design
+    from reticent.survey.form import Open
     from reticent.survey.questionnaire import Questionnaire
 
 MARK: Final = "reticent1."
 KINDS: Final = (".json", ".jsonl", ".txt")
 LARGEST: Final = 1 << 28  # bytes of one file
 RECEIPT: Final = 24  # hexadecimal places
-FORMULA: Final = "=+-@\t\r\n"  # at the start of a cell a spreadsheet takes it for a formula
 NONE: Final = "?"  # stands for a token that the design cannot say
 
 
@@ -60,7 +61,7 @@ class Collected:
         return out.getvalue()
 
 
-def collect(design: Design | Questionnaire, paths: Iterable[str | Path]) -> Collected:
+def collect(design: Design | Questionnaire, paths: Iterable[str | Path], *, ask: Open | None = None) -> Collected:
     """The answers in files and folders as one table.
 
     Parameters
@@ -70,6 +71,9 @@ def collect(design: Design | Questionnaire, paths: Iterable[str | Path]) -> Coll
     paths : iterable of paths
         ``*.json`` (one answer, or a list of them), ``*.jsonl`` and ``*.txt`` (an answer or a code on each line), or
         folders of such files.
+    ask : mapping of str to sequences of str, optional
+        The open questions of the page. What was not asked or not offered is then left blank and counted; without it
+        every name and word that a cell can hold is taken, up to 50 names: whoever sends something chooses them.
 
     Returns
     -------
@@ -83,17 +87,20 @@ def collect(design: Design | Questionnaire, paths: Iterable[str | Path]) -> Coll
     kept: dict[str, tuple[str, ...]] = {}
     left: dict[str, int] = {}
     spoilt: set[str] = set()
-    opened: list[str] = []
+    if ask is not None:
+        check_open(ask)
     found = [_read(design, text) for path in _files(paths) for text in _texts(path)]
-    for one in found:
-        for name in one if isinstance(one, _Answer) else ():
-            if name not in opened:
-                opened.append(name)
+    read = [one for one in found if isinstance(one, _Answer)]
+    opened = list(ask) if ask is not None else _named(read)
+    odd = sum(any(name not in opened or (ask and one.open[name] not in ask[name]) for name in one.open) for one in read)
+    if odd:
+        left["hold an open answer that was not offered: that cell is blank, the rest is in the table"] = odd
     for one in found:
         if isinstance(one, str):
             left[one] = left.get(one, 0) + 1
             continue
-        row = (*one.cells, *(one.open.get(name, "") for name in opened))
+        told = {name: word for name, word in one.open.items() if ask is None or word in ask.get(name, ())}
+        row = (*one.cells, *(told.get(name, "") for name in opened))
         same = kept.setdefault(one.receipt, row) == row
         if kept[one.receipt] is not row:
             why = "came twice, and were counted once" if same else "share a receipt with another, but differ from it"
@@ -130,9 +137,6 @@ class _Answer:
     cells: tuple[str, ...]
     open: Mapping[str, str]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.open)
-
 
 def _header(design: Design | Questionnaire) -> tuple[str, ...]:
     count = len(designs_of(design))
@@ -166,7 +170,7 @@ def _texts(path: Path) -> Iterator[Any]:
         whole = _parsed(text)
         yield from whole if isinstance(whole, list) else [whole]
         return
-    yield from (_parsed(line) for line in text.splitlines() if line.strip())
+    yield from (_parsed(line) for line in text.split("\n") if line.strip())  # JSON may hold other ends of lines
 
 
 def _parsed(text: str) -> Any:
@@ -211,8 +215,17 @@ def _open(found: Any) -> dict[str, str]:
     """The open answers: names and words that a table can hold without acting on whoever opens it."""
     if not isinstance(found, dict):
         return {}
-    return {name: value for name, value in found.items() if _harmless(name) and _harmless(value)}
+    return {name: value for name, value in found.items() if harmless(name) and harmless(value) and not _taken(name)}
 
 
-def _harmless(text: object) -> bool:
-    return isinstance(text, str) and 0 < len(text) <= LONGEST and text.isprintable() and text[0] not in FORMULA
+def _taken(name: str) -> bool:
+    return RESERVED.fullmatch(name.casefold()) is not None
+
+
+def _named(read: Iterable[_Answer]) -> list[str]:
+    """The open questions that most answers hold; of names that differ in capitals alone, one."""
+    counts = Counter(name for one in read for name in one.open)
+    kept: dict[str, str] = {}
+    for name, _ in counts.most_common():
+        kept.setdefault(name.casefold(), name)
+    return list(kept.values())[:MOST_OPEN]

@@ -83,10 +83,10 @@ def of_tally(
         raise PublicParameterError('interval is "wilson" or "exact"')
     checked_level(level)
     if heard.answers == 0:
-        raise PublicParameterError("there is no answer to estimate from")
+        raise PublicParameterError(" ".join(("there is no answer to estimate from.", *_counts(heard))).rstrip("."))
     shares: tuple[Share, ...]
     if isinstance(design.mechanism, LocalMean):
-        shares, limits = (_mean(design, design.mechanism, heard, level),), _limits(design)
+        shares, limits = (_mean(design, design.mechanism, heard, interval, level),), _limits(design)
     else:
         shares, limits = _shares(design, heard, interval, level), (0.0, 1.0)
     found = tuple(
@@ -184,22 +184,36 @@ def _limits(design: Design) -> tuple[float, float]:
     return float(design.low), float(design.high)
 
 
-def _mean(design: Design, made: LocalMean, heard: Tally, level: float) -> Share:
+def _mean(design: Design, made: LocalMean, heard: Tally, interval: Interval, level: float) -> Share:
+    """Of two places the share of one says all: its interval, mapped. Of more the normal interval of their mean."""
     low, high = _limits(design)
     unit = (high - low) / made.cells
     slope = float(made.value(1) - made.value(0))
     value = float(made.value(0)) + slope * np.arange(made.places)
     n = heard.answers
     mean = float(heard.support @ value) / n
-    spread = float(heard.support @ (value - mean) ** 2) / max(n - 1, 1)
+    spread = float(heard.support @ (value - mean) ** 2) / (n - 1) if n > 1 else _most(made)
     z = variance.quantile(level)
     half = z * unit * math.sqrt(spread / n)
     at = variance.of_places(made)[round(min(max(mean, 0.0), float(made.cells)))]
     noise = min(half, z * unit * math.sqrt(float(at) / n))
     estimate = low + unit * mean
     ends = (estimate - half, estimate + half)
+    if made.places == 2:
+        share_low, share_high = bounds(heard.support[1:], n, level, interval)
+        ends = (float(value[0] + slope * share_low[0]), float(value[0] + slope * share_high[0]))
+        ends = (low + unit * ends[0], low + unit * ends[1])
+    elif interval == "exact":
+        raise PublicParameterError(
+            "a place on a scale has no exact interval: leave interval out, or ask with method duchi"
+        )
     inside = min(max(estimate, low), high)
     return Share("mean", estimate, *ends, ends, inside, noise, math.sqrt(half**2 - noise**2))
+
+
+def _most(made: LocalMean) -> float:
+    """The largest variance of one value heard, in cells squared: one answer has no spread of its own."""
+    return (variance.worst_mean(made) + 0.25) * made.cells**2
 
 
 def _clipping(shares: tuple[Share, ...], limits: tuple[float, float]) -> tuple[str, ...]:

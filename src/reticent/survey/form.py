@@ -37,6 +37,9 @@ TABLE: Final = 8  # rows and columns of a table of chances that can be read
 LONGEST: Final = 2_000  # letters of a title or of an open question
 SETTLED: Final = ("answers", "kary")  # recipes whose messages are the answers themselves
 LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
+MOST_OPEN: Final = 50
+FORMULA: Final = "=+-@"  # at the start of a cell a spreadsheet takes it for a formula
+RESERVED: Final = re.compile(r"receipt|(design|answer)(_[0-9]+)?")
 PRIOR: Final = Fraction(1, 10)  # of the example that puts the factor into words
 
 UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -133,11 +136,37 @@ def _check(designs: Sequence[Design], ask: Open, title: str) -> None:
                 f"{len(design.among):,} answers are too many to choose among on a page: at most {MOST:,}. Use "
                 "design.randomize on the respondent's device."
             )
+    if len(title) > LONGEST:
+        raise QuestionError(f"a title has at most {LONGEST:,} letters")
+    check_open(ask)
+
+
+def check_open(ask: Open) -> None:
+    """Refuse open questions that a table of answers could not hold as they are."""
+    if len(ask) > MOST_OPEN or len({name.casefold() for name in ask}) < len(ask):
+        raise QuestionError(f"open questions have different names, and there are at most {MOST_OPEN} of them.")
     for name, among in ask.items():
-        if not name.strip() or len(set(among)) < len(among) or len(among) < 2 or not all(w.strip() for w in among):
+        if len(set(among)) < len(among) or len(among) < 2:
             raise QuestionError(f"'{name[:60]}' needs a list of two or more different answers to choose from.")
-    if max(map(len, (title, *ask, *(word for among in ask.values() for word in among)))) > LONGEST:
-        raise QuestionError(f"a title, a question or an answer has at most {LONGEST:,} letters")
+        for text in (name, *among):
+            if not harmless(text):
+                raise QuestionError(
+                    f"{text[:60]!r} cannot be a name or an answer of an open question: at most {LONGEST:,} printable "
+                    "letters without blanks at the ends, the first none of = + - @, which a spreadsheet would run."
+                )
+        if RESERVED.fullmatch(name.casefold()):
+            raise QuestionError(f"'{name}' is a column of every table of answers: give the open question another name.")
+
+
+def harmless(text: object) -> bool:
+    """Whether a cell can hold ``text`` without acting on whoever opens the table."""
+    return (
+        isinstance(text, str)
+        and 0 < len(text) <= LONGEST
+        and text.isprintable()
+        and text == text.strip()
+        and text[0] not in FORMULA
+    )
 
 
 # --- the script -------------------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def every(result: Result) -> Iterator[tuple[str, Result]]:
     yield "", result
     for name, parts in result.groups:
         for key, part in parts:
-            yield f"{name} {key}", part
+            yield f"{name} {key or '(not given)'}", part
 
 
 def epsilon_words(design: Design) -> str:
