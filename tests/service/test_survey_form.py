@@ -207,7 +207,8 @@ def leaks(driven: Browser, server: Server, visit: Visit, folder: Path) -> set[st
     folder.mkdir(exist_ok=True)
     text = form.page(visit.design, f"{server.address}/answers", ask={})
     first, second = (visited(driven, server, text, visit, truth, folder) for truth in visit.truths)
-    assert json.loads(server.bodies[-1])["answers"][0]["answer"] == visit.answer
+    handed = [json.loads(body)["answers"][0]["answer"] for body in server.bodies if '"answers"' in body]
+    assert handed[-1] == visit.answer  # a mutant sends other things, too, and some of them later
     return differing(first, second) | naming(first, visit) | naming(second, visit)
 
 
