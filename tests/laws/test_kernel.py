@@ -90,6 +90,9 @@ def test_one_draw_answers_every_evaluation() -> None:
 def test_a_bandwidth_is_public_and_of_the_usual_order() -> None:
     assert [float(bandwidth_for(n)) for n in (300, 10_000, 100_000)] == [0.08, 0.04, 0.025]
     assert bandwidth_for(10_000, 3) > bandwidth_for(10_000)
+    for columns, people in ((1, 10**12), (2, 10**12), (3, 10**12)):  # what is named can be released
+        axes = grid([(name, Fraction(0), ONE, False) for name in "xyz"[:columns]])
+        assert Kernel(axes, PUBLIC, ONE, bandwidth_for(people, columns), TINY).axes == axes
     for make in (
         lambda: Kernel(LINE, PUBLIC, ONE, Fraction(6, 10)),
         lambda: Kernel(LINE, PUBLIC, ONE, Fraction(0)),

@@ -74,6 +74,11 @@ class Bernstein:
     ---------
     epsilon, pure, or (epsilon, delta); of ``series.Sums``.
 
+    Accuracy
+    --------
+    Where the number of records is private it is the integral of the polynomial, off by some percent at low degrees
+    besides its noise; the density is divided by it and does not mind.
+
     Source
     ------
     Alda and Rubinstein 2017, Algorithm 1; 002 section 6.4.

@@ -36,6 +36,7 @@ from reticent.synthesis.density import Density
 from reticent.synthesis.series import Expected, Integers, Linear, Settle, Terms, cosines, frequencies
 
 LEAST: Final = 1e-4  # of an eigenvalue that is kept
+LEAST_BANDWIDTH: Final = {1: 10, 2: 60, 3: 155}  # in 1/1000, by columns: finer ones need too many coefficients
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,10 +102,14 @@ class Kernel:
 
 
 def bandwidth_for(people: int, columns: int = 1) -> Fraction:
-    """A public bandwidth of the usual order, people^(-1 / (4 + columns)) / 4 of the range, on a grid of 1/1000."""
+    """A public bandwidth of the usual order, people^(-1 / (4 + columns)) / 4 of the range, on a grid of 1/1000.
+
+    In several columns it is no less than what 512 coefficients can show.
+    """
     if people < 1 or columns < 1:
         raise PublicParameterError("people and columns must be >= 1")
-    return Fraction(min(max(round(250.0 * people ** (-1.0 / (4 + columns))), 10), 500), 1000)
+    least = LEAST_BANDWIDTH.get(columns, max(LEAST_BANDWIDTH.values()))
+    return Fraction(min(max(round(250.0 * people ** (-1.0 / (4 + columns))), least), 500), 1000)
 
 
 def _kept(axes: Sequence[Axis], bandwidth: Fraction) -> Integers:
