@@ -182,7 +182,7 @@ def test_proposed_levels_have_the_law(last: int | None, monkeypatch: pytest.Monk
 
 
 def test_large_tables_are_drawn_close_and_of_the_right_size() -> None:
-    """n = 10^4, k = 100, G = 256: a level beyond 250 has probability below 1e-9 (docs/proofs/synthesis.md)."""
+    """n = 10^4, k = 100, G = 256: levels beyond the bars have probability below 1e-6 (docs/proofs/synthesis.md)."""
     counts = np.bincount((np.arange(10_000) ** 2) % 256, minlength=256)
     exact = tuple(np.cumsum(counts).tolist())
     for epsilon, bar in ((Fraction(8), 130), (Fraction(1), 500)):

@@ -1,4 +1,7 @@
-"""Pictures of a released density: a step curve with its band, a map of two columns, margins of more."""
+"""Pictures of a released density: a step curve with its band, a map of two columns, margins of more.
+
+Where the method bounds its distribution function as a whole, that function is drawn beside the density, with its band.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,23 @@ if TYPE_CHECKING:
 
 INK: Final = "#1f3b57"
 SHADE: Final = "#9db7d1"
+POINTS: Final = 1025  # of a curve
+ROOT: Final = 0.5  # power of the scale of colours, so that a peak does not hide the rest
 
 
 def figure(density: Density) -> Figure:
-    """One panel for one or two columns, one for each column beyond."""
+    """One panel for one or two columns, one for each column beyond, and one for a bounded distribution function."""
     from matplotlib.figure import Figure
 
-    count = 1 if len(density.axes) <= 2 else len(density.axes)
+    running = len(density.axes) == 1 and density.wander is not None
+    count = 2 if running else (1 if len(density.axes) <= 2 else len(density.axes))
     drawn = Figure(figsize=(6.4 if count == 1 else 3.4 * count, 4.0), layout="constrained")
     panels = drawn.subplots(1, count, squeeze=False)[0]
     if len(density.axes) == 2:
         plane(density, panels[0])
+    elif running:
+        curve(density, panels[0])
+        distribution(density, panels[1])
     else:
         for one, panel in zip(density.axes, panels, strict=True):
             curve(density.marginal(one.column) if count > 1 else density, panel)
@@ -56,31 +65,44 @@ def curve(density: Density, panel: Axes, *, label: str = "", colour: str = INK, 
     panel.set_ylabel("density" if not one.whole else "probability of each whole number")
 
 
+def distribution(density: Density, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
+    """The distribution function of one column with its band."""
+    (one,) = density.axes
+    points = np.linspace(one.low, one.high, POINTS)
+    heights = density.cdf(points)
+    if density.wander is not None:
+        low, high = (np.clip(heights + side * density.wander, 0.0, 1.0) for side in (-1.0, 1.0))
+        panel.fill_between(points, low, high, color=shade, lw=0)
+    panel.plot(points, heights, color=colour, lw=1.2, label=label or None)
+    panel.set_ylim(0.0, 1.0)
+    panel.set_xlabel(one.column)
+    panel.set_ylabel("probability up to a value")
+
+
 def plane(density: Density, panel: Axes) -> None:
     """The density of two columns as a map."""
+    from matplotlib.collections import PatchCollection
+    from matplotlib.colors import PowerNorm
+    from matplotlib.patches import Rectangle
+
     first, second = density.axes
     if density.boxes is None:
         heights = density.masses / np.multiply.outer(first.sizes, second.sizes)
-        mesh = panel.pcolormesh(first.cuts, second.cuts, heights.T, cmap="Blues", vmin=0.0)
+        norm = PowerNorm(ROOT, 0.0, float(heights.max()))
+        panel.figure.colorbar(
+            panel.pcolormesh(first.cuts, second.cuts, heights.T, cmap="Blues", norm=norm), ax=panel, label="density"
+        )
     else:
-        from matplotlib.collections import PatchCollection
-        from matplotlib.patches import Rectangle
-
-        cuts, boxes = (first.cuts, second.cuts), density.boxes
+        boxes, cuts = density.boxes, (first.cuts, second.cuts)
         sides = [(cut[boxes[:, k, 0]], cut[boxes[:, k, 1]]) for k, cut in enumerate(cuts)]
         spans = [stop - start for start, stop in sides]
-        patches = [
-            Rectangle((x, y), width, height)
-            for x, y, width, height in zip(sides[0][0], sides[1][0], *spans, strict=True)
-        ]
-        found = PatchCollection(patches, cmap="Blues", edgecolor="none")
+        corners = zip(sides[0][0], sides[1][0], *spans, strict=True)
+        found = PatchCollection([Rectangle((x, y), width, height) for x, y, width, height in corners], cmap="Blues")
         found.set_array(density.masses / (spans[0] * spans[1]))
+        found.set_norm(PowerNorm(ROOT, 0.0, float((density.masses / (spans[0] * spans[1])).max())))
         panel.add_collection(found)
         panel.set_xlim(first.cuts[0], first.cuts[-1])
         panel.set_ylim(second.cuts[0], second.cuts[-1])
         panel.figure.colorbar(found, ax=panel, label="density")
-        mesh = None
-    if mesh is not None:
-        panel.figure.colorbar(mesh, ax=panel, label="density")
     panel.set_xlabel(first.column)
     panel.set_ylabel(second.column)
