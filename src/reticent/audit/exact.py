@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from reticent import mechanisms
-from reticent.audit import stepwise, tested
+from reticent.audit import local, stepwise, tested
 from reticent.audit.asked import asked
 from reticent.audit.claims import Line, judge, verify
 from reticent.audit.coins import agree, coin_law
@@ -56,7 +56,13 @@ def report(*, deep: bool = False) -> tuple[Line, ...]:
     tuple of Line
         A line per claim. A proof has no line that is not "holds".
     """
-    return (*samplers(deep=deep), *guarantees(deep=deep), *pipelines(deep=deep), *robust(deep=deep))
+    return (
+        *samplers(deep=deep),
+        *guarantees(deep=deep),
+        *pipelines(deep=deep),
+        *robust(deep=deep),
+        *local.lines(deep=deep),
+    )
 
 
 # --- samplers on coins -----------------------------------------------------------------------------------------------
