@@ -65,10 +65,12 @@ def test_a_round_is_reserved_when_it_opens_and_not_before() -> None:
     assert session.check(Level("x")).by == "training"
     assert of.ledger.spent() == eps(1)
     assert session.check(Level("y")).by == "holdout"
+    assert not session.over
     assert (of.ledger.spent(), states(of)) == (eps(1), ["committed"])  # the next one is not open yet
     session.check(Level("x"))
     assert (of.ledger.spent(), states(of)) == (eps(2), ["committed", "reserved"])
     session.close()
+    assert session.over
     session.close()
     assert (of.ledger.spent(), states(of)) == (eps(2), ["committed", "committed"])
     with pytest.raises(QuestionError, match="over"):
@@ -82,6 +84,7 @@ def test_all_rounds_together_cost_what_was_said_and_no_more() -> None:
             assert session.check(Level("y")).by == "holdout"
         with pytest.raises(QuestionError, match="All that this session may spend"):
             session.check(Level("y"))
+        assert session.over
         assert session.rounds == 4
         assert session.guarantee.loss == eps(4) == of.ledger.spent()
         assert compose.rederive(session.guarantee, axiom_again) == eps(4)

@@ -139,6 +139,11 @@ class Paid(Generic[T]):
         return len(self._guarantees)
 
     @property
+    def over(self) -> bool:
+        spent = self._receipt is None and len(self._guarantees) >= self._plan.parts
+        return self._over or self._rows is None or spent
+
+    @property
     def told(self) -> tuple[tuple[str, str], ...]:
         return tuple(self._told)
 
@@ -242,6 +247,11 @@ class Open(Generic[T]):
     def guarantee(self) -> Guarantee:
         """Of everything charged so far, derived from its parts."""
         return self._paid.guarantee()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is answered: closed, interrupted, or all used that it may charge."""
+        return self._paid.over
 
     @property
     def rounds(self) -> int:
