@@ -113,6 +113,17 @@ def test_options_that_a_method_would_not_look_at_are_refused(options: str, says:
         prepare(parse(f"regress(y ~ a, {options})")[0], setting, Fraction(1))
 
 
+def test_numbers_that_doubles_do_not_hold_are_refused() -> None:
+    for column in (real("-1e200", "1e200"), Real(resolution=Fraction(10**90))):
+        for method in METHODS:
+            setting = Setting(schema_of(Person("substitute"), column), 60_000, None, DELTA)
+            asked = parse(f"regress(y ~ a, method={method})")[0]
+            with pytest.raises(QuestionError, match=r"between 1e-60 and 1e60|needs public bounds"):
+                prepare(asked, setting, Fraction(8))
+    with pytest.raises(QuestionError, match="a row for each coefficient"):
+        made("regress(y ~ a, blocks=40000, method=R_S)", Person("substitute"), 60_000)
+
+
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("method", [method for method in METHODS if method != "adassp"])
 def test_a_column_that_does_not_vary_gets_no_reply(method: str, kind: Kind) -> None:

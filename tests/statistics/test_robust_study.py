@@ -191,7 +191,15 @@ def test_a_bought_number_that_is_too_small_is_no_reply() -> None:
         ("median(x, method=M)", "add_remove", 40, "cannot reply"),
         ("scale(x)", "substitute", 900, "would be a guess"),
         ("median(x, method=M, mode=paper)", "add_remove", None, "mode paper has thresholds made from a public number"),
-        ("quantiles(x, 0.1 0.9, method=M)", "substitute", 9_000, "one level at a time"),
+        ("quantiles(x, 0.1 0.9, method=M)", "substitute", 9_000, "method M answers one level at a time"),
+        ("quantiles(x, 0.1 0.9, method=smooth)", "substitute", 9_000, "method smooth answers one level at a time"),
+        ("median(x, method=M, interval=no)", "substitute", 9_000, "interval=no would change nothing"),
+        ("median(x, method=M, low=0, high=9)", "substitute", 9_000, "low and high would change nothing"),
+        ("iqr(x, method=S, low=0, high=9)", "substitute", 9_000, "S takes no bounds"),
+        ("median(x, method=M, unit=1e200)", "substitute", 9_000, "between 1e-60 and 1e60"),
+        ("scale(x, unit=1e-200)", "add_remove", None, "between 1e-60 and 1e60"),
+        ("median(x, method=M, width=1e20)", "add_remove", None, "Name a coarser unit"),
+        ("median(x, method=smooth, low=-1e30, high=1e30)", "add_remove", None, "Name a coarser unit"),
     ],
 )
 def test_what_public_numbers_rule_out_is_refused(question: str, kind: Kind, n: int | None, says: str) -> None:
@@ -239,6 +247,21 @@ def test_smooth_sensitivity_costs_no_delta_needs_bounds_and_tells_no_accuracy(qu
     assert 0.0005 < np.median([abs(one.value - 100) for one in found]) < 0.2
     with pytest.raises(QuestionError, match="needs a range"):
         prepare(parse(question)[0], Setting(schema_of(real(), Person(kind)), 4_000), Fraction(1))
+
+
+def test_smooth_sensitivity_reads_values_on_the_unit_asked_for_and_stays_within_the_bounds() -> None:
+    schema = schema_of(real(), Person("add_remove"))
+    rows = Fake(schema, {"x": np.full(4_000, 3.0)})
+    for text, low, high in (("median", -0.5, 0.5), ("trimmed_mean", -0.5, 0.5)):
+        bounds = "low=-0.5, high=0.5, " if text == "median" else ""
+        declared = schema if bounds else schema_of(real("-0.5", "0.5"), Person("add_remove"))
+        asked = parse(f"{text}(x, method=smooth, {bounds}unit=0.25)")[0]
+        step = prepare(asked, Setting(declared, None), Fraction(2))
+        found = [answered(step, rows, Replayed(f"{text} {run}")).estimate for run in range(20)]
+        assert all((one.low, one.high) == (low, high) and low <= one.value <= high for one in found)
+        assert max(one.value for one in found) == high  # beyond it by half a step before
+    with pytest.raises(QuestionError, match="have no use"):
+        prepare(parse("median(x, method=smooth, low=0, high=9, mode=paper)")[0], Setting(schema, None), Fraction(2))
 
 
 def test_a_release_names_its_method_charges_its_delta_and_verifies() -> None:

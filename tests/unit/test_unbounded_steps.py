@@ -202,6 +202,9 @@ def test_one_level_is_drawn_by_itself() -> None:
         ("iqr(free, mode=paper)", "add_remove", "have no use in iqr(free, mode=paper)"),
         ("median(free, method=separate, delta=1e-9)", "add_remove", "spends a δ"),
         ("trimmed_mean(filled, unit=0.1)", "substitute", "TM for a trimmed mean"),
+        ("iqr(free, low=-1e200, high=1e200)", "add_remove", "within 1e100 of zero"),
+        ("mean(x, method=coinpress, centre=0, radius=1e300, deviation=1)", "substitute", "within 1e100 of zero"),
+        ("mean(x, method=coinpress, centre=0, radius=1, deviation=1e-300)", "substitute", "within 1e100 of zero"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_words(text: str, kind: Kind, says: str) -> None:
@@ -212,7 +215,7 @@ def test_what_cannot_be_answered_is_refused_in_words(text: str, kind: Kind, says
 
 
 def test_a_category_has_no_quantiles_and_no_mean() -> None:
-    for text in ("location(g)", "mean(g, method=clipped)", "iqr(g)"):
+    for text in ("location(g)", "mean(g, method=clipped)", "iqr(g)", "trimmed_mean(g)"):
         with pytest.raises(QuestionError, match="g is a category"):
             prepared(text, setting("add_remove"))
 

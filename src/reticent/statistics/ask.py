@@ -91,6 +91,13 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "huber": "location",
     "regression": "regress",
     "ols": "regress",
+    "m": "median",
+    "s": "scale",
+    "tm": "trimmed_mean",
+    "r_s": "regress",
+    "r_h": "regress",
+    "theil_sen": "regress",
+    "coinpress": "mean",
 }
 _ASKED: Final = re.compile(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:\bby\s+(\S+(?:\s+\S+)*))?\s*", re.DOTALL)
 

@@ -470,7 +470,7 @@ def delta_of(asked: Statistic) -> Tested | None:
             return Tested(delta=asked.delta)
         case Quantiles(method="M") | Iqr(method="S") | Scale() | TrimmedMean(method="TM"):
             return asked.tested
-        case Regression(method="R_S" | "R_H"):
+        case Regression(method="R_S" | "R_H") | Regression(method="adassp", tested=Tested(delta=Fraction())):
             return asked.tested
         case _:
             return None

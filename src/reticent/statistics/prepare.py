@@ -5,6 +5,7 @@ Every refusal that public facts can justify is raised here, with nothing charged
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, assert_never
 
@@ -137,7 +138,9 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
 
 def _has_use_for(asked: Statistic) -> None:
     """Refuse options of propose-test-release beside a method that spends no delta: they would change nothing."""
-    if isinstance(asked, Quantiles | Iqr | TrimmedMean) and delta_of(asked) is None and asked.tested != PLAIN:
+    if not isinstance(asked, Quantiles | Iqr | TrimmedMean) or delta_of(asked) is not None:
+        return
+    if replace(asked.tested, unit=None if asked.method == "smooth" else asked.tested.unit) != PLAIN:
         raise QuestionError(
             f"mode, delta, unit and width have no use in {asked.name}: name a method that spends a δ, such as M for a "
             "median, S for an iqr, TM for a trimmed mean. Nothing was charged."

@@ -106,6 +106,11 @@ def by_test(
     if mode == "exact" and delta <= 0:
         raise QuestionError(f"{method} needs a delta in mode exact: the chance of a reply where it is unsafe.")
     count = blocks or max(1, design.size // (ROWS * columns))
+    if count * columns > max(design.size, columns):
+        raise QuestionError(
+            f"{method}: a block needs a row for each coefficient, and {count:,} blocks of {columns} are more than "
+            f"{design.size:,} rows. Nothing was charged."
+        )
     dealt = Blocks(count, (LARGEST,) * columns, near)  # what determines nothing is never a reply
     if method == "R_S":
         return _short_cut(design, dealt, epsilon, delta, mode)

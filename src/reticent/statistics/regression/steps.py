@@ -28,9 +28,10 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import facts
 from reticent.statistics.asked import Regression
 from reticent.statistics.planned import Drawn, Plan, PlannedStep
-from reticent.statistics.regression.plans import Bounds, Chosen, Method, Options, made_up_rows, plan
+from reticent.statistics.regression.plans import Bounds, Chosen, Method, Options, made_up_rows, plan, units_of
 from reticent.statistics.regression.rows import LARGEST_X, Integers
 from reticent.statistics.regression.sufficient import Sufficient
+from reticent.statistics.robust.steps import usable
 from reticent.statistics.setting import Expected, Setting
 from reticent.statistics.unbounded.census import Terms
 
@@ -159,6 +160,8 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     names = (asked.y, *asked.on)
     bounds = tuple(_bounds(name, setting) for name in names)
     units = tuple(_unit(name, asked, setting, pair) for name, pair in zip(names, bounds, strict=True))
+    for name, unit in zip(names, units_of(names, units, bounds), strict=True):
+        usable(unit, name)
     near, delta = setting.neighbours, setting.delta or Fraction(0)
     public = setting.units if setting.size_public and setting.schema.person.column is None else None
 

@@ -319,7 +319,7 @@ class SmoothReport:
 
     def draw(self, data: Order, entropy: Entropy) -> Drawn:
         low, high = self.grid.length(self.made.low), self.grid.length(self.made.high)
-        value = self.grid.place(float(self.made.sample(data, entropy)))
+        value = min(max(self.grid.place(float(self.made.sample(data, entropy))), low), high)
         words = "by smooth sensitivity, whose noise depends on the rows: the ends are those of the possible values"
         return _told(Reply(Estimate(value, low, high, high - low, 0.0)), words)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Protocol
 
-from reticent.data.order import LARGEST, Order
+from reticent.data.order import INFINITE, LARGEST, Order
 from reticent.data.query import Ordered, Per, Present, kept_rows
 from reticent.data.schema import Category, Integer
 from reticent.data.table import Result
@@ -30,6 +30,7 @@ from reticent.outcome import NO_REPLY
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import facts
 from reticent.statistics.asked import Iqr, Mode, Quantiles, Scale, Tested, TrimmedMean
@@ -54,6 +55,7 @@ from reticent.statistics.setting import Expected, Setting
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of values is bought
 SQUARES: Final = Fraction(1, 20)  # of epsilon, for the interval of a trimmed mean
 DEFAULT_UNIT: Final = Fraction(1, 1 << 24)  # of a real column without a resolution: it reaches to 1.4e11
+LARGEST_UNIT: Final = Fraction(10**60)
 ROW: Final = Adjacency("add_remove", unit="row")
 ANY_N: Final = 1 << 40  # the guarantee of mode exact does not depend on n
 FEW: Final = "no reply: too few people for this ε and δ"
@@ -136,6 +138,8 @@ class Bought:
 
 def scale(asked: Scale | Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
     """S, or the stable bin, of a column."""
+    if isinstance(asked, Iqr):
+        _refuse_unused(asked)
     grid = grid_of(asked.column, asked.tested, setting)
     levels = asked.levels if isinstance(asked, Scale) else QUARTILES
     stable = isinstance(asked, Scale) and asked.method == "stable"
@@ -165,7 +169,7 @@ def scale(asked: Scale | Iqr, setting: Setting, epsilon: Fraction) -> PlannedSte
 def quantile(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
     """M: one quantile, with its width given or bought."""
     if len(asked.levels) != 1:
-        raise QuestionError(f"{asked.name}: method M answers one level at a time. Nothing was charged.")
+        raise QuestionError(f"{asked.name}: method {asked.method} answers one level at a time. Nothing was charged.")
     grid, (level,) = grid_of(asked.column, asked.tested, setting), asked.levels
     if asked.method == "smooth":
         low, high = _ends(facts.bounds(asked.name, setting, asked.column, asked.low, asked.high), grid)
@@ -176,7 +180,13 @@ def quantile(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedSt
             )
 
         return _planned(asked, smooth, grid, setting, epsilon)
+    _refuse_unused(asked)
     given = None if asked.tested.width is None else max(1, round(asked.tested.width / grid.unit))
+    if given is not None and given >= INFINITE:
+        raise QuestionError(
+            f"{asked.name}: values are read on steps of {show(grid.unit)}, of which a width holds fewer than 2^62. "
+            "Name a coarser unit. Nothing was charged."
+        )
 
     def make(n: int, price: Price) -> Report:
         if given is not None:
@@ -246,21 +256,54 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
 Column = Scale | Iqr | Quantiles | TrimmedMean
 
 
+def _refuse_unused(asked: Quantiles | Iqr) -> None:
+    """Refuse what S and M would not look at."""
+    unused = [
+        *(["low and high"] if asked.low is not None else []),
+        *([] if asked.interval else ["interval=no"]),
+    ]
+    if unused:
+        raise QuestionError(
+            f"{' and '.join(unused)} would change nothing in {asked.name}: {asked.method} takes no bounds, and its "
+            "interval comes with what it releases. Nothing was charged."
+        )
+
+
 def grid_of(column: str, options: Tested, setting: Setting) -> Grid:
-    """The public grid on which values are read: a whole number, the resolution, the unit asked for, or 2^-24."""
+    """The public grid on which values are read: a whole number, the resolution, the unit asked for, or 2^-24.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: a category; a unit that is no whole number where values are; one whose squares are beyond
+        doubles.
+    """
     declared = setting.schema.column(column)
     if isinstance(declared, Category):
         raise QuestionError(f"{column} is a category, and this needs numbers. Nothing was charged.")
     if isinstance(declared, Integer):
         if options.unit is not None and options.unit.denominator != 1:
             raise QuestionError(f"{column} is an integer column: its unit is a whole number. Nothing was charged.")
-        return Grid(options.unit or Fraction(1), options.unit in (None, 1))
-    return Grid(options.unit or declared.resolution or DEFAULT_UNIT, False)
+        return Grid(usable(options.unit or Fraction(1), column), options.unit in (None, 1))
+    return Grid(usable(options.unit or declared.resolution or DEFAULT_UNIT, column), False)
+
+
+def usable(unit: Fraction, column: str) -> Fraction:
+    """``unit``, if intervals can be computed from it."""
+    if not 1 / LARGEST_UNIT <= unit <= LARGEST_UNIT:
+        raise QuestionError(f"the unit of {column} must lie between 1e-60 and 1e60. Nothing was charged.")
+    return unit
 
 
 def _ends(bounds: tuple[Fraction, Fraction], grid: Grid) -> tuple[int, int]:
     """Bounds in grid steps, outward."""
-    return math.floor(bounds[0] / grid.unit), math.ceil(bounds[1] / grid.unit)
+    low, high = math.floor(bounds[0] / grid.unit), math.ceil(bounds[1] / grid.unit)
+    if max(abs(low), abs(high)) >= LARGEST:
+        raise QuestionError(
+            f"values are read on steps of {show(grid.unit)}, and the bounds lie beyond 2^61 of them. Name a coarser "
+            "unit. Nothing was charged."
+        )
+    return low, high
 
 
 def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:

@@ -42,6 +42,7 @@ Made: TypeAlias = ClippedMean | CoinPress | JointQuantiles | Spread | Huber | In
 Asked: TypeAlias = Mean | Quantiles | Iqr | TrimmedMean | Location
 
 MANY: Final = 3  # levels from which on joint quantiles win without intervals, too
+FARTHEST: Final = Fraction(10**100)
 BITS: Final = 40  # of the search for rho
 DIGITS: Final = 9  # of a rho that is solved for
 JOINTLY: Final = "by joint exponential mechanisms"
@@ -227,6 +228,7 @@ def _coinpress(asked: Mean, setting: Setting, epsilon: Fraction) -> NamedDelta:
             "radius=…, deviation=…), the mean within radius of centre and the standard deviation at most deviation. "
             f"mean({asked.column}, method=clipped) needs none. Nothing was charged."
         )
+    _refuse_far(asked.name, *asked.around, 1 / asked.around[2])
     if setting.delta is None:
         raise QuestionError(
             f"{asked.name} needs a δ and an ε: say both, such as delta=1e-9; it cannot be planned from a width alone. "
@@ -304,6 +306,7 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
         Before rows are read: where that number is private, with what to declare or ask instead; too few people.
     """
     about = terms(asked.column, setting, asked.per)
+    cells, bounds = facts.candidates(asked.column, None, None, setting)
     if about.values is None:
         raise QuestionError(
             f"{asked.name} without a δ needs a public number of values: adjacency substitute, one row each or "
@@ -311,7 +314,6 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
             f"location({asked.column}) needs none of these, and trimmed_mean({asked.column}, method=TM) a δ instead. "
             "Nothing was charged."
         )
-    cells, bounds = facts.candidates(asked.column, None, None, setting)
     made = Inverse(cells, about, _each(asked.per, setting, epsilon), asked.trim)
     words = ("by the exponential mechanism on values to change",) if asked.method == "auto" else ()
     return _step(asked, ColumnPlan(made, bounds), setting, *words)
@@ -356,6 +358,12 @@ def _manner(asked: Quantiles | Iqr) -> tuple[str, ...]:
     return chosen if asked.interval else (*chosen, NO_INTERVAL)
 
 
+def _refuse_far(name: str, *numbers: Fraction) -> None:
+    """Refuse public numbers whose squares doubles do not hold: intervals are made of variances."""
+    if any(abs(number) > FARTHEST for number in numbers):
+        raise QuestionError(f"{name}: its public numbers must lie within 1e100 of zero. Nothing was charged.")
+
+
 def _step(
     asked: Asked,
     plan: ColumnPlan,
@@ -365,6 +373,7 @@ def _step(
 ) -> PlannedStep[Group]:
     """The plan as a step, unless so few people could not have a reply."""
     person = setting.schema.person
+    _refuse_far(asked.name, *(plan.bounds or ()))
     if setting.units is not None:
         most = setting.units * kept_rows(person, asked.per)
         if plan.expected(most).noise is None:
