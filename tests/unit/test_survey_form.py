@@ -412,7 +412,8 @@ def test_the_record_can_be_checked_again(tmp_path: Path) -> None:
 
 
 def test_the_tutorial_counts_the_women_of_the_data_set() -> None:
-    datasets = pytest.importorskip("statsmodels.api").datasets
+    from statsmodels.api import datasets
+
     people = datasets.fair.load_pandas().data
     page = (Path(__file__).parents[2] / "docs" / "tutorials" / "survey.md").read_text("utf-8")
     (line,) = re.findall(r"^women = (\{.*?\})", page, flags=re.MULTILINE)
