@@ -161,6 +161,35 @@ def test_no_questioner_gets_more_than_epsilon_from_three_questions(mechanism: Sp
         assert worst(scales_of(mechanism), 3, steps, values) <= epsilon + 1e-9
 
 
+def thresholdout(scales: Scales, sums: tuple[int, ...], marks: tuple[int, ...], shown: int) -> float:
+    """A round that compares |s| with 3 and shows s: the number shown is another than the one compared."""
+    found = threshold(scales.threshold)
+    for s, above in zip(sums, marks, strict=True):
+        found = found * (yes if above else no)(scales.question, abs(s) - 3)
+    last = mass(scales.value, np.array([float(shown - sums[-1])]))[0] if marks[-1] else 1.0
+    return float(found.sum() * last)
+
+
+def test_a_round_of_thresholdout_costs_its_epsilon() -> None:
+    """All sums of two questions, in [-9, 9] by threes, their neighbours, all answers and values on either side.
+
+    A round whose value has the noise of a comparison's share (shares 1 : 1 : 2 claimed, 1 : 1 : 4 drawn) is refuted.
+    """
+    near = [(s, s + d) for s in range(-9, 10, 3) for d in (-1, 0, 1)]
+    right = scales_of(made("2", shares=(1, 1, 2)))
+    most = {}
+    for scales in (right, replace(right, value=right.value / 4)):
+        most[scales.value] = max(
+            abs(math.log(thresholdout(scales, here, marks, shown) / thresholdout(scales, there, marks, shown)))
+            for asked in product(near, repeat=2)
+            for here, there in [tuple(zip(*asked, strict=True))]
+            for marks in ((0, 0), (0, 1))
+            for shown in (-12, 12)
+        )
+    assert most[right.value] <= 2 + 1e-9
+    assert most[right.value / 4] > 2 * 1.1
+
+
 def test_every_small_question_and_every_answer() -> None:
     """All 15^3 sequences of answers within 2 of the threshold, beside all their neighbours."""
     near = [(f, f + d) for f in range(-2, 3) for d in (-1, 0, 1)]

@@ -20,7 +20,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeAlias, assert_never
+from types import MappingProxyType
+from typing import Final, NoReturn, TypeAlias, assert_never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,8 +82,10 @@ class Accuracy:
 
     def __post_init__(self) -> None:
         read(self.cut, "cut")
-        numbers = [*self.weights.values(), self.intercept]
-        if not self.weights or not all(np.isfinite(number) for number in numbers):
+        weights = {str(name): float(weight) for name, weight in self.weights.items()}
+        object.__setattr__(self, "weights", MappingProxyType(weights))  # plain floats: no code of the caller's
+        object.__setattr__(self, "intercept", float(self.intercept))
+        if not weights or not all(np.isfinite(number) for number in [*weights.values(), self.intercept]):
             raise PublicParameterError("a model has one weight or more, and all of them are finite")
 
 
@@ -111,6 +114,11 @@ class Rows:
 
     def __repr__(self) -> str:
         return "<rows>"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise QuestionError("Rows are neither copied nor pickled.")
+
+    __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
 
 
 def axes_of(schema: Schema, columns: Sequence[str]) -> dict[str, Axis]:
@@ -253,7 +261,7 @@ def checked(question: object, axes: Mapping[str, Axis]) -> Question:
             "A function would see private rows, and could keep or send them. Ask with data: Level, Between, Product or "
             "Accuracy of reticent.learning."
         )
-    if not isinstance(question, Level | Between | Product | Accuracy):
+    if type(question) not in get_args(Question) or not isinstance(question, Level | Between | Product | Accuracy):
         raise QuestionError(f"{type(question).__name__} is no question of a session: Level('age') is one.")
     match question:
         case Level(column) | Between(column):

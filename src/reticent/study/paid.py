@@ -156,6 +156,11 @@ class Paid(Generic[T]):
 
         return compose.in_sequence(self._guarantees, label=self._plan.title)
 
+    def _refuse(self, *_: object) -> NoReturn:
+        raise QuestionError("A session is not copied or pickled: it was paid for once, in one process.")
+
+    __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
+
     def _next(self) -> None:
         """Open another part: reserved before anything of it is drawn."""
         if len(self._guarantees) >= self._plan.parts:
@@ -262,6 +267,12 @@ class Open(Generic[T]):
     def people(self) -> int:
         """The number of rows that means are over: public, or noisy and paid for."""
         return self._paid.size.count
+
+    def proof(self) -> str:
+        """Every part of the guarantee with its loss, theorem and source."""
+        from reticent.privacy.explain import outline
+
+        return outline(self.guarantee)
 
     @property
     def transcript(self) -> tuple[tuple[str, str], ...]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from reticent.study.study import Study
 
 SIZE_SHARE: Final = Fraction(1, 20)  # of the whole, for a number of rows that is not public
+MOST_ANSWERS: Final = 10_000
 
 A = TypeVar("A")
 
@@ -284,6 +285,8 @@ def noisy_answers(
         within = limit(None, rho, delta, override, study.schema.person.people)
         assert within.rho is not None
         axes = axes_of(study.schema, columns)
+        if answers > MOST_ANSWERS:
+            raise PublicParameterError(f"at most {MOST_ANSWERS:,} answers: every one is a part of the proof")
         size, bought = _sizes(study, axes, within.rho, in_rho=True)
         made = answer_of(_share(within.rho, bought, answers), study.schema.person.neighbours())
         buying = [] if isinstance(size, int | None) else [size.guarantee]
