@@ -98,7 +98,7 @@ def cases(*, deep: bool = False) -> Iterator[Case]:
         yield Case(TRIMMED, kind, 6, tuple(size + 1 for size in sizes), Fraction(24), few)
         for smooth in (SMOOTH, SMOOTH_MEAN):
             yield Case(smooth, kind, 5, sizes, Fraction(2), SOME)
-    for bought in (STABLE, median(2), *((Scale("x"), TRIMMED) if deep else ())):
+    for bought in (STABLE, *((median(2), Scale("x"), TRIMMED) if deep else ())):
         yield Case(bought, "add_remove", None, (4, 5, 6) if deep else (5, 6), Fraction(56), few)
     if deep:
         yield TWICE
