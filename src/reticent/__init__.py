@@ -31,6 +31,7 @@ from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.questions import (
     count,
+    density,
     histogram,
     iqr,
     location,
@@ -79,6 +80,7 @@ __all__ = [
     "category",
     "cheaper",
     "count",
+    "density",
     "histogram",
     "holdout",
     "integer",

@@ -4,10 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from reticent.data.schema import Key
 from reticent.errors import NoReplyError, QuestionError
 from reticent.outcome import Estimate, NoReply, Outcome, Reply
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike, NDArray
+
+
+class Law(Protocol):
+    """What an answer to ``density`` carries: ``reticent.synthesis.density.Density``, of which this is a part."""
+
+    @property
+    def method(self) -> str: ...
+
+    def pdf(self, points: ArrayLike) -> NDArray[np.float64]: ...
+
+    def cdf(self, points: ArrayLike) -> NDArray[np.float64]: ...
+
+    def quantile(self, levels: ArrayLike) -> NDArray[np.float64]: ...
+
+    def sample(self, count: int) -> NDArray[np.float64]: ...
+
+    def plot(self) -> Figure: ...
+
+    def to_json(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +60,15 @@ class Answer:
         What clipping or a cap may have changed about what is estimated; public words.
     discrete : bool
         Whether the number is an integer of this table (counts), so that intervals may cover more than their level.
+    density : Density or None
+        The whole law, where that was asked and there is a reply; the cells are then shares of a few stretches.
     """
 
     name: str
     cells: tuple[Cell, ...]
     caveats: tuple[str, ...] = ()
     discrete: bool = False
+    density: Law | None = None
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)

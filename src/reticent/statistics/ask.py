@@ -23,16 +23,19 @@ from reticent.statistics.asked import (
     QUARTILES,
     CapShare,
     Mode,
+    OfDensity,
     OfIqr,
     OfMean,
     OfQuantiles,
     OfRegression,
     OfScale,
     OfTrimmed,
+    Settled,
     Statistic,
 )
 from reticent.statistics.questions import (
     count,
+    density,
     histogram,
     iqr,
     location,
@@ -55,6 +58,7 @@ T = TypeVar("T")
 _RANGE: Final = ("low", "high", "epsilon")
 _FULL: Final = ("per", *_RANGE, "interval")
 _TESTED: Final = ("mode", "delta", "unit")
+_DETAIL: Final = ("cells", "degree", "iterations", "size")
 VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "count": ("epsilon",),
     "persons": ("epsilon",),
@@ -73,6 +77,7 @@ VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "trimmed_mean": ("trim", "method", "per", "epsilon", *_TESTED),
     "location": ("bend", "per", "epsilon"),
     "regress": ("method", "blocks", "epsilon", *_TESTED),
+    "density": ("method", *_DETAIL, "bandwidth", "settle", "atoms", *_RANGE, "delta"),
 }
 BARE: Final = ("count", "persons", "capped")
 SYNONYMS: Final[Mapping[str, str]] = {
@@ -98,6 +103,8 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "r_h": "regress",
     "theil_sen": "regress",
     "coinpress": "mean",
+    "synthesize": "density",
+    "kde": "density",
 }
 _ASKED: Final = re.compile(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:\bby\s+(\S+(?:\s+\S+)*))?\s*", re.DOTALL)
 
@@ -124,12 +131,15 @@ def parse(text: str) -> tuple[Statistic, str | None]:
     if verb not in BARE:
         if not plain:
             raise QuestionError(f"{verb} of which column? Write {verb}(column).")
-        named = {**_positional(verb, plain[1:]), **named}
+        if verb != "density":
+            named = {**_positional(verb, plain[1:]), **named}
     elif plain:
         raise QuestionError(f"{verb} takes no column. Write {verb}.")
     for option in named:
         if option not in VERBS[verb]:
             raise QuestionError(_unknown(f"option of {verb}", option, list(VERBS[verb])))
+    if verb == "density":
+        return _density(plain, named), by
     return _build(verb, plain[0] if plain else "", named), by
 
 
@@ -144,7 +154,7 @@ def _arguments(inner: str) -> tuple[list[str], dict[str, str]]:
             if last in named:
                 raise QuestionError(f"{last} is given twice")
             named[last] = option.group(2).strip()
-        elif last in ("levels", "edges") and part:
+        elif last in ("levels", "edges", "atoms") and part:
             named[last] += " " + part  # a list written with commas
         elif part:
             if named:
@@ -277,6 +287,25 @@ def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
                 delta=delta,
                 unit=unit,
             )
+
+
+def _density(columns: list[str], named: Mapping[str, str]) -> Statistic:
+    whole = {name: _whole(named.get(name), name) for name in _DETAIL}
+    return density(
+        columns,
+        method=_one("method", named.get("method", "auto"), get_args(OfDensity)),
+        cells=whole["cells"],
+        degree=whole["degree"],
+        bandwidth=named.get("bandwidth"),
+        iterations=whole["iterations"],
+        size=whole["size"],
+        settle=_one("settle", named.get("settle", "simplex"), get_args(Settled)),
+        atoms=named.get("atoms", "").split(),
+        low=named.get("low"),
+        high=named.get("high"),
+        epsilon=named.get("epsilon"),
+        delta=named.get("delta"),
+    )
 
 
 def _needed(named: Mapping[str, str], option: str, example: str) -> str:

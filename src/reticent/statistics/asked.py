@@ -31,6 +31,8 @@ OfIqr: TypeAlias = Literal["auto", "separate", "joint", "S"]
 OfScale: TypeAlias = Literal["S", "stable"]
 OfTrimmed: TypeAlias = Literal["auto", "inverse", "TM", "smooth"]
 OfRegression: TypeAlias = Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"]
+OfDensity: TypeAlias = Literal["auto", "histogram", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
+Settled: TypeAlias = Literal["simplex", "clip"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -457,9 +459,67 @@ class Regression:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class DensityOf:
+    """The law of one record in these columns, as a whole; the answer has a density to draw records from.
+
+    ``cells``, ``degree``, ``bandwidth``, ``iterations`` and ``size`` belong to some methods and are public; None for
+    what a public rule says. ``atoms`` are values with a mass of their own; ``missing``: so have missing values.
+    """
+
+    columns: tuple[str, ...]
+    _: KW_ONLY
+    method: OfDensity = "auto"
+    cells: int | None = None
+    degree: int | None = None
+    bandwidth: Fraction | None = None
+    iterations: int | None = None
+    size: int | None = None
+    settle: Settled = "simplex"
+    atoms: tuple[Fraction, ...] = ()
+    missing: bool = False
+    low: Fraction | None = None
+    high: Fraction | None = None
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon, self.low, self.high)
+        _one_of(self.method, OfDensity)
+        if self.settle not in get_args(Settled):
+            raise PublicParameterError(f'settle is "simplex" or "clip", got {self.settle!r}')
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise PublicParameterError("a density is of one column or more, each named once")
+        if len(self.columns) > 1 and (self.low is not None or self.atoms):
+            raise PublicParameterError("low, high and atoms are for a density of one column")
+        if len(set(self.atoms)) != len(self.atoms):
+            raise PublicParameterError("atoms name a value twice")
+        whole = (("cells", self.cells), ("degree", self.degree), ("iterations", self.iterations), ("size", self.size))
+        for name, number in whole:
+            if number is not None and (isinstance(number, bool) or number < 1):
+                raise PublicParameterError(f"{name} must be >= 1, got {number}")
+        if self.bandwidth is not None:
+            positive(self.bandwidth, "bandwidth")
+        Tested(delta=self.delta)
+
+    @property
+    def name(self) -> str:
+        atoms = " ".join([*(show(value) for value in self.atoms), *(["missing"] if self.missing else [])])
+        numbers = (("cells", self.cells), ("degree", self.degree), ("iterations", self.iterations), ("size", self.size))
+        options = [f"{name}={number}" for name, number in numbers if number is not None]
+        options += [] if self.bandwidth is None else [f"bandwidth={show(self.bandwidth)}"]
+        options += [] if self.settle == "simplex" else [f"settle={self.settle}"]
+        options += [f"atoms={atoms}"] if atoms else []
+        return _name("density", *self.columns, *_method(self.method), *options, *_bounds(self.low, self.high))
+
+    @property
+    def counts_rows(self) -> bool:
+        return True
+
+
 Robust: TypeAlias = Scale | TrimmedMean | Location | Regression
 Statistic: TypeAlias = (
-    Count | People | Sum | Mean | Proportion | Variance | Histogram | Quantiles | Iqr | CapShare | Robust
+    Count | People | Sum | Mean | Proportion | Variance | Histogram | Quantiles | Iqr | CapShare | Robust | DensityOf
 )
 
 
@@ -467,6 +527,8 @@ def delta_of(asked: Statistic) -> Tested | None:
     """The options of a question that spends a delta, or None where it is answered with delta 0."""
     match asked:
         case Mean(method="coinpress"):
+            return Tested(delta=asked.delta)
+        case DensityOf(delta=Fraction()):
             return Tested(delta=asked.delta)
         case Quantiles(method="M") | Iqr(method="S") | Scale() | TrimmedMean(method="TM"):
             return asked.tested

@@ -31,6 +31,7 @@ from reticent.statistics.asked import (
     QUARTILES,
     CapShare,
     Count,
+    DensityOf,
     Histogram,
     Iqr,
     Location,
@@ -132,6 +133,8 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
             return regression.regress(asked, setting, epsilon)
         case CapShare():
             return _capped(setting, epsilon)
+        case DensityOf():  # study/densities.py prepares it: it is no number
+            raise QuestionError(f"{asked.name} is no number, so no half-width is planned for it. Nothing was charged.")
         case _:
             assert_never(asked)
 

@@ -16,11 +16,13 @@ from reticent.privacy.numbers import Number, read
 from reticent.statistics.asked import (
     QUARTILES,
     Count,
+    DensityOf,
     Histogram,
     Iqr,
     Location,
     Mean,
     Mode,
+    OfDensity,
     OfIqr,
     OfMean,
     OfQuantiles,
@@ -32,6 +34,7 @@ from reticent.statistics.asked import (
     Quantiles,
     Regression,
     Scale,
+    Settled,
     Sum,
     Tested,
     TrimmedMean,
@@ -448,6 +451,75 @@ def regress(
         blocks=blocks,
         epsilon=_read(epsilon, "epsilon"),
         tested=_tested(mode, delta, unit),
+    )
+
+
+def density(
+    columns: str | Sequence[str],
+    *,
+    method: OfDensity = "auto",
+    cells: int | None = None,
+    degree: int | None = None,
+    bandwidth: Number | None = None,
+    iterations: int | None = None,
+    size: int | None = None,
+    settle: Settled = "simplex",
+    atoms: Sequence[Number] = (),
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+) -> DensityOf:
+    """The law of one record as a whole: a density to plot, to ask for any probability, and to draw records from.
+
+    Parameters
+    ----------
+    columns : str or sequence of str
+        One to four numeric columns with public bounds.
+    method : str
+        "histogram", "adaptive", "tree", "ks", "series", "kernel" or "bernstein"; docs/how-to/densities.md says when
+        each is best. "auto" chooses among three of them, and their detail, privately, for a part of epsilon.
+    cells : int, optional
+        Cells along each column.
+    degree : int, optional
+        For "series" the highest frequency, for "bernstein" the degree of the polynomial.
+    bandwidth : number, optional
+        For "kernel" and "bernstein", in shares of the range, at most 1/2.
+    iterations : int, optional
+        For "bernstein".
+    size : int, optional
+        For "ks": the number of records of the small data set that comes out.
+    settle : "simplex" or "clip"
+        How noisy masses become a density; "clip" puts mass on empty cells.
+    atoms : sequence of number or "missing"
+        Public values that have a mass of their own, such as [0]; "missing" gives missing values theirs.
+    low, high : number, optional
+        Bounds of one column for this question; by default those of the study.
+    epsilon, delta : number, optional
+        A share of its own. With a delta noise is Gaussian where the method can use it.
+    """
+    named = (columns,) if isinstance(columns, str) else tuple(columns)
+    if not all(isinstance(name, str) for name in named):
+        raise QuestionError('density is of a column, or a list of columns: density("x"), density(["x", "y"])')
+    if isinstance(atoms, str):
+        raise QuestionError(
+            'atoms is a list of values known without looking at the file, such as [0] or [0, "missing"]'
+        )
+    return DensityOf(
+        named,
+        method=method,
+        cells=cells,
+        degree=degree,
+        bandwidth=_read(bandwidth, "bandwidth"),
+        iterations=iterations,
+        size=size,
+        settle=settle,
+        atoms=tuple(read(value, "atoms") for value in atoms if value != "missing"),
+        missing="missing" in tuple(atoms),
+        low=_read(low, "low"),
+        high=_read(high, "high"),
+        epsilon=_read(epsilon, "epsilon"),
+        delta=_read(delta, "delta"),
     )
 
 

@@ -13,9 +13,9 @@ from fractions import Fraction
 from typing import Final, TypeAlias, get_args
 
 from reticent.data.query import Keys
-from reticent.data.schema import Category, Key, Schema
+from reticent.data.schema import Category, Column, Key, Person, Schema
 from reticent.data.spec import check_delta, check_epsilon
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
@@ -24,8 +24,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.ask import parse
-from reticent.statistics.asked import CapShare, Count, People, Statistic, delta_of
-from reticent.statistics.prepare import prepare
+from reticent.statistics.asked import CapShare, Count, DensityOf, People, Statistic, delta_of
+from reticent.statistics.prepare import prepare as prepare_statistic
 from reticent.statistics.setting import Setting, Step
 
 CAVEAT_SHARE: Final = Fraction(1, 20)
@@ -285,6 +285,15 @@ def most(questions: Sequence[Question | Asked], within: Limit, currency: str) ->
     return PureDP(within.epsilon if within.epsilon is not None else sum(own, Fraction(0)))
 
 
+def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
+    """The step that answers a question for exactly ``epsilon``: a number, or a density."""
+    if isinstance(asked, DensityOf):
+        from reticent.study.densities import prepare as prepare_density
+
+        return prepare_density(asked, setting, epsilon)
+    return prepare_statistic(asked, setting, epsilon)
+
+
 def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> Step:
     if not in_rho:
         return prepare(asked.statistic, setting, amount)
@@ -305,6 +314,30 @@ def _within(loss: Loss, within: Limit) -> None:
             raise AssertionError("derived loss above the limit")
         case _:
             return
+
+
+def at_least_one(people: int | None) -> None:
+    """Refuse a number of people that is none."""
+    if people is not None and (isinstance(people, bool) or not isinstance(people, int) or people < 1):
+        raise PublicParameterError(f"people must be an integer >= 1, got {people}")
+
+
+def as_declared(person: Person, found: int) -> int:
+    """The public number of persons that was found, unless another one is declared."""
+    if person.people is not None and person.people != found:
+        raise SpecError(
+            f"people = {person.people:,} is declared, but under substitution the number of people is public and it is "
+            "another. Correct [person] people, or leave it out."
+        )
+    return found
+
+
+def kind_words(column: Column) -> str:
+    """``category of 3``, ``real 0 to 60``: what is asked of, as a study shows it."""
+    if isinstance(column, Category):
+        return f"category of {len(column.among)}"
+    bounds = "" if column.low is None or column.high is None else f" {show(column.low)} to {show(column.high)}"
+    return type(column).__name__.lower() + bounds
 
 
 def _above_zero(number: Number, name: str) -> Fraction:

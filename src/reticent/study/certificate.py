@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.figure import Figure
 
+    from reticent.synthesis.density import Density
+
 NOT_DURABLE: Final = "The ledger of this release was not durable: it ended with the program that held it."
 UNSIGNED: Final = "unsigned: nothing ties this certificate to an officer"
 RUN: Final = "reticent audit STUDY"
@@ -139,6 +141,7 @@ class Certificate:
                 tuple(_cell(cell) for cell in found["cells"]),
                 tuple(found["caveats"]),
                 bool(found["discrete"]),
+                _density(found),
             )
             for found in self.document["answers"]
         )
@@ -294,11 +297,13 @@ def cell_to_json(cell: Cell) -> dict[str, object]:
 
 def answer_to_json(answer: Answer) -> dict[str, object]:
     """One answer as a certificate holds it."""
+    law = {} if answer.density is None else {"density": json.loads(answer.density.to_json())}
     return {
         "name": answer.name,
         "discrete": answer.discrete,
         "caveats": list(answer.caveats),
         "cells": [cell_to_json(cell) for cell in answer],
+        **law,
     }
 
 
@@ -306,6 +311,12 @@ def methods(tree: Guarantee) -> str:
     """``geometric (6 parts), exponential (2 parts)``: what the leaves of a proof are."""
     counted = Counter(leaf.by.name.replace("_", " ") for leaf in _nodes(tree) if not leaf.parts)
     return ", ".join(f"{name} ({count} {'part' if count == 1 else 'parts'})" for name, count in counted.items())
+
+
+def _density(found: dict[str, Any]) -> Density | None:
+    from reticent.synthesis.density import from_json as density_from_json
+
+    return density_from_json(json.dumps(found["density"])) if found.get("density") is not None else None
 
 
 def _cell(found: dict[str, Any]) -> Cell:
@@ -324,6 +335,8 @@ def _readable(document: dict[str, Any]) -> None:
         record.adjacency_from_json(document["adjacency"])
         for fields in (document["charged"], budget["approved"], budget["spent"], budget["left"]):
             from_json(fields)
+        for answer in document["answers"]:
+            _density(answer)
     except (PublicParameterError, KeyError, TypeError, ValueError):
         raise CheckError("This certificate is malformed: a loss or its neighbours have no meaning.") from None
 

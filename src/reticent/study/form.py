@@ -66,6 +66,17 @@ CELL: Final = {
     "outcome": Text("reply|no_reply"),
 }
 REPLY: Final = dict.fromkeys(("value", "low", "high", "noise", "sampling", "level"), "number")
+DENSITY: Final = {
+    "axes": [{"column": "text", "edges": [Text(NUMBER)], "whole": "flag"}],
+    "masses": "any",  # a list, nested as deep as there are columns; read as an array
+    "atoms": [["number"]],
+    "missing": ("number", "null"),
+    "wander": ("number", "null"),
+    "n": "whole",
+    "method": "text",
+    "words": ["text"],
+    "guarantee": "tree",
+}
 AUDIT: Final = {
     "verdict": Text("passed|refuted"),
     "triples": "whole",
@@ -93,7 +104,9 @@ DOCUMENT: Final = {
     "charged": LOSS,
     "budget": {"approved": LOSS, "spent": LOSS, "left": LOSS},
     "columns": Each({"kind": "text"}),
-    "answers": [{"name": "text", "discrete": "flag", "caveats": ["text"], "cells": ["cell"]}],
+    "answers": [
+        {"name": "text", "discrete": "flag", "caveats": ["text"], "cells": ["cell"], "density?": ("null", DENSITY)}
+    ],
     "caveats": ["text"],
     "ledger": {"durable": "flag", "entry": Text(HEX)},
     "audit": ("null", AUDIT),

@@ -14,7 +14,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.statistics.answer import Answer, Cell
@@ -24,6 +24,8 @@ from reticent.study.sheet import key_words, label_words, number, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from reticent.synthesis.density import Density
 
 DOT, NOISE, BOTH, GREY, INK, BAR = "#0b4f85", "#7db8e8", "#3f4750", "#6b7280", "#1f2328", "#cfe3f5"
 WIDTH: Final = 7.2  # inches
@@ -44,10 +46,13 @@ class Panel:
     cells: tuple[Cell, ...]
     bars: bool
     note: str = ""
+    density: Density | None = None
 
     @property
     def height(self) -> float:
         """Inches, title and ticks included."""
+        if self.density is not None:
+            return 2.7 if len(self.density.axes) == 1 else 4.2
         return 2.3 if self.bars else 0.72 + 0.24 * (len(self.cells) - 1)
 
 
@@ -61,14 +66,16 @@ def figure(certificate: Certificate) -> Figure:
     layout = ConstrainedLayoutEngine(h_pad=0.05, w_pad=0.06, hspace=0.0)
     drawn = Figure(figsize=(WIDTH, sum(panel.height for panel in shown) + 0.45), layout=layout)
     grid = drawn.add_gridspec(len(shown), 1, height_ratios=[panel.height for panel in shown])
-    for place, panel in enumerate(shown):
-        axes = drawn.add_subplot(grid[place])
+    placed = [drawn.add_subplot(grid[place]) for place in range(len(shown))]
+    for axes, panel in zip(placed, shown, strict=True):
         _frame(axes, panel)
-        if panel.bars:
+        if panel.density is not None:
+            _density(axes, panel.density)
+        elif panel.bars:
             _histogram(axes, panel)
         else:
             _rows(axes, panel)
-    _same_scale([(panel.of, axes) for panel, axes in zip(shown, drawn.axes, strict=True) if panel.bars])
+    _same_scale([(panel.of, axes) for panel, axes in zip(shown, placed, strict=True) if panel.bars])
     drawn.supxlabel(_legend(certificate, len(every) - len(shown)), x=0.02, ha="left", fontsize=7.5, color=GREY)
     return drawn
 
@@ -116,7 +123,10 @@ def bar(cell: Cell, span: tuple[float, float] | None = None) -> str:
 
 
 def _panels(answer: Answer) -> Iterator[Panel]:
-    """One panel for an answer; one per group for a histogram by group."""
+    """One panel for an answer; one per group for a histogram by group; a curve or a map for a density."""
+    if answer.density is not None:
+        yield from _laws(answer.name, cast("Density", answer.density))  # an answer knows it by its protocol
+        return
     if not answer.name.startswith("histogram") or len(answer.cells) < 2:
         yield _panel(answer.name, _cut(plain(answer.name), 60), answer.cells, bars=False)
         return
@@ -128,6 +138,25 @@ def _panels(answer: Answer) -> Iterator[Panel]:
         name = plain(answer.name)
         title = f"{_cut(name, 36)} · {_cut(where, 22)}" if where else _cut(name, 60)
         yield _panel(answer.name, title, tuple(cells), bars=True)
+
+
+def _laws(name: str, found: Density) -> Iterator[Panel]:
+    """One panel for a density of one or two columns, one for each column beyond."""
+    parts = [found] if len(found.axes) <= 2 else [found.marginal(one.column) for one in found.axes]
+    for part in parts:
+        told = (
+            f"{plain(name)} · {found.method}" if len(parts) == 1 else f"{plain(part.axes[0].column)} · {found.method}"
+        )
+        yield Panel(name, _cut(told, 80), (), (), bars=False, density=part)
+
+
+def _density(axes: Axes, found: Density) -> None:
+    from reticent.synthesis import drawing
+
+    if len(found.axes) == 2:
+        drawing.plane(found, axes)
+    else:
+        drawing.curve(found, axes, colour=DOT, shade=NOISE)
 
 
 def _panel(of: str, title: str, cells: tuple[Cell, ...], *, bars: bool) -> Panel:
@@ -264,7 +293,10 @@ def _legend(certificate: Certificate, left_out: int) -> str:
     levels = {e.level for a in certificate.answers for panel in _panels(a) for _, e in _estimates(panel)}
     level = f"{100 * max(levels, default=0.95):g} %"
     more = f" · {left_out} more in the table" if left_out else ""
-    return f"dot: answer · thick: privacy noise · thin: noise and sampling together, {level}{more}"
+    numbers = f"dot: answer · thick: privacy noise · thin: noise and sampling together, {level}{more}"
+    curves = "line: density · shade: privacy noise, 95 %"
+    which = {answer.density is not None for answer in certificate.answers}
+    return numbers if which <= {False} else curves if which == {True} else f"{numbers} · {curves}"
 
 
 def alternative(certificate: Certificate) -> str:

@@ -99,12 +99,12 @@ def sheet(certificate: Certificate) -> str:
     header = ["name", *(f"{name} (group)" if name in taken else name for name in names), "outcome", *NUMBERS]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow([_safe(name) for name in header])
+    writer.writerow([safe(name) for name in header])
     for answer in answers:
         for cell in answer:
             labels = dict(cell.label)
             found = [_entry(labels[name]) if name in labels else "" for name in names]
-            writer.writerow([_safe(answer.name), *found, *_numbers(cell)])
+            writer.writerow([safe(answer.name), *found, *_numbers(cell)])
     return out.getvalue()
 
 
@@ -121,10 +121,10 @@ def _digits(value: float) -> str:
 
 
 def _entry(key: Key) -> str:
-    return _safe(key) if isinstance(key, str) else key_words(key)
+    return safe(key) if isinstance(key, str) else key_words(key)
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Text that no spreadsheet runs. A number written as text stays as it is."""
     if text.startswith(tuple(FORMULA)) and not re.fullmatch(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?", text):
         return f"'{text}"

@@ -1,6 +1,6 @@
 """A study: a table, who a person is, public bounds, and a budget; ask, plan, rehearse, release.
 
-``open`` reads the study file and nothing else; ``study`` does the same for a table in memory. A ``Study`` is a handle:
+``open`` reads the study file and nothing else; ``in_memory.study`` is for a table in memory. A ``Study`` is a handle:
 it shows schema and budget, never a row, a count or a size. Everything that reads rows is a method of it.
 """
 
@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
-from reticent.data.schema import Category, Column, Key, Person, Schema
+from reticent.data.schema import Key, Schema
 from reticent.errors import BudgetError, Fault, PublicParameterError, QuestionError, Refusal, SpecError
-from reticent.privacy.adjacency import Kind
 from reticent.privacy.filters import currency
-from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP, words
-from reticent.privacy.numbers import Number, read, show
+from reticent.privacy.loss import Loss, words
+from reticent.privacy.numbers import Number
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
@@ -25,8 +24,9 @@ if TYPE_CHECKING:
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.data.table import Table
     from reticent.ledger import Ledger
+    from reticent.statistics.asked import DensityOf, OfDensity, Settled
     from reticent.study.asking import Asked, Limit, Prepared, Question
-    from reticent.study.certificate import Certificate
+    from reticent.study.densities import DensityRelease, Synthetic
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
@@ -152,10 +152,10 @@ class Study:
         people: int = 1_000,
     ) -> Rehearsal:
         """The same code on made-up rows drawn from the schema: free, reproducible, and about nobody."""
-        from reticent.study.asking import limit
+        from reticent.study.asking import at_least_one, limit
         from reticent.study.rehearsal import rehearse
 
-        _at_least_one(people)
+        at_least_one(people)
         within = limit(epsilon, rho, delta)
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
         prepared = self._prepare(questions, within, public)
@@ -312,6 +312,108 @@ class Study:
             note_release(source, ledger, release.receipt)
         return release
 
+    def release_density(
+        self,
+        columns: str | Sequence[str] | DensityOf,
+        *,
+        method: OfDensity = "auto",
+        cells: int | None = None,
+        degree: int | None = None,
+        bandwidth: Number | None = None,
+        iterations: int | None = None,
+        size: int | None = None,
+        settle: Settled = "simplex",
+        atoms: Sequence[Number] = (),
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        name: str = "",
+        purpose: str = "",
+        who: str = "curator",
+        key: str | Path | None = None,
+        override: str = "",
+        audit: int | Literal["quick"] | None = None,
+        on_stage: Callable[[str], None] | None = None,
+    ) -> DensityRelease:
+        """Publish the law of one record as a whole: a density with its band, guarantee and certificate.
+
+        Parameters
+        ----------
+        columns : str, sequence of str, or a question ``rt.density(...)``
+            One to four numeric columns with bounds.
+        method, cells, degree, bandwidth, iterations, size, settle, atoms
+            As for ``rt.density``; a question has its own, and then none is given here.
+        epsilon, rho, delta, name, purpose, who, key, override, audit, on_stage
+            As for ``release``, of which this is one with one question. With a delta noise is Gaussian.
+
+        Returns
+        -------
+        DensityRelease
+            May be no reply, where noise hides that there are records at all. It raises what ``release`` raises.
+        """
+        from reticent.study.densities import DensityRelease, question
+
+        options = (cells, degree, bandwidth, iterations, size)
+        asked = question(columns, method, options, settle, atoms, delta)
+        made = self.release(
+            [asked],
+            epsilon=epsilon,
+            rho=rho,
+            delta=delta,
+            name=name,
+            purpose=purpose,
+            who=who,
+            key=key,
+            override=override,
+            audit=audit,
+            on_stage=on_stage,
+        )
+        return DensityRelease(made)
+
+    def synthesize(
+        self,
+        columns: str | Sequence[str] | DensityOf,
+        *,
+        method: OfDensity = "auto",
+        rows: int | None = None,
+        atoms: Sequence[Number] = (),
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        name: str = "",
+        purpose: str = "",
+        who: str = "curator",
+        key: str | Path | None = None,
+    ) -> Synthetic:
+        """Made-up rows with the law of the real ones, and all that ``release_density`` gives.
+
+        Parameters
+        ----------
+        rows : int, optional
+            How many; by default the released number of records. Drawing rows is free.
+        columns, method, and the rest
+            As for ``release_density``; for more options pass a question ``rt.density(...)``.
+
+        Raises
+        ------
+        NoReplyError
+            Where the release gave no reply: it was charged, and there is nothing to draw from.
+        """
+        from reticent.study.densities import check_rows
+
+        check_rows(rows)
+        made = self.release_density(
+            columns,
+            method=method,
+            atoms=atoms,
+            epsilon=epsilon,
+            delta=delta,
+            name=name,
+            purpose=purpose,
+            who=who,
+            key=key,
+        )
+        return made.synthetic(rows)
+
     def named(self, name: str | None = None) -> ReleaseSpec:
         """A release of the study file, by name; the only one where no name is given."""
         known = {item.name: item for item in self.spec.releases}
@@ -359,6 +461,7 @@ class Study:
         no refusal but a fault, charged with what the release was to cost.
         """
         from reticent.data.table import EngineFailure
+        from reticent.study.asking import as_declared, most
 
         person = self.schema.person
         if not person.neighbours().size_public:
@@ -368,22 +471,12 @@ class Study:
         except EngineFailure as failure:
             reference = failure.reference
         else:
-            return self._as_declared(found)
-        from reticent.study.asking import most
+            return as_declared(person, found)
 
         ledger, cost = self.ledger, most(asked, within, self._currency)
         receipt = ledger.reserve(cost, adjacency=person.neighbours(), what="a release that could not be read", who=who)
         ledger.fail(receipt, reference)
         raise Fault(reference, words(cost))
-
-    def _as_declared(self, found: int) -> int:
-        person = self.schema.person
-        if person.people is not None and person.people != found:
-            raise SpecError(
-                f"people = {person.people:,} is declared, but under substitution the number of people is public and it "
-                "is another. Correct [person] people, or leave it out."
-            )
-        return found
 
     def _wanted(
         self, questions: Sequence[Question | Asked], want: Mapping[str, float], people: int | None
@@ -410,10 +503,10 @@ class Study:
         self, questions: Sequence[Question], cost: Cost, people: int | None, want: Mapping[str, float] | None
     ) -> tuple[Prepared, int]:
         """What a plan and an audit are about: the steps, and how many people were taken for granted."""
-        from reticent.study.asking import limit
+        from reticent.study.asking import at_least_one, limit
         from reticent.study.plan import ASSUMED
 
-        _at_least_one(people)
+        at_least_one(people)
         units = people if people is not None else self.schema.person.people
         size = units if units is not None else ASSUMED
         asked = questions if want is None else self._wanted(questions, want, size)
@@ -440,7 +533,9 @@ class Study:
         return self.ledger if path is not None and Path(path).exists() else None
 
     def __repr__(self) -> str:
-        columns = ", ".join(f"{name} ({_kind(column)})" for name, column in self.schema.columns.items())
+        from reticent.study.asking import kind_words
+
+        columns = ", ".join(f"{name} ({kind_words(column)})" for name, column in self.schema.columns.items())
         budget = words(self.spec.budget.loss)
         grouped = f"\n  by       {self._groups.column}" if self._groups is not None else ""
         return (
@@ -494,107 +589,8 @@ def open(path: str | Path) -> Study:  # noqa: A001 - rt.open is the name of the 
     return Study(read_spec(path), None)
 
 
-def study(
-    rows: object,
-    *,
-    adjacency: Kind,
-    columns: Mapping[str, Column],
-    budget: Number | Counted,
-    delta: Number | None = None,
-    person: str | None = None,
-    rows_each: int | None = None,
-    people: int | None = None,
-    ledger: str | Path | None = None,
-    title: str = "study",
-    override: str = "",
-) -> Study:
-    """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation.
-
-    Parameters
-    ----------
-    rows : mapping of name to array, or a data frame
-        Only the columns named in ``columns``, and ``person``, are ever read.
-    adjacency : "add_remove" or "substitute"
-        There is no default: the first hides whether someone is in the table, the second makes the number of people
-        public.
-    columns : mapping of name to column
-        ``{"age": rt.integer(0, 120), "site": rt.category([1, 2, 3])}``; bounds are public, never taken from the rows.
-    budget : number or loss
-        Total epsilon (with ``delta``), or a loss such as ``ZCDP(Fraction(1, 2))``.
-    person : str, optional
-        The column that names the person; without it every row is another person.
-    rows_each : int, optional
-        Most rows kept per person; needed with ``person``.
-    people : int, optional
-        The public number of persons, if there is one.
-    ledger : path, optional
-        A durable ledger file. Without it the ledger is in memory and the certificate says so.
-    override : str
-        The reason for a budget above epsilon 10.
-    """
-    from reticent.data.spec import Budget, Spec, check_delta, check_epsilon
-    from reticent.ledger import Ledger
-    from reticent.privacy.convert import approx_of
-    from reticent.privacy.explain import VIEW_DELTA
-
-    if person is not None and rows_each is None:
-        raise SpecError(
-            "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "
-            "reported in every release."
-        )
-    schema = Schema(dict(columns), Person(adjacency, person, rows_each or 1, people))
-    if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
-        loss: Counted = budget
-    else:
-        total = read(budget, "budget")
-        if total <= 0:
-            raise PublicParameterError(f"budget must be > 0, got {show(total)}")
-        loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
-    check_epsilon(approx_of(loss, VIEW_DELTA).epsilon, override)
-    if isinstance(loss, ApproxDP | ApproxZCDP):
-        check_delta(loss.delta, people)
-    spec = Spec(
-        title=title,
-        source="",
-        ledger=None if ledger is None else str(ledger),
-        schema=schema,
-        budget=Budget(loss, "", None),
-        releases=(),
-        folder=Path(),
-    )
-    account = Ledger.open_or_create(
-        ledger, title=title, adjacency=schema.person.neighbours(), person=person, budget=loss
-    )
-    return Study(spec, rows, account)
-
-
-def read_certificate(source: str | Path) -> Certificate:
-    """The certificate in a file, or in the text of one; nothing in it is believed until ``verify``.
-
-    Raises
-    ------
-    CheckError
-        The text is no certificate.
-    """
-    from reticent.study import certificate
-
-    return certificate.read_certificate(source)
-
-
 def _silent(stage: str) -> None:
     """Nobody is told."""
 
 
-def _at_least_one(people: int | None) -> None:
-    if people is not None and (isinstance(people, bool) or not isinstance(people, int) or people < 1):
-        raise PublicParameterError(f"people must be an integer >= 1, got {people}")
-
-
-def _kind(column: Column) -> str:
-    if isinstance(column, Category):
-        return f"category of {len(column.among)}"
-    bounds = "" if column.low is None or column.high is None else f" {show(column.low)} to {show(column.high)}"
-    return type(column).__name__.lower() + bounds
-
-
-__all__ = ["Study", "open", "read_certificate", "study"]
+__all__ = ["Study", "open"]

@@ -1,0 +1,461 @@
+"""Whole-data-set release: the question as a step, and what comes out: a density, or made-up rows.
+
+    study.release_density("x", method="series", epsilon=1) -> DensityRelease   one release with one question
+    study.synthesize(["x", "y"], epsilon=1)                -> Synthetic        the same, with rows drawn from it
+
+Both go the one way of a release: refuse, reserve, read, draw, commit. Rows are drawn from what was released, with a
+key of their own, as often as one likes.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise, product
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.query import Present, Query
+from reticent.data.schema import Category, Integer
+from reticent.data.table import Result
+from reticent.entropy import Entropy, Replayed, system
+from reticent.errors import NoReplyError, PublicParameterError, QuestionError
+from reticent.outcome import Estimate, NoReply, Outcome, Reply
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import Number, read
+from reticent.statistics import facts
+from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.asked import DensityOf, OfDensity, Settled
+from reticent.statistics.questions import density
+from reticent.statistics.setting import Expected, Setting
+from reticent.study.sheet import safe
+from reticent.synthesis import size
+from reticent.synthesis.ask import Options, Plan, plan_for
+from reticent.synthesis.axis import Axis
+from reticent.synthesis.density import KEY, NORMAL, Density, sampled
+from reticent.synthesis.series import PLAIN, Terms
+from reticent.synthesis.series import Expected as InHeights
+from reticent.synthesis.steps import mixed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from reticent.study.certificate import Certificate
+    from reticent.study.release import Release
+
+Floats = NDArray[np.float64]
+
+PARTS: Final = 10  # stretches of a column whose shares stand in the table of a release
+MOST_ROWS: Final = 1 << 30
+
+
+# --- the question -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DensityStep:
+    """A density as a step of a release: one draw; the cells of the answer are shares of a few stretches."""
+
+    name: str
+    plan: Plan
+    caveats: tuple[str, ...]
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return self.plan.queries
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return replace(self.plan.guarantee, label=self.name)
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        match self.plan.draw(results, entropy):
+            case Reply(found):
+                return Answer(self.name, tuple(cells(found)), (*self.caveats, *found.words), density=found)
+            case NoReply() as declined:
+                return Answer(self.name, (Cell((), declined),), self.caveats)
+
+    def expected(self, people: int) -> Expected:
+        found = self.plan.expected(people)
+        note = "of a typical point, in units of the uniform density"
+        if isinstance(found, size.Expected):
+            note = "of the distribution function"
+        return Expected(found.noise, found.sampling, "; ".join(text for text in (note, found.note) if text))
+
+
+def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensityStep:
+    """The step for a density at exactly ``epsilon``; a method may cost less.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: by group, of a category, without bounds, of a method that cannot be had so; or where the
+        public number of people is so small at this epsilon that noise hides every shape.
+    PublicParameterError
+        A grid, lattice or number of coefficients that is too large, with its size.
+    """
+    if setting.keys is not None:
+        raise QuestionError(f"{asked.name} is of the whole table: ask it without groups. Nothing was charged.")
+    columns = [(name, *_ends(asked, name, setting)) for name in asked.columns]
+    person, near = setting.schema.person, setting.neighbours
+    options = Options(
+        asked.method, asked.cells, asked.degree, asked.bandwidth, asked.iterations, asked.size, asked.settle
+    )
+    delta = (setting.delta or Fraction(0)) if asked.delta is not None else Fraction(0)
+    if asked.missing and all(facts.stands_in(setting.schema.column(name)) for name in asked.columns):
+        raise QuestionError(
+            f"{asked.name}: no value is missing, since a public one stands in ([columns] missing). Nothing was charged."
+        )
+    size = _public_size(asked, setting)
+    terms = Terms(near, size, person.rows, size is not None and person.rows == 1)
+    plan: Plan
+    if (asked.atoms or asked.missing) and asked.method != "histogram":
+        plan = mixed(options, columns, terms, epsilon, delta, atoms=asked.atoms, missing=asked.missing)
+    else:
+        records = setting.units if near.kind == "substitute" and person.rows == 1 else None
+        plan = plan_for(options, columns, terms, epsilon, delta, atoms=asked.atoms, records=records)
+    if setting.units is not None:
+        _hopeless(asked, plan, setting.units * person.rows, epsilon)
+    caveats = [
+        text for name, low, high, _ in columns for text in facts.caveats_of(name, (low, high), setting, "person")
+    ]
+    if person.column is not None:
+        caveats.append(f"at most {person.rows} rows of each person count")
+    return DensityStep(asked.name, plan, tuple(caveats))
+
+
+def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Fraction, bool]:
+    declared = setting.schema.column(name)
+    if isinstance(declared, Category):
+        raise QuestionError(
+            f"{name} is a category: histogram({name}) releases the count of each value. Nothing was charged."
+        )
+    low, high = facts.bounds(asked.name, setting, name, asked.low, asked.high)
+    return low, high, isinstance(declared, Integer)
+
+
+def _public_size(asked: DensityOf, setting: Setting) -> int | None:
+    """The number of records where it is public: every person has one, and none lacks a value."""
+    if setting.neighbours.kind != "substitute" or setting.schema.person.rows > 1:
+        return None
+    sizes = {facts.public_size(Present(name), setting) for name in asked.columns}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def _hopeless(asked: DensityOf, plan: Plan, people: int, epsilon: Fraction) -> None:
+    """Refuse what public numbers alone show to be noise."""
+    found = plan.expected(people)
+    noise = found.noise if isinstance(found, InHeights) else None
+    if noise is not None and noise > PLAIN:
+        enough = float(epsilon) * noise / PLAIN
+        raise QuestionError(
+            f"{asked.name}: with {people:,} records at this ε the noise hides every shape, and nothing but the uniform "
+            f"density could be told (± {noise:.2g} of its height). About ε {enough:.2g} would show something, or fewer "
+            "cells, a lower degree, a larger bandwidth. Nothing was charged."
+        )
+
+
+def question(
+    columns: str | Sequence[str] | DensityOf,
+    method: OfDensity,
+    options: tuple[int | None, int | None, Number | None, int | None, int | None],
+    settle: Settled,
+    atoms: Sequence[Number],
+    delta: Number | None,
+) -> DensityOf:
+    """A question from the arguments of ``Study.release_density``; one that is a question already is taken as it is.
+
+    Raises
+    ------
+    QuestionError
+        For options beside a question, which has its own.
+    """
+    cells, degree, bandwidth, iterations, size = options
+    if not isinstance(columns, DensityOf):
+        return density(
+            columns,
+            method=method,
+            cells=cells,
+            degree=degree,
+            bandwidth=bandwidth,
+            iterations=iterations,
+            size=size,
+            settle=settle,
+            atoms=atoms,
+            delta=delta,
+        )
+    if method != "auto" or any(one is not None for one in options) or settle != "simplex" or tuple(atoms):
+        raise QuestionError("a question rt.density(...) has its options already: give them there. Nothing was charged.")
+    return columns if delta is None else replace(columns, delta=read(delta, "delta"))
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+def cells(density: Density) -> Iterator[Cell]:
+    """Shares of up to ten equal stretches of each column, of atoms, and of missing values, with their intervals."""
+    for one in density.axes:
+        part = density if len(density.axes) == 1 else density.marginal(one.column)
+        for low, high, last in _stretches(one):
+            inner = high if last or one.whole else float(np.nextafter(high, low))
+            text = f"{low:g} to {high:g}" if one.whole else f"[{low:g}, {high:g}{']' if last else ')'}"
+            label = ((one.column, text),)
+            yield Cell(label, Reply(part.probability(low, inner)))
+    for value, _ in density.atoms:
+        yield Cell(((density.axes[0].column, f"= {value:g}"),), Reply(density.probability(value, value)))
+    if density.missing is not None:
+        share, half = density.missing, NORMAL * (density.missing * (1 - density.missing) / density.n) ** 0.5
+        found = Estimate(share, max(share - half, 0.0), min(share + half, 1.0), 0.0, half)
+        yield Cell((("missing", "yes"),), Reply(found))
+
+
+def _stretches(one: Axis) -> Iterator[tuple[float, float, bool]]:
+    """Ends of up to ten equal parts of a column; of whole numbers both ends belong to a part."""
+    count = min(PARTS, int(one.high - one.low) + 1) if one.whole else PARTS
+    for place in range(count):
+        if one.whole:
+            values = int(one.high - one.low) + 1
+            first, stop = values * place // count, values * (place + 1) // count
+            yield one.low + first, one.low + stop - 1, place == count - 1
+        else:
+            span = one.high - one.low
+            yield one.low + span * place / count, one.low + span * (place + 1) / count, place == count - 1
+
+
+# --- what comes out ---------------------------------------------------------------------------------------------------
+
+
+class DensityRelease:
+    """One released density with its certificate: ``study.release_density``.
+
+    ``density`` answers any question about it for free: ``pdf``, ``cdf``, ``quantile``, ``probability``, ``marginal``,
+    ``sample``. ``save`` writes csv (the cells), json (the certificate), html and svg.
+    """
+
+    __slots__ = ("_release",)
+
+    def __init__(self, release: Release) -> None:
+        self._release = release
+
+    @property
+    def answer(self) -> Answer:
+        (answer,) = self._release.answers
+        return answer
+
+    @property
+    def outcome(self) -> Outcome[Density]:
+        """``Reply(Density)`` or ``NoReply()``."""
+        found = self.answer.density
+        if found is None:
+            (cell,) = self.answer.cells
+            assert isinstance(cell.outcome, NoReply)
+            return cell.outcome
+        return Reply(cast(Density, found))  # study made it; an answer knows it by its protocol
+
+    @property
+    def density(self) -> Density:
+        """The density.
+
+        Raises
+        ------
+        NoReplyError
+            Where the release gave no reply.
+        """
+        match self.outcome:
+            case Reply(found):
+                return found
+            case NoReply():
+                raise NoReplyError(
+                    f"{self.answer.name} gave no reply, so there is no density. Handle it: match release.outcome: "
+                    "case rt.Reply(density): … case rt.NoReply(): …"
+                )
+
+    @property
+    def replied(self) -> bool:
+        return self._release.replied
+
+    @property
+    def certificate(self) -> Certificate:
+        return self._release.certificate
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self._release.guarantee
+
+    @property
+    def receipt(self) -> str:
+        """The id of the ledger entry that paid for it."""
+        return self._release.receipt
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        return self.certificate.caveats
+
+    def sample(self, count: int) -> Floats:
+        """``count`` made-up records from a stream of their own; free, as often as one likes."""
+        return self.density.sample(count)
+
+    def synthetic(self, rows: int | None = None) -> Synthetic:
+        """Made-up rows as a table; by default as many as the release says there are."""
+        return Synthetic(self, rows)
+
+    def explain(self, prior: float = 0.1) -> str:
+        """What the guarantee means for one person, in odds."""
+        return self._release.explain(prior)
+
+    def proof(self) -> str:
+        """Every part with its loss, theorem and source."""
+        return self._release.proof()
+
+    def plot(self) -> Figure:
+        """The density with its band."""
+        return self.density.plot()
+
+    def save(self, stem: str | Path) -> tuple[Path, ...]:
+        """Write ``stem`` .csv (the cells), .json (the certificate), .html and .svg; returns the paths."""
+        paths = self._release.save(stem)
+        match self.outcome:
+            case Reply(found):
+                paths[0].write_text(cells_csv(found), encoding="utf-8")
+            case NoReply():
+                pass  # the sheet says so
+        return paths
+
+    def __repr__(self) -> str:
+        return repr(self._release)
+
+    def _repr_html_(self) -> str:
+        return self._release._repr_html_()
+
+
+class Synthetic(DensityRelease):
+    """Made-up rows from a released density: ``study.synthesize``.
+
+    Any data frame library takes it (``__arrow_c_stream__``); ``to_parquet`` and ``to_csv`` write it. The rows were
+    drawn once, when it was made; ``sample`` draws others. Missing values are as frequent as the release says, if it
+    does.
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, made: DensityRelease, rows: int | None = None) -> None:
+        super().__init__(made._release)
+        density = made.density
+        check_rows(rows)
+        count = density.n if rows is None else rows
+        stream = Replayed(system().bits(8 * KEY).to_bytes(KEY, "little"))
+        drawn = sampled(density, count, stream).reshape(count, -1)
+        if density.missing is not None:
+            share = (stream.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+            drawn[share < density.missing] = np.nan
+        self._rows = drawn
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(one.column for one in self.density.axes)
+
+    def frame(self) -> object:
+        """A pyarrow Table, a column for each column; whole numbers as integers, missing values as nulls."""
+        import pyarrow as pa
+
+        found = {}
+        for one, values in zip(self.density.axes, self._rows.T, strict=True):
+            absent = np.isnan(values)
+            plain = np.where(absent, one.low, values)
+            found[one.column] = pa.array(plain.astype(np.int64) if one.whole else plain, mask=absent)
+        return pa.table(found)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        table = self.frame()
+        return table.__arrow_c_stream__(requested_schema)  # type: ignore[attr-defined]  # a pyarrow Table has it
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write the rows as Parquet."""
+        import pyarrow.parquet as pq
+
+        pq.write_table(self.frame(), Path(path))
+        return Path(path)
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write the rows as CSV, with a header; missing values are empty."""
+        whole = [one.whole for one in self.density.axes]
+        with Path(path).open("w", encoding="utf-8", newline="") as opened:
+            writer = csv.writer(opened, lineterminator="\r\n")
+            writer.writerow(self.columns)
+            for row in self._rows.tolist():
+                texts = [
+                    "" if value != value else int(value) if one else value
+                    for value, one in zip(row, whole, strict=True)
+                ]
+                writer.writerow(texts)
+        return Path(path)
+
+    def good_for(self) -> tuple[str, ...]:
+        """What the rows reproduce, by theory from what was released; nothing is read for it.
+
+        Returns
+        -------
+        tuple of str
+            For each column, how far any share up to a value may be off at 95 %, by noise and by drawing the rows; and
+            what was not checked. How wide cells hide detail is not part of it.
+        """
+        density, said = self.density, []
+        drawing = (np.log(2.0 / 0.025) / (2.0 * len(self))) ** 0.5  # Dvoretzky, Kiefer, Wolfowitz, Massart
+        for one in density.axes:
+            if density.wander is None:
+                continue
+            off = 100 * min(density.wander + float(drawing), 1.0)
+            said.append(f"shares of {one.column} up to any edge of a cell: within {off:.2g} points of the file's")
+        if len(density.axes) > 1:
+            said.append(f"relations of {' and '.join(self.columns)}, cell by cell: as wide as the band says")
+        return (*said, "not for: detail inside a cell, rare cells, intervals that take the rows for real ones")
+
+
+def _text(value: float, *, whole: bool) -> str:
+    return "" if math.isnan(value) else str(int(value)) if whole else repr(value)
+
+
+def check_rows(rows: int | None) -> None:
+    """Refuse a number of rows that cannot be drawn."""
+    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS):
+        raise PublicParameterError(f"rows must be an integer from 1 to 2^30, got {rows}")
+
+
+def cells_csv(density: Density) -> str:
+    """The cells of a density: the ends of each along every column, its mass, half-width, and mass per unit."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    names = [f"{one.column} {end}" for one in density.axes for end in ("low", "high")]
+    writer.writerow([*(safe(name) for name in names), "mass", "noise", "density"])
+    for ends, mass, half in _rows_of(density):
+        flat = [end for pair in ends for end in pair]
+        size = float(np.prod([high - low for low, high in ends]))
+        writer.writerow([*flat, mass, "" if half is None else half, mass / size])
+    for value, mass in density.atoms:
+        writer.writerow([value, value, mass, "", ""])
+    if density.missing is not None:
+        writer.writerow(["missing", *([""] * (2 * len(density.axes) - 1)), density.missing, "", ""])
+    return out.getvalue()
+
+
+def _rows_of(density: Density) -> Iterator[tuple[list[tuple[float, float]], float, float | None]]:
+    cuts = [one.cuts for one in density.axes]
+    masses = density.masses.ravel().tolist()
+    bands = [None] * len(masses) if density.band is None else density.band.ravel().tolist()
+    if density.boxes is None:
+        every = product(*([(float(a), float(b)) for a, b in pairwise(cut)] for cut in cuts))
+        for ends, mass, half in zip(every, masses, bands, strict=True):
+            yield list(ends), mass, half
+        return
+    for box, mass, half in zip(density.boxes, masses, bands, strict=True):
+        yield [(float(cut[a]), float(cut[b])) for cut, (a, b) in zip(cuts, box, strict=True)], mass, half

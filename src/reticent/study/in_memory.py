@@ -1,0 +1,104 @@
+"""What begins without a study file: a study of a table in memory, and reading a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reticent.data.schema import Column, Person, Schema
+from reticent.errors import PublicParameterError, SpecError
+from reticent.privacy.adjacency import Kind
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
+from reticent.privacy.numbers import Number, read, show
+from reticent.study.study import Study
+
+if TYPE_CHECKING:
+    from reticent.study.certificate import Certificate
+
+
+def study(
+    rows: object,
+    *,
+    adjacency: Kind,
+    columns: Mapping[str, Column],
+    budget: Number | Counted,
+    delta: Number | None = None,
+    person: str | None = None,
+    rows_each: int | None = None,
+    people: int | None = None,
+    ledger: str | Path | None = None,
+    title: str = "study",
+    override: str = "",
+) -> Study:
+    """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation.
+
+    Parameters
+    ----------
+    rows : mapping of name to array, or a data frame
+        Only the columns named in ``columns``, and ``person``, are ever read.
+    adjacency : "add_remove" or "substitute"
+        There is no default: the first hides whether someone is in the table, the second makes the number of people
+        public.
+    columns : mapping of name to column
+        ``{"age": rt.integer(0, 120), "site": rt.category([1, 2, 3])}``; bounds are public, never taken from the rows.
+    budget : number or loss
+        Total epsilon (with ``delta``), or a loss such as ``ZCDP(Fraction(1, 2))``.
+    person : str, optional
+        The column that names the person; without it every row is another person.
+    rows_each : int, optional
+        Most rows kept per person; needed with ``person``.
+    people : int, optional
+        The public number of persons, if there is one.
+    ledger : path, optional
+        A durable ledger file. Without it the ledger is in memory and the certificate says so.
+    override : str
+        The reason for a budget above epsilon 10.
+    """
+    from reticent.data.spec import Budget, Spec, check_delta, check_epsilon
+    from reticent.ledger import Ledger
+    from reticent.privacy.convert import approx_of
+    from reticent.privacy.explain import VIEW_DELTA
+
+    if person is not None and rows_each is None:
+        raise SpecError(
+            "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "
+            "reported in every release."
+        )
+    schema = Schema(dict(columns), Person(adjacency, person, rows_each or 1, people))
+    if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
+        loss: Counted = budget
+    else:
+        total = read(budget, "budget")
+        if total <= 0:
+            raise PublicParameterError(f"budget must be > 0, got {show(total)}")
+        loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
+    check_epsilon(approx_of(loss, VIEW_DELTA).epsilon, override)
+    if isinstance(loss, ApproxDP | ApproxZCDP):
+        check_delta(loss.delta, people)
+    spec = Spec(
+        title=title,
+        source="",
+        ledger=None if ledger is None else str(ledger),
+        schema=schema,
+        budget=Budget(loss, "", None),
+        releases=(),
+        folder=Path(),
+    )
+    account = Ledger.open_or_create(
+        ledger, title=title, adjacency=schema.person.neighbours(), person=person, budget=loss
+    )
+    return Study(spec, rows, account)
+
+
+def read_certificate(source: str | Path) -> Certificate:
+    """The certificate in a file, or in the text of one; nothing in it is believed until ``verify``.
+
+    Raises
+    ------
+    CheckError
+        The text is no certificate.
+    """
+    from reticent.study import certificate
+
+    return certificate.read_certificate(source)

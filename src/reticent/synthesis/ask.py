@@ -1,0 +1,193 @@
+"""From a method by name to a plan: which options it has, what a public rule says where one is left out.
+
+    plan_for(Options("series"), columns, terms, epsilon, delta) -> Plan -> draw(results, entropy) -> Outcome[Density]
+
+No row is read. Whatever a plan refuses, it refuses here; an option that the method does not have is refused too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Final, Literal, Protocol, TypeAlias, assert_never, get_args
+
+from reticent.data.query import Query
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.outcome import Outcome
+from reticent.privacy.guarantee import Guarantee
+from reticent.synthesis import bernstein, kernel, ks, series, size
+from reticent.synthesis.axis import Axis
+from reticent.synthesis.bernstein import Bernstein
+from reticent.synthesis.density import Density
+from reticent.synthesis.histogram import histogram
+from reticent.synthesis.kernel import Kernel
+from reticent.synthesis.ks import ks_release
+from reticent.synthesis.series import Expected, Series, Settle, Terms, grid
+
+Method: TypeAlias = Literal["auto", "histogram", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
+Columns: TypeAlias = Sequence[tuple[str, Fraction, Fraction, bool]]  # name, low, high, whole numbers
+
+KS_CELLS: Final = 256
+ASSUMED: Final = 10_000  # records a public rule is made for where their number is private
+LARGEST_GRID: Final = 1 << 20  # cells of a density that is written down: about 50 MB of certificate
+SMOOTH: Final = (2.0, 1.0)  # gamma and C of the Sobolev class a degree is made for
+HAS: Final[dict[Method, tuple[str, ...]]] = {
+    "auto": (),
+    "histogram": ("cells", "settle"),
+    "adaptive": ("cells",),
+    "tree": ("cells",),
+    "ks": ("cells", "size"),
+    "series": ("cells", "degree", "settle"),
+    "kernel": ("cells", "bandwidth", "settle"),
+    "bernstein": ("cells", "degree", "bandwidth", "iterations", "settle"),
+}
+
+
+class Plan(Protocol):
+    """A release of a whole density: its guarantee before rows are read, then one draw."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    @property
+    def queries(self) -> tuple[Query, ...]: ...
+
+    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]: ...
+
+    def expected(self, people: int) -> Expected | size.Expected: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """A method with its public options; None for what a public rule says."""
+
+    method: Method = "auto"
+    cells: int | None = None
+    degree: int | None = None
+    bandwidth: Fraction | None = None
+    iterations: int | None = None
+    size: int | None = None
+    settle: Settle = "simplex"
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(Method):
+            raise PublicParameterError(f"there is no method {self.method!r} here: {', '.join(get_args(Method))}")
+        for option in fields(self)[1:]:
+            given = getattr(self, option.name) != option.default
+            if given and option.name not in HAS[self.method]:
+                known = ", ".join(HAS[self.method]) or "no options"
+                raise PublicParameterError(f"{option.name} has no use in method={self.method}, which has {known}")
+
+
+def plan_for(
+    options: Options,
+    columns: Columns,
+    terms: Terms,
+    epsilon: Fraction,
+    delta: Fraction,
+    *,
+    atoms: Sequence[Fraction] = (),
+    records: int | None = None,
+) -> Plan:
+    """The plan of one method.
+
+    Parameters
+    ----------
+    options : Options
+    columns : sequence of (name, low, high, whole numbers)
+        One to four, with public bounds; how many a method can take is its own matter.
+    terms : Terms
+        Adjacency, public number of records, records of one unit.
+    epsilon, delta : Fraction
+        What it may cost. A method that is pure ignores a delta, and spends none.
+    atoms : sequence of Fraction
+        For the histogram, which counts them by itself; ``steps.mixed`` gives them to the others.
+    records : int or None
+        The public number of records, those without a value included.
+
+    Raises
+    ------
+    PublicParameterError
+        For a grid, lattice or number of coefficients that is too large, with its size; before rows are read.
+    """
+    people, count = terms.size or ASSUMED, len(columns)
+    match options.method:
+        case "auto":
+            from reticent.synthesis.choice import FINE, auto
+
+            if count not in FINE:  # a public rule: of four columns only a histogram is worth its noise
+                return _bars(options, columns, terms, epsilon, atoms, records)
+            return auto(columns, terms, epsilon, delta)
+        case "series":
+            axes = _grid(columns, options.cells)
+            degree = options.degree or min(
+                series.degree_for(*SMOOTH, people, epsilon, delta, min(count, 3)), _most_degree(columns, options.cells)
+            )
+            return Series(axes, terms, epsilon, degree, delta, options.settle)
+        case "kernel":
+            bandwidth = options.bandwidth or kernel.bandwidth_for(people, count)
+            return Kernel(_grid(columns, options.cells), terms, epsilon, bandwidth, delta, options.settle)
+        case "bernstein":
+            degree = options.degree or bernstein.degree_for(people, count)
+            bandwidth = options.bandwidth or max(kernel.bandwidth_for(people, count), Fraction(1, degree + 1))
+            return Bernstein(
+                _grid(columns, options.cells),
+                terms,
+                epsilon,
+                degree,
+                min(bandwidth, Fraction(1, 2)),
+                options.iterations or 4,
+                delta,
+                options.settle,
+            )
+        case "histogram":
+            return _bars(options, columns, terms, epsilon, atoms, records)
+        case "ks":
+            if count != 1:
+                raise PublicParameterError("the exponential mechanism under KS distance is for one column")
+            (axis,) = grid(columns, options.cells or KS_CELLS)
+            points: int | ks.Growth = "root" if options.size is None else options.size
+            return ks_release(axis, terms.neighbours, epsilon, people=terms.size, points=points)
+        case "adaptive" | "tree":
+            raise PublicParameterError(f"method={options.method} is not there yet")
+        case _:
+            assert_never(options.method)
+
+
+def _bars(
+    options: Options,
+    columns: Columns,
+    terms: Terms,
+    epsilon: Fraction,
+    atoms: Sequence[Fraction],
+    records: int | None,
+) -> Plan:
+    """A histogram of so many cells along each column, or of n^(1 / (2 + d)) by a public or bought n."""
+    return histogram(
+        grid(columns, 1),
+        terms.neighbours,
+        epsilon,
+        people=records,
+        cells=options.cells or 0,
+        shape=options.settle,
+        atoms=atoms,
+    )
+
+
+def _grid(columns: Columns, cells: int | None) -> tuple[Axis, ...]:
+    """The grid of a method that writes every cell down."""
+    total = (cells or 1) ** len(columns)
+    if total > LARGEST_GRID:
+        raise PublicParameterError(
+            f"{total:,} cells, about {50 * total // 10**6:,} MB of certificate: at most {LARGEST_GRID:,} are written "
+            'down. Ask for fewer, or for method="adaptive", whose cells follow the data'
+        )
+    return grid(columns, cells)
+
+
+def _most_degree(columns: Columns, cells: int | None) -> int:
+    """The highest frequency the grid has room for: whole numbers have no more cells than values."""
+    return max(min(one.cells for one in _grid(columns, cells)) - 1, 1)

@@ -1,0 +1,201 @@
+"""Mixed columns: values with a mass of their own and missing values beside the density of the rest.
+
+    rows --value is an atom--> noisy counts of atoms and of missing values
+         --any other value---> any method, as if the others were not there
+
+Which part a row belongs to is decided by its own value alone, so the parts are a partition nobody looked for: what one
+row costs is the dearer of the two, not their sum. Each part is made for adding or removing one row with its size
+private, and what one row costs is lifted to a person.
+
+On a real column an atom is the values from it up to 2^-40 of the range above, and at a bound also what was moved there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from reticent.data.order import ABSENT
+from reticent.data.query import Query, Records, Rows, Tally
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.mechanisms import Geometric, gate
+from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import show
+from reticent.privacy.sensitivity import L1
+from reticent.synthesis import size
+from reticent.synthesis.ask import Columns, Options, Plan, plan_for
+from reticent.synthesis.axis import Axis
+from reticent.synthesis.density import Density
+from reticent.synthesis.series import Expected, Terms, grid
+
+ROW: Final = Adjacency("add_remove", unit="row")
+NARROW: Final = Fraction(1, 1 << 40)  # of the range of a real column: the width of an atom
+MISS: Final = 0.05
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mixed:
+    """A density with atoms, with a share of missing values, or with both.
+
+    Attributes
+    ----------
+    plan : Plan
+        Of the rest, for adding or removing one row.
+    axes : tuple of Axis
+        The grid of the plan where nothing is left for it to say.
+    atoms : tuple of Fraction
+        Public, in order, within the bounds.
+    missing : bool
+    terms : Terms
+        Of the whole.
+    epsilon : Fraction
+        Of one row.
+    """
+
+    plan: Plan
+    axes: tuple[Axis, ...]
+    atoms: tuple[Fraction, ...]
+    missing: bool
+    terms: Terms
+    epsilon: Fraction
+
+    @cached_property
+    def counter(self) -> Geometric:
+        return Geometric(L1(Fraction(1), ROW), self.epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        parts = [self.counter.guarantee, self.plan.guarantee]
+        every = compose.across(parts, neighbours=ROW, label="atoms, missing values and the rest")
+        return compose.of_person(every, self.terms.neighbours, rows=self.terms.rows)
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        (query,) = self.plan.queries
+        if isinstance(query, Records):
+            return (query,)
+        assert isinstance(query, Tally)
+        return (replace(query, edges=self._edges(query)), *((Rows(),) if self.missing else ()))
+
+    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+        exact, rest = self._parted(results)
+        noisy = [max(count, 0) for count in gate.draw(self.counter, exact, entropy)]
+        outcome = self.plan.draw([rest], entropy)
+        atoms, missing = noisy[: len(self.atoms)], noisy[len(self.atoms) :]
+        match outcome:
+            case Reply(found):
+                return Reply(self._joined(found, found.n, atoms, missing))
+            case NoReply() if sum(atoms) > self.counter.radius(MISS, len(exact)):
+                flat = np.zeros([one.cells for one in self.axes])
+                told = ("the noise hides what is not an atom: it counts as nothing",)
+                masses = flat.copy()
+                masses.flat[0] = 1.0  # of a rest of 0 records
+                found = Density(self.axes, masses, "atoms alone", self.guarantee, 1, words=told)
+                return Reply(self._joined(found, 0, atoms, missing))
+            case NoReply():
+                return NO_REPLY
+
+    def expected(self, people: int) -> Expected | size.Expected:
+        found = self.plan.expected(people)
+        each = self.counter.radius(MISS, 1) / people
+        said = f"atoms and missing values are drawn apart, each share ± {each:.2g}"
+        return replace(found, note="; ".join(part for part in (found.note, said) if part))
+
+    def _joined(self, found: Density, rest: int, atoms: Sequence[int], missing: Sequence[int]) -> Density:
+        """All shares put together; their noise adds to that of the distribution function."""
+        total = max(rest + sum(atoms), 1)
+        share = rest / total if sum(atoms) else 1.0
+        radius = self.counter.radius(MISS, max(len(atoms), 1)) / total if atoms else 0.0
+        said = f"each atom's share has noise of ± {radius:.2g}" if atoms else ""
+        masses = tuple(count / total for count in atoms)
+        return replace(
+            found,
+            masses=found.masses * (max(1.0 - sum(masses), 0.0) if atoms else 1.0),
+            guarantee=self.guarantee,
+            n=total,
+            atoms=tuple((float(value), mass) for value, mass in zip(self.atoms, masses, strict=True)),
+            missing=missing[0] / max(missing[0] + total, 1) if missing else None,
+            band=None if found.band is None else found.band * share,
+            wander=None if found.wander is None else min(found.wander * share + radius * max(len(atoms), 1), 1.0),
+            words=tuple(text for text in (*found.words, said) if text),
+        )
+
+    def _edges(self, query: Tally) -> tuple[Fraction, ...]:
+        ends = {point for value in self.atoms for point in (value, value + self._width)}
+        top = max(query.edges[-1], *ends) if ends else query.edges[-1]
+        return tuple(sorted({*query.edges, *ends, top}))
+
+    @property
+    def _width(self) -> Fraction:
+        (one,) = self.axes
+        return Fraction(1) if one.whole else (one.edges[-1] - one.edges[0]) * NARROW
+
+    def _parted(self, results: Sequence[Result]) -> tuple[tuple[int, ...], Result]:
+        """Counts of atoms and of missing values, and what the plan is given: the rest."""
+        (query,) = self.plan.queries
+        if isinstance(query, Records):
+            records = results[0].records
+            assert records is not None
+            absent = records[:, 0] == ABSENT
+            return (int(absent.sum()),), Result(records=records[~absent])
+        assert isinstance(query, Tally)
+        edges, counts = self._edges(query), results[0].vectors[0]
+        rest = [0] * query.bins
+        cut = np.array([float(edge) for edge in query.edges])
+        held = dict.fromkeys(self.atoms, 0)
+        for (start, _), count in zip(pairwise(edges), counts, strict=True):
+            if start in held:
+                held[start] = count
+            else:
+                place = int(np.searchsorted(cut, float(start), side="right")) - 1
+                rest[min(max(place, 0), query.bins - 1)] += count
+        absent_rows = (results[1].vectors[0][0] - sum(counts),) if self.missing else ()
+        return (*held.values(), *absent_rows), Result(vectors=(tuple(rest),))
+
+
+def mixed(
+    options: Options,
+    columns: Columns,
+    terms: Terms,
+    epsilon: Fraction,
+    delta: Fraction,
+    *,
+    atoms: Sequence[Fraction],
+    missing: bool,
+) -> Mixed:
+    """A plan with atoms and missing values.
+
+    Raises
+    ------
+    PublicParameterError
+        For atoms outside the bounds, so close that they are one, or of a whole-number column and no whole numbers; for
+        a delta where one person moves several rows; for a method that reads values otherwise than by cells.
+    """
+    steps = terms.rows * (2 if terms.neighbours.kind == "substitute" else 1)
+    if delta and steps > 1:
+        raise PublicParameterError("atoms and missing values with a delta need one row per person and add_remove")
+    plan = plan_for(options, columns, Terms(ROW), epsilon / steps, delta)
+    if len(plan.queries) != 1 or not isinstance(plan.queries[0], Tally if len(columns) == 1 else Records):
+        raise PublicParameterError(f"method={options.method} has no atoms and no missing values: name another")
+    axes = getattr(plan, "axes", None) or grid(columns)
+    made = Mixed(plan, tuple(axes), tuple(sorted(atoms)), missing, terms, epsilon / steps)
+    for _, low, high, whole in columns if atoms else ():
+        for value in made.atoms:
+            if not low <= value <= high or (whole and value.denominator != 1):
+                raise PublicParameterError(f"atom {show(value)} is no value between {show(low)} and {show(high)}")
+        if any(float(value) >= float(value + made._width) for value in made.atoms) or any(
+            first + made._width > second for first, second in pairwise(made.atoms)
+        ):
+            raise PublicParameterError("atoms are too close to each other, or the bounds to each other")
+    return made
