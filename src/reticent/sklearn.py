@@ -5,12 +5,23 @@ from __future__ import annotations
 from reticent.learning.classifiers import LinearSVC, LogisticRegression
 from reticent.learning.handles import public
 from reticent.learning.linear import HuberRegressor, LinearRegression, QuantileRegressor
+from reticent.learning.moments import PCA, GaussianNB, KMeans, StandardScaler
+from reticent.learning.search import Clip, GridSearchCV
+from reticent.learning.trees import DecisionTreeClassifier, RandomForestClassifier
 
 __all__ = [
+    "Clip",
+    "DecisionTreeClassifier",
+    "GaussianNB",
+    "GridSearchCV",
     "HuberRegressor",
+    "KMeans",
     "LinearRegression",
     "LinearSVC",
     "LogisticRegression",
+    "PCA",
     "QuantileRegressor",
+    "RandomForestClassifier",
+    "StandardScaler",
     "public",
 ]

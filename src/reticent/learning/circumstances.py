@@ -146,12 +146,26 @@ def column(y: object, rows: int) -> NDArray[np.generic]:
     """One value for each row."""
     found = np.asarray(y)
     if found.ndim == 2 and found.shape[1] == 1:
+        _warn_of_column()
         found = found[:, 0]
     if found.ndim != 1 or len(found) != rows:
         raise ValueError(f"y should be a 1d array with one value for each row, got shape {found.shape}")
     if found.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     return found
+
+
+def _warn_of_column() -> None:
+    """scikit-learn's warning, where it is installed."""
+    import warnings
+
+    text = "A column-vector y was passed when a 1d array was expected."
+    try:
+        from sklearn.exceptions import DataConversionWarning
+    except ImportError:
+        warnings.warn(text, stacklevel=5)
+    else:
+        warnings.warn(text, DataConversionWarning, stacklevel=5)
 
 
 def names_of(x: object) -> tuple[str, ...] | None:

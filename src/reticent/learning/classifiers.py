@@ -15,11 +15,12 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning import losses
-from reticent.learning.circumstances import paid, price_of
+from reticent.learning.circumstances import Circumstances, price_of
 from reticent.learning.descent import Descent
-from reticent.learning.estimator import Estimator
+from reticent.learning.estimator import Estimator, Work
 from reticent.learning.handles import Handle
 from reticent.learning.linear import LinearModel
 from reticent.learning.scaling import Floats, Scaling
@@ -54,7 +55,6 @@ class Classifier(Estimator):
         self,
         X: object,
         y: object,
-        sample_weight: None = None,
         *,
         epsilon: Number | None = None,
     ) -> float:
@@ -131,11 +131,10 @@ class LinearClassifier(LinearModel, Classifier):
         place = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[place])
 
-    def _descend(
-        self, X: object, y: object, loss: Callable[[int], losses.Loss], refined: Callable[[int, int], bool]
-    ) -> None:
+    def _descent(
+        self, here: Circumstances, y: object, loss: Callable[[int], losses.Loss], refined: Callable[[int, int], bool]
+    ) -> Work:
         labels = self._labels(y)
-        here = self._here(X, y)
         scaling, price = Scaling(here.bounds, self.fit_intercept), price_of(self.epsilon, self.delta, here)
         weight = read(self.C, "C")
         if weight <= 0:
@@ -150,15 +149,12 @@ class LinearClassifier(LinearModel, Classifier):
             self.steps,
             refined(len(labels), scaling.width),
         )
-        found = paid(
-            here,
-            plan.guarantee,
-            type(self).__name__,
-            lambda values, targets, entropy: plan.draw(values, indices(targets, labels), entropy),
-        )
-        self.classes_ = labels
-        self._keep(found, scaling)
-        self._note(here, plan.guarantee)
+
+        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
+            self._keep(plan.draw(values, indices(targets, labels), entropy), scaling)
+            self.classes_ = labels
+
+        return Work(plan.guarantee, draw)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -181,10 +177,8 @@ class LogisticRegression(LinearClassifier):
 
     intervals: Literal["auto", "yes", "no"] = "auto"
 
-    def fit(self, X: object, y: object, sample_weight: None = None) -> LogisticRegression:
-        """Charge, then fit; returns the estimator."""
-        self._descend(X, y, losses.Logistic, self._bought)
-        return self
+    def _work(self, here: Circumstances, y: object) -> Work:
+        return self._descent(here, y, losses.Logistic, self._bought)
 
     def _bought(self, classes: int, width: int) -> bool:
         match self.intervals:
@@ -220,11 +214,9 @@ class LinearSVC(LinearClassifier):
 
     bend: Number = "0.5"
 
-    def fit(self, X: object, y: object, sample_weight: None = None) -> LinearSVC:
-        """Charge, then fit; returns the estimator."""
+    def _work(self, here: Circumstances, y: object) -> Work:
         bend = read(self.bend, "bend")
-        self._descend(X, y, lambda classes: losses.Hinge(classes, bend), lambda *_: False)
-        return self
+        return self._descent(here, y, lambda classes: losses.Hinge(classes, bend), lambda *_: False)
 
 
 __all__ = ["Classifier", "LinearSVC", "LogisticRegression", "indices"]

@@ -7,14 +7,16 @@ scikit-learn itself is imported only when it asks (tags, errors): the models wor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import Between, Bounds, Circumstances, names_of, of_arrays, of_handles, table
+from reticent.learning.circumstances import Between, Bounds, Circumstances, names_of, of_arrays, of_handles, paid, table
 from reticent.learning.handles import Handle, Public
 from reticent.learning.scaling import Floats
 from reticent.ledger import Ledger
@@ -25,7 +27,14 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 E = TypeVar("E", bound="Estimator")
-SEEDED = "Noise cannot be seeded: who knows the seed can subtract the noise. For tests use rehearse()."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """One fit, understood and priced, before anything is read: ``draw`` leaves its findings in the estimator."""
+
+    guarantee: Guarantee
+    draw: Callable[[Floats, NDArray[np.generic] | None, Entropy], None]
 
 
 @runtime_checkable
@@ -67,6 +76,31 @@ class Estimator:
     people: int | None = None
     rows_each: int = 1
 
+    def fit(self: E, X: object, y: object = None) -> E:
+        """Charge the ledger, read the rows, draw the noise; returns the estimator.
+
+        Parameters
+        ----------
+        X : handle or array of shape (n, columns)
+        y : handle or array of shape (n,)
+            Not looked at where the estimator has no target.
+
+        Raises
+        ------
+        Refusal
+            Before any row is read; nothing was charged.
+        Fault
+            After the charge; the charge stays.
+        """
+        here = self._here(X, y)
+        work = self._work(here, y)
+        paid(here, work.guarantee, type(self).__name__, work.draw)
+        self._note(here, work.guarantee)
+        return self
+
+    def _work(self, here: Circumstances, y: object) -> Work:
+        raise TypeError("an estimator says what a fit is")
+
     def get_params(self, deep: bool = True) -> dict[str, object]:
         """The parameters by name; ``deep`` is scikit-learn's and changes nothing here."""
         return {item.name: getattr(self, item.name) for item in fields(self) if item.init}
@@ -96,7 +130,12 @@ class Estimator:
         return "guarantee_" in vars(self)
 
     def _here(self, x: object, y: object | None) -> Circumstances:
-        """What is public of a fit to X and y."""
+        """What is public of a fit to X and y; of y only where the estimator has a target."""
+        kind = getattr(self, "_estimator_type", None)
+        if kind not in ("classifier", "regressor"):
+            y = None
+        elif y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if isinstance(x, Public) or isinstance(y, Public):
             raise PublicParameterError("a fit to public rows needs no privacy: use scikit-learn's own estimator")
         if isinstance(x, Handle):
@@ -120,6 +159,14 @@ class Estimator:
         elif "feature_names_in_" in vars(self):
             del self.feature_names_in_
 
+    def _width(self, columns: int) -> None:
+        """Refuse rows of another width than the model was fitted to."""
+        if columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {columns} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                "features as input."
+            )
+
     def _rows(self, x: object) -> Floats:
         """Rows to predict for, as a table of the width the model was fitted to."""
         if not self.__sklearn_is_fitted__():
@@ -135,11 +182,7 @@ class Estimator:
         names = names_of(given)
         if names is not None and "feature_names_in_" in vars(self) and tuple(self.feature_names_in_) != names:
             raise ValueError("The feature names should match those that were passed during fit.")
-        if found.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {found.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                "features as input."
-            )
+        self._width(found.shape[1])
         return found
 
 
@@ -174,10 +217,4 @@ def tags_of(estimator: object) -> Tags:
     )
 
 
-def texts(words: Mapping[str, object]) -> str:
-    """Lines of ``name  value``, aligned."""
-    widest = max(len(name) for name in words)
-    return "\n".join(f"{name:<{widest}}  {value}" for name, value in words.items())
-
-
-__all__ = ["Estimator", "not_fitted", "tags_of", "texts"]
+__all__ = ["Estimator", "Work", "not_fitted", "tags_of"]

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.entropy import Entropy
 from reticent.errors import NoReplyError, PublicParameterError
 from reticent.learning import losses
-from reticent.learning.circumstances import Circumstances, outward, paid, price_of
+from reticent.learning.circumstances import Circumstances, outward, price_of
 from reticent.learning.descent import Descent, Linear
-from reticent.learning.estimator import Estimator
+from reticent.learning.estimator import Estimator, Work
 from reticent.learning.handles import Handle
 from reticent.learning.price import Price
 from reticent.learning.products import Products
@@ -130,7 +131,6 @@ class Regressor(LinearModel):
         self,
         X: object,
         y: object,
-        sample_weight: None = None,
         *,
         epsilon: Number | None = None,
     ) -> float:
@@ -166,20 +166,16 @@ class Regressor(LinearModel):
         if getattr(self, "outcome_", None) is NO_REPLY:
             raise NoReplyError("this fit gave no reply, so it has no coefficients. Handle it: match model.outcome_ …")
 
-    def _descend(self, X: object, y: object, loss: losses.Loss, penalty: Fraction, steps: int | None) -> None:
-        here = self._here(X, y)
+    def _descent(self, here: Circumstances, y: object, loss: losses.Loss, penalty: Number, steps: int | None) -> Work:
         middle, half = _middle(self._y_bounds(y))
         scaling, price = Scaling(here.bounds, self.fit_intercept), price_of(self.epsilon, self.delta, here)
         length = self._length(scaling.width, price)
-        plan = Descent(loss, scaling, price, length, penalty, here.people, steps)
-        found = paid(
-            here,
-            plan.guarantee,
-            type(self).__name__,
-            lambda values, targets, entropy: plan.draw(values, (numbers(targets) - middle) / half, entropy),
-        )
-        self._keep(found, scaling, half, middle)
-        self._note(here, plan.guarantee)
+        plan = Descent(loss, scaling, price, length, read(penalty, "alpha"), here.people, steps)
+
+        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
+            self._keep(plan.draw(values, (numbers(targets) - middle) / half, entropy), scaling, half, middle)
+
+        return Work(plan.guarantee, draw)
 
 
 def _middle(bounds: Bound) -> tuple[float, float]:
@@ -224,34 +220,27 @@ class LinearRegression(Regressor):
 
     method: Method = "adassp"
 
-    def fit(self, X: object, y: object, sample_weight: None = None) -> LinearRegression:
-        """Charge, then fit; returns the estimator."""
-        here = self._here(X, y)
-        bounds = self._y_bounds(y)
-        price = price_of(self.epsilon, self.delta, here)
+    def _work(self, here: Circumstances, y: object) -> Work:
+        bounds, price = self._y_bounds(y), price_of(self.epsilon, self.delta, here)
         if self.method == "adassp":
-            self._by_products(here, bounds, price)
-        else:
-            self._robust(here, bounds, price)
-        return self
+            return self._by_products(here, bounds, price)
+        return self._robust(here, bounds, price)
 
-    def _by_products(self, here: Circumstances, bounds: Bound, price: Price) -> None:
+    def _by_products(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
         if not self.fit_intercept:
             raise PublicParameterError("least squares by sums of products have an intercept")
         middle, half = _middle(bounds)
         scaling = Scaling(here.bounds, intercept=False)
         plan = Products(scaling, price, self._length(scaling.width, price), here.people)
-        found = paid(
-            here,
-            plan.guarantee,
-            "LinearRegression",
-            lambda values, targets, entropy: plan.draw(values, (numbers(targets) - middle) / half, entropy),
-        )
-        self._keep(found, Scaling(here.bounds), half, middle)
-        self.outcome_: Outcome[None] = Reply(None)
-        self._note(here, plan.guarantee)
 
-    def _robust(self, here: Circumstances, bounds: Bound, price: Price) -> None:
+        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
+            found = plan.draw(values, (numbers(targets) - middle) / half, entropy)
+            self._keep(found, Scaling(here.bounds), half, middle)
+            self.outcome_: Outcome[None] = Reply(None)
+
+        return Work(plan.guarantee, draw)
+
+    def _robust(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
         from reticent.statistics.regression.plans import plan
         from reticent.statistics.unbounded.census import Terms
 
@@ -271,16 +260,14 @@ class LinearRegression(Regressor):
             intercept=self.fit_intercept,
         )
         units = np.array([float(unit) for unit in chosen.design.units])
-        found = paid(
-            here,
-            chosen.guarantee,
-            f"LinearRegression, {method}",
-            lambda values, targets, entropy: chosen.draw(_records(values, numbers(targets), units), entropy),
-        )
-        self.outcome_ = NO_REPLY
-        if isinstance(found, Reply):
-            self._from(found.value)
-        self._note(here, chosen.guarantee)
+
+        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
+            found = chosen.draw(_records(values, numbers(targets), units), entropy)
+            self.outcome_ = NO_REPLY
+            if isinstance(found, Reply):
+                self._from(found.value)
+
+        return Work(chosen.guarantee, draw)
 
     def _from(self, found: Coefficients) -> None:
         none = (Estimate(0.0, 0.0, 0.0, 0.0, 0.0),)
@@ -318,10 +305,8 @@ class HuberRegressor(Regressor):
     alpha: Number = 1
     steps: int | None = None
 
-    def fit(self, X: object, y: object, sample_weight: None = None) -> HuberRegressor:
-        """Charge, then fit; returns the estimator."""
-        self._descend(X, y, losses.Squared(read(self.cut, "cut")), read(self.alpha, "alpha"), self.steps)
-        return self
+    def _work(self, here: Circumstances, y: object) -> Work:
+        return self._descent(here, y, losses.Squared(read(self.cut, "cut")), self.alpha, self.steps)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -343,11 +328,9 @@ class QuantileRegressor(Regressor):
     alpha: Number = 1
     steps: int | None = None
 
-    def fit(self, X: object, y: object, sample_weight: None = None) -> QuantileRegressor:
-        """Charge, then fit; returns the estimator."""
+    def _work(self, here: Circumstances, y: object) -> Work:
         loss = losses.Quantile(read(self.quantile, "quantile"), read(self.bend, "bend"))
-        self._descend(X, y, loss, read(self.alpha, "alpha"), self.steps)
-        return self
+        return self._descent(here, y, loss, self.alpha, self.steps)
 
 
 __all__ = ["HuberRegressor", "LinearModel", "LinearRegression", "QuantileRegressor", "Regressor", "numbers"]

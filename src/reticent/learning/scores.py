@@ -32,6 +32,8 @@ class Scorable(Protocol):
 
     def _rows(self, x: object) -> Floats: ...
 
+    def _width(self, columns: int) -> None: ...
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
@@ -113,8 +115,9 @@ def r_squared(asked: Scored, predict: Callable[[Floats], Floats], middle: float,
         off = np.clip((predict(np.where(there[:, None], values, 0.0)) - middle) / half - target, -2.0, 2.0) / 2
         return np.where(there[:, None], np.column_stack([off**2, target, target**2, np.ones(len(target))]), 0.0)
 
-    (errors, first, second, rows), n = _bought(asked, parts, 4, "R squared")
-    size = max(n if n is not None else rows, 1.0)
+    found, n = _bought(asked, parts, 4, "R squared")
+    errors, first, second = (float(part) for part in found[:3])
+    size = max(n if n is not None else float(found[3]), 1.0)
     spread = second - first**2 / size
     return float(min(1.0, 1 - 4 * max(errors, 0.0) / spread)) if spread > 0 else 0.0
 
@@ -124,6 +127,7 @@ def _bought(
 ) -> tuple[Floats, float | None]:
     """The noisy sums, and the number of rows where it is public; then the last sum, their number, is not bought."""
     here = asked.model._here(asked.x, asked.y)
+    asked.model._width(len(here.bounds))
     known = here.people
     sums = Sums(price_of(asked.cost, 0, here), most if known is None else most - 1)
     width = None if known is None else -1

@@ -1,0 +1,213 @@
+"""``Clip``, which charges nothing, and a grid search that reserves once and selects privately.
+
+    trained    every candidate of the grid on the rows whose coin fell on "train"    half of the price, shared equally
+    chosen     one by the exponential mechanism, by wrong labels among the other rows    1/10
+    refitted   the one chosen, on all rows                                               2/5
+
+All three look at the same rows, so their losses add up; that the coins keep train and test apart is used for honesty
+of the scores and not for the price. A row's coin does not look at it, and the count of wrong labels moves by at most
+one for each of a neighbour's rows. Source: McSherry and Talwar 2007 for the choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.learning.circumstances import paid, price_of, read_bounds
+from reticent.learning.classifiers import Classifier
+from reticent.learning.estimator import Estimator, Work, not_fitted
+from reticent.learning.handles import Handle, Public
+from reticent.learning.scaling import Floats
+from reticent.mechanisms import Candidates, Exponential, gate
+from reticent.privacy import compose
+from reticent.privacy.numbers import Number
+from reticent.privacy.sensitivity import Linf
+
+TRAINED: Final = Fraction(1, 2)
+CHOSEN: Final = Fraction(1, 10)
+REFITTED: Final = Fraction(2, 5)
+TESTS: Final = 4  # one row in so many is for the scores
+MOST: Final = 1000
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Clip(Estimator):
+    """Move every value to the nearer of public ``bounds``: row by row, so it learns nothing and charges nothing.
+
+    In a pipeline it stands before a private estimator, whose bounds are the same or wider. ``study.bounds`` or any
+    list of pairs will do.
+    """
+
+    def fit(self, X: object, y: object = None) -> Clip:
+        """Nothing is learned; returns the transformer."""
+        width = len(X.columns) if isinstance(X, Handle) else np.shape(X.rows if isinstance(X, Public) else X)[1]  # type: ignore[arg-type]  # an array by its shape alone
+        self.bounds_ = read_bounds(self.bounds, width)
+        self.n_features_in_ = width
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "bounds_" in vars(self)
+
+    def fit_transform(self, X: object, y: object = None) -> object:
+        """``transform``, as nothing is learned."""
+        return self.fit(X).transform(X)
+
+    def transform(self, X: object) -> object:
+        """A handle with narrower bounds, or an array of shape (n, columns); missing values stay missing."""
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted(self)
+        if isinstance(X, Handle):
+            return X.clipped(self.bounds_)
+        low, high = np.array(self.bounds_, np.float64).T
+        if isinstance(X, Public):
+            return Public(np.clip(np.asarray(X.rows, np.float64), low, high))
+        found = np.asarray(X, np.float64)
+        self._width(found.shape[1])
+        return np.clip(found, low, high)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class GridSearchCV:
+    """The candidate of a grid with the fewest wrong labels, selected privately, refitted on all rows: one reservation.
+
+    Parameters
+    ----------
+    estimator : classifier of this package
+    param_grid : mapping of name to values
+        Public; every combination is a candidate.
+    epsilon : number
+        Of the whole search, refit included.
+    delta : number
+        Where the estimator's noise is Gaussian; shared as epsilon is.
+
+    Attributes
+    ----------
+    best_params_ : dict
+    best_estimator_ : the classifier refitted on all rows
+    guarantee_ : Guarantee
+
+    Guarantee
+    ---------
+    Training, choice and refit in sequence; one entry in the ledger, made before any row is read.
+    """
+
+    estimator: Classifier
+    param_grid: Mapping[str, Sequence[object]]
+    epsilon: Number = 1
+    delta: Number = 0
+
+    _estimator_type = "classifier"
+
+    def get_params(self, deep: bool = True) -> dict[str, object]:
+        """The parameters by name."""
+        return {name: getattr(self, name) for name in ("estimator", "param_grid", "epsilon", "delta")}
+
+    def set_params(self, **params: object) -> GridSearchCV:
+        """Set parameters by name."""
+        for name, value in params.items():
+            if name not in self.get_params():
+                raise ValueError(f"Invalid parameter {name!r} for estimator GridSearchCV.")
+            setattr(self, name, value)
+        return self
+
+    def candidates(self) -> list[dict[str, object]]:
+        """Every combination of the grid."""
+        names = list(self.param_grid)
+        found = [dict(zip(names, values, strict=True)) for values in product(*self.param_grid.values())]
+        if not found or len(found) > MOST:
+            raise PublicParameterError(f"a grid has 1 to {MOST} candidates, got {len(found)}")
+        return found
+
+    def fit(self, X: object, y: object) -> GridSearchCV:
+        """Charge once, try every candidate, choose, refit; returns the search.
+
+        Raises
+        ------
+        Refusal
+            Before any row is read; nothing was charged.
+        Fault
+            After the charge.
+        """
+        here = self.estimator._here(X, y)
+        whole = price_of(self.epsilon, self.delta, here)
+        listed = self.candidates()
+        tried = [self._made(params, whole.epsilon * TRAINED, whole.delta * TRAINED, len(listed)) for params in listed]
+        works = [one._work(here, y) for one in tried]
+        last = [self._made(params, whole.epsilon * REFITTED, whole.delta * REFITTED, 1) for params in listed]
+        refits = [one._work(here, y) for one in last]
+        choice = Exponential(Linf(Fraction(whole.neighbours.rows), whole.neighbours), _digits(whole.epsilon * CHOSEN))
+        dearest = max(refits, key=lambda work: _size(work))
+        guarantee = compose.in_sequence(
+            [*[work.guarantee for work in works], choice.guarantee, dearest.guarantee], label="a grid search"
+        )
+
+        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> int:
+            assert targets is not None
+            test = entropy.words(len(values)) % TESTS == 0
+            wrong = []
+            for one, work in zip(tried, works, strict=True):
+                work.draw(np.where(test[:, None], np.nan, values), targets, entropy)
+                there = test & np.isfinite(values).all(axis=1)
+                labelled = one._labelled(np.where(there[:, None], values, 0.0))
+                wrong.append(int((there & np.asarray(labelled != targets, np.bool_)).sum()))
+            scores = Candidates(np.array(wrong, np.int64), np.ones(len(wrong), np.int64))
+            best = gate.draw(choice, scores, entropy)
+            refits[best].draw(values, targets, entropy)
+            return best
+
+        best = paid(here, guarantee, f"a grid search of {type(self.estimator).__name__}", draw)
+        self.best_params_, self.best_index_ = listed[best], best
+        self.best_estimator_ = last[best]
+        self.best_estimator_._note(here, refits[best].guarantee)
+        self.classes_, self.guarantee_ = self.best_estimator_._labels(y), guarantee
+        self.n_features_in_ = self.best_estimator_.n_features_in_
+        return self
+
+    def _made(self, params: Mapping[str, object], epsilon: Fraction, delta: Fraction, among: int) -> Classifier:
+        for name in ("epsilon", "delta", "ledger", "study", "adjacency", "bounds"):
+            if name in params:
+                raise QuestionError(f"{name} is not searched for: it is public and fixed")
+        one = copy(self.estimator).set_params(**params)
+        return one.set_params(epsilon=_digits(epsilon / among), delta=delta / among)
+
+    def predict(self, X: object) -> NDArray[np.generic]:
+        """By the estimator chosen."""
+        return self._best().predict(X)
+
+    def score(self, X: object, y: object, *, epsilon: Number | None = None) -> float:
+        """By the estimator chosen; of private rows charged."""
+        return self._best().score(X, y, epsilon=epsilon)
+
+    def _best(self) -> Classifier:
+        if "best_estimator_" not in vars(self):
+            raise not_fitted(self)
+        return self.best_estimator_
+
+
+def _size(work: Work) -> Fraction:
+    from reticent.privacy.convert import zcdp_of
+    from reticent.privacy.loss import ZCDP, ApproxZCDP
+
+    found = zcdp_of(work.guarantee.loss)
+    assert isinstance(found, ZCDP | ApproxZCDP)
+    return found.rho
+
+
+def _digits(epsilon: Fraction) -> Fraction:
+    """An epsilon rounded down to few digits, so that it reads well."""
+    from reticent.exact.rounding import round_down
+
+    return round_down(epsilon, 9)
+
+
+__all__ = ["Clip", "GridSearchCV"]

@@ -1,0 +1,256 @@
+"""Decision trees and forests: splits at public thresholds, chosen privately or at random; leaves with noisy counts.
+
+    candidates   for every column ``THRESHOLDS`` thresholds evenly inside its bounds, one for a column in [0, 1]
+    level        every node of the level chooses one by the exponential mechanism; score: rows its sides would get wrong
+    leaves       rows of every class in every leaf, with geometric noise
+
+A row is in one node of a level, so a level costs what its dearest node does (a partition fixed by the levels above),
+and adding or removing a row moves every score by at most 1. That is proved row by row; a person with several rows, or
+a replaced one, is a group of rows. Trees are pure: a delta is not spent. docs/proofs/learning.md, section 6.
+
+Source: Friedman and Schuster 2010 (splits by the exponential mechanism); Fletcher and Islam 2017 (random forests).
+Deviations: thresholds are public, so that no split is a value of a row; every tree sees all rows and pays its share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.exact import sampling
+from reticent.learning.circumstances import Circumstances, price_of
+from reticent.learning.classifiers import Classifier, indices
+from reticent.learning.estimator import Work
+from reticent.learning.scaling import Bound, Floats, Integers
+from reticent.mechanisms import Candidates, Exponential, Geometric, gate
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.sensitivity import L1, Linf
+
+THRESHOLDS: Final = 15
+LEAVES: Final = Fraction(1, 2)  # of a tree's price, where splits are chosen privately
+DEEPEST: Final = 16
+ROW: Final = Adjacency("add_remove", unit="row")
+Splitter: TypeAlias = Literal["best", "random"]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Tree:
+    """A full binary tree: node i has sides 2i + 1 (at most the threshold) and 2i + 2; noisy counts of the leaves."""
+
+    column: Integers
+    threshold: Floats
+    counts: Floats
+
+    def chances(self, rows: Floats) -> Floats:
+        """Chances of the classes of every row, of shape (n, classes)."""
+        leaf = descend(self.column, self.threshold, rows) - len(self.column)
+        kept = np.maximum(self.counts[leaf], 0.0) + 1.0
+        return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+
+
+def descend(column: Integers, threshold: Floats, rows: Floats) -> Integers:
+    """The node every row ends in, below all nodes that split."""
+    node = np.zeros(len(rows), np.int64)
+    places = np.arange(len(rows))
+    while len(node) and int(node[0]) < len(column):
+        node = 2 * node + 1 + (rows[places, column[node]] > threshold[node])
+    return node
+
+
+@dataclass(frozen=True)
+class Growth:
+    """One tree of ``depth`` levels over columns with ``bounds``, for ``epsilon`` in all.
+
+    Guarantee
+    ---------
+    Pure: levels and leaves in sequence, each a partition of the rows, lifted from a row to a person.
+    """
+
+    bounds: tuple[Bound, ...]
+    classes: int
+    depth: int
+    epsilon: Fraction
+    neighbours: Adjacency
+    splitter: Splitter = "best"
+    columns: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.depth <= DEEPEST:
+            raise PublicParameterError(f"depth must lie in 1..{DEEPEST}, got {self.depth}")
+        if self.splitter not in ("best", "random"):
+            raise PublicParameterError('splitter is "best" or "random"')
+
+    @property
+    def of_row(self) -> Fraction:
+        """The epsilon of one row, so that a person costs ``epsilon``."""
+        return self.epsilon / (self.neighbours.rows * (2 if self.neighbours.kind == "substitute" else 1))
+
+    @cached_property
+    def choosing(self) -> Exponential | None:
+        """The choice of one node."""
+        if self.splitter == "random":
+            return None
+        return Exponential(Linf(Fraction(1), ROW), self.of_row * (1 - LEAVES) / self.depth)
+
+    @cached_property
+    def counting(self) -> Geometric:
+        return Geometric(L1(Fraction(1), ROW), self.of_row * (LEAVES if self.choosing else 1))
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        levels = []
+        if self.choosing is not None:
+            for level in range(self.depth):
+                nodes = [self.choosing.guarantee] * (1 << level)
+                levels.append(compose.across(nodes[:2], neighbours=ROW, label=f"level {level + 1}"))
+        whole = compose.in_sequence([*levels, self.counting.guarantee], label="a tree")
+        return compose.of_person(whole, self.neighbours, rows=self.neighbours.rows)
+
+    def draw(self, values: Floats, places: Floats, entropy: Entropy) -> Tree:
+        """The tree from rows of shape (n, columns) and the places of their classes."""
+        there = np.asarray(np.isfinite(values).all(axis=1) & np.isfinite(places), np.bool_)
+        low, high = np.array(self.bounds, np.float64).T
+        rows, of = np.clip(values[there], low, high), places[there].astype(np.int64)
+        inner = (1 << self.depth) - 1
+        column, cuts, threshold = np.zeros(inner, np.int64), np.zeros(inner, np.int64), np.zeros(inner)
+        bins = self.binned(rows)
+        node = np.zeros(len(rows), np.int64)
+        for level in range(self.depth):
+            first = (1 << level) - 1
+            for place in range(first, 2 * first + 1):
+                here = np.flatnonzero(node == place)
+                column[place], cuts[place] = self.split(bins[here], of[here], entropy)
+                threshold[place] = self.edges[column[place]][cuts[place]]
+            node = 2 * node + 1 + (bins[np.arange(len(rows)), column[node]] > cuts[node])
+        counts = np.zeros((inner + 1, self.classes), np.int64)
+        np.add.at(counts, (node - inner, of), 1)
+        drawn = gate.draw(self.counting, counts.ravel().tolist(), entropy)
+        return Tree(column, threshold, np.array(drawn, np.float64).reshape(counts.shape))
+
+    @cached_property
+    def edges(self) -> tuple[Floats, ...]:
+        """Public thresholds of every column."""
+        found = []
+        for low, high in self.bounds:
+            many = 1 if low == 0 and high == 1 else THRESHOLDS
+            found.append(np.array([float(low + (high - low) * Fraction(i + 1, many + 1)) for i in range(many)]))
+        return tuple(found)
+
+    def binned(self, rows: Floats) -> Integers:
+        """How many thresholds of its column each value is above, so that value > edge i where the number is > i."""
+        found = np.zeros(rows.shape, np.int64)
+        for place, edges in enumerate(self.edges):
+            found[:, place] = np.searchsorted(edges, rows[:, place], side="left")
+        return found
+
+    def split(self, bins: Integers, of: Integers, entropy: Entropy) -> tuple[int, int]:
+        """A column and the place of a threshold, for the rows of one node."""
+        offered = self.offered(entropy)
+        if self.choosing is None:
+            column = offered[sampling.uniform(len(offered), entropy)]
+            return column, sampling.uniform(len(self.edges[column]), entropy)
+        scores, named = [], []
+        for column in offered:
+            many = len(self.edges[column])
+            table = np.bincount(bins[:, column] * self.classes + of, minlength=(many + 1) * self.classes)
+            below = table.reshape(many + 1, self.classes).cumsum(axis=0)
+            left, right = below[:-1], below[-1] - below[:-1]
+            scores.append(len(of) - left.max(axis=1) - right.max(axis=1))
+            named += [(column, cut) for cut in range(many)]
+        found = np.concatenate(scores).astype(np.int64)
+        drawn = gate.draw(self.choosing, Candidates(found, np.ones(len(found), np.int64)), entropy)
+        return named[drawn]
+
+    def offered(self, entropy: Entropy) -> list[int]:
+        """The columns one node may split at."""
+        listed = list(range(len(self.bounds)))
+        if self.columns is None or self.columns >= len(listed):
+            return listed
+        return sorted(listed.pop(sampling.uniform(len(listed), entropy)) for _ in range(self.columns))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TreeModel(Classifier):
+    """What trees and forests share: labels by the mean of chances over the trees."""
+
+    def _grown(self, y: object, plan: Growth, trees: int) -> Work:
+        labels = self._labels(y)
+        guarantee = compose.in_sequence([plan.guarantee] * trees, label=type(self).__name__)
+
+        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
+            places = indices(targets, labels)
+            self._trees = [plan.draw(values, places, entropy) for _ in range(trees)]
+            self.classes_ = labels
+
+        return Work(guarantee, draw)
+
+    def predict_proba(self, X: object) -> Floats:
+        """Chances of the classes, of shape (n, classes)."""
+        return self._mean(self._rows(X))
+
+    def _mean(self, rows: Floats) -> Floats:
+        return np.asarray(np.mean([tree.chances(rows) for tree in self._trees], axis=0))
+
+    def _labelled(self, rows: Floats) -> NDArray[np.generic]:
+        return np.asarray(self.classes_[self._mean(rows).argmax(axis=1)])
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class DecisionTreeClassifier(TreeModel):
+    """One tree; splits by the exponential mechanism among public thresholds.
+
+    Parameters
+    ----------
+    max_depth : int
+    splitter : "best" or "random"
+        Whether half of the price chooses the splits, or they are drawn at random and all of it counts the leaves.
+    """
+
+    max_depth: int = 4
+    splitter: Splitter = "best"
+
+    def _work(self, here: Circumstances, y: object) -> Work:
+        price = price_of(self.epsilon, 0, here)
+        classes = len(self._labels(y))
+        plan = Growth(here.bounds, classes, self.max_depth, price.epsilon, price.neighbours, self.splitter)
+        return self._grown(y, plan, 1)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RandomForestClassifier(TreeModel):
+    """Trees that choose their splits among few columns each; every tree sees all rows and pays its share.
+
+    Parameters
+    ----------
+    n_estimators : int
+    max_depth : int
+    splitter : "best" or "random"
+    max_features : int, optional
+        Columns offered to a node; by default the square root of their number where splits are chosen.
+    """
+
+    n_estimators: int = 10
+    max_depth: int = 4
+    splitter: Splitter = "best"
+    max_features: int | None = None
+
+    def _work(self, here: Circumstances, y: object) -> Work:
+        price, width = price_of(self.epsilon, 0, here), len(here.bounds)
+        if not 1 <= self.n_estimators <= 1000:
+            raise PublicParameterError(f"n_estimators must lie in 1..1,000, got {self.n_estimators}")
+        few = self.max_features or max(1, round(width**0.5))
+        classes, share = len(self._labels(y)), price.epsilon / self.n_estimators
+        plan = Growth(here.bounds, classes, self.max_depth, share, price.neighbours, self.splitter, few)
+        return self._grown(y, plan, self.n_estimators)
+
+
+__all__ = ["DecisionTreeClassifier", "Growth", "RandomForestClassifier", "Tree"]
