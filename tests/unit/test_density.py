@@ -81,6 +81,15 @@ def test_a_probability_has_a_noise_part_and_a_sampling_part() -> None:
     assert BOXES.probability([0, 2], [2, 3]).value == pytest.approx(0.25 * 0.4 + 0.75 * (1 / 3) * (2 / 3))
 
 
+def test_noises_that_hang_together_are_not_taken_as_independent() -> None:
+    band = np.full(3, 0.01)
+    apart, together = of(X, masses=[0.5, 0.2, 0.3], band=band), of(X, masses=[0.5, 0.2, 0.3], band=band, wander=0.02)
+    assert apart.probability(0, 3).noise == pytest.approx(0.01 * math.sqrt(2))
+    assert together.probability(0, 3).noise == pytest.approx(0.04)
+    assert together.probability(0, 1).noise == pytest.approx(0.01)
+    assert of(X, masses=[0.5, 0.2, 0.3], wander=0.02).probability(0, 1).noise == pytest.approx(0.04)
+
+
 def test_a_probability_agrees_with_the_distribution_function() -> None:
     for point in ([0.7, 1], [2.2, 3], [3.5, 4]):
         for density in (PLANE, BOXES):

@@ -161,7 +161,7 @@ class Density:
     def probability(self, low: float | Sequence[float], high: float | Sequence[float]) -> Estimate:
         """The probability of low <= value <= high, in every column, with its interval at 95 %.
 
-        The noise part takes the noises of cells as independent (or comes from ``wander``, where that is less); the
+        The noise part takes the noises of cells as independent, or comes from ``wander`` where there is one; the
         sampling part is normal, for the law the ``n`` records were drawn from. Neither allows for the width of cells.
         """
         ends = [np.atleast_1d(np.asarray(end, np.float64)) for end in (low, high)]
@@ -190,7 +190,7 @@ class Density:
             raise PublicParameterError(f"the density has the columns {', '.join(names)}")
         place = names.index(column)
         masses, band = self._along(place, self.masses), None
-        if self.band is not None:
+        if self.band is not None and self.wander is None:  # of noises that hang together no sum is known
             band = np.sqrt(self._along(place, self.band**2, squared=True))
         return Density(
             (self.axes[place],),
@@ -318,9 +318,17 @@ class Density:
         )
 
     def _noise(self, weights: Floats) -> float:
-        cells = None if self.band is None else float(np.sqrt(((self.band * weights) ** 2).sum()))
-        run = None if self.wander is None else min(2.0 ** len(self.axes) * self.wander, 1.0)  # corners
-        return min((part for part in (cells, run) if part is not None), default=0.0)
+        """Half-width of the noise of a weighted sum of masses.
+
+        Where the distribution function has a bound of its own the noises of cells hang together: a single cell has its
+        band, and any other region the bound at its corners. Elsewhere the noises are independent.
+        """
+        if self.wander is None:
+            return 0.0 if self.band is None else float(np.sqrt(((self.band * weights) ** 2).sum()))
+        corners = min(2.0 ** len(self.axes) * self.wander, 1.0)
+        if self.band is not None and np.count_nonzero(weights) == 1:
+            return min(float((self.band * weights).sum()), corners)
+        return corners
 
     def _along(self, place: int, masses: Floats, *, squared: bool = False) -> Floats:
         """Masses of the cells of one axis; ``squared``: the shares of boxes are squared, as those of variances."""
