@@ -68,10 +68,12 @@ class KSRelease:
         made = self._mechanism(n)
         counts = gate.draw(made, running, entropy)
         masses = np.array(counts, np.float64) / made.points
-        wander = made.reach(alike(counts, n), BETA) / n
+        tables = (alike(counts, n), evenly(self.axis.cells, n))
+        wander = min(max(made.reach(table, BETA) for table in tables) / n, 1.0)
         words = (
             f"{made.points} places of a public grid of {self.axis.cells} cells; records without a value do not count",
-            "the noise part is that of a table like the released one",
+            "the noise part is the larger of those of a table like the released one and of an even one; "
+            "it is too small for a few hundred records at few different values",
         )
         return Reply(Density((self.axis,), masses, METHOD, self.guarantee, n, wander=wander, words=words))
 
@@ -84,8 +86,8 @@ class KSRelease:
     def expected(self, people: int) -> Expected:
         """For ``people`` records spread evenly over the grid."""
         n, made = max(people, 1), self._mechanism(max(people, 1))
-        even = tuple(n * (cell + 1) // self.axis.cells for cell in range(self.axis.cells))
-        return Expected(made.reach(even, BETA) / n, NORMAL / (2.0 * math.sqrt(n)), f"{made.points} points, even spread")
+        even = made.reach(evenly(self.axis.cells, n), BETA)
+        return Expected(even / n, NORMAL / (2.0 * math.sqrt(n)), f"{made.points} points, even spread")
 
 
 def alike(counts: Sequence[int], n: int) -> tuple[int, ...]:
@@ -93,13 +95,18 @@ def alike(counts: Sequence[int], n: int) -> tuple[int, ...]:
 
     A table that holds the points themselves would fit them exactly, and seem to need no noise.
     """
-    places = np.repeat(np.arange(1.0, len(counts) + 1.0), counts)
-    levels = (np.arange(len(places)) + 0.5) * n / len(places)
-    corners = np.concatenate([[0.0], places, [len(counts) + 1.0]])
-    heights = np.concatenate([[0.0], levels, [float(n)]])
-    last = np.append(np.flatnonzero(np.diff(corners) > 0.0), len(corners) - 1)  # of equal places the highest
-    running = np.floor(np.interp(np.arange(1.0, len(counts) + 1.0), corners[last], heights[last])).astype(np.int64)
+    drawn = np.array(counts, np.float64)
+    held = np.flatnonzero(drawn)
+    heights = (np.cumsum(drawn) - drawn / 2.0)[held] * n / drawn.sum()  # reached in the middle of a cell
+    ends = np.arange(1.0, len(counts) + 1.0)
+    corners = np.concatenate([[0.0], held + 0.5, [float(len(counts))]])
+    running = np.floor(np.interp(ends, corners, np.concatenate([[0.0], heights, [float(n)]]))).astype(np.int64)
     return (*running[:-1].tolist(), n)
+
+
+def evenly(cells: int, n: int) -> tuple[int, ...]:
+    """Running counts of n records spread over all cells."""
+    return tuple(n * (cell + 1) // cells for cell in range(cells))
 
 
 def points_for(n: int, epsilon: Fraction, growth: Growth) -> int:
