@@ -1,0 +1,231 @@
+"""Record and replay: no fit may move by more than it declares between neighbours, and broken ones are noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reticent.entropy import Entropy, Replayed
+from reticent.learning import descent, losses, moments, products, scaling
+from reticent.learning.descent import Descent
+from reticent.learning.losses import Hinge, Logistic, Quantile, Squared
+from reticent.learning.moments import Axes, Lloyd, Moments
+from reticent.learning.price import Price
+from reticent.learning.products import Products
+from reticent.learning.scaling import UNIT, Floats, Scaling
+from reticent.learning.trees import Growth
+from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric
+from reticent.mechanisms.gate import Call, Recorder
+from reticent.privacy.adjacency import Adjacency, Kind
+
+BOUNDS = ((Fraction(0), Fraction(1)), (Fraction(-3), Fraction(5)), (Fraction(10), Fraction(20)))
+CLASSES = 3
+PAIRS = 25
+KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A plan and how it is drawn; ``made`` builds it for a price."""
+
+    name: str
+    made: Callable[[Price], object]
+    draw: Callable[[object, Floats, Floats, Entropy], object]
+
+
+def _linear(loss: losses.Loss, clip: Fraction, refined: bool = False) -> Callable[[Price], object]:
+    return lambda price: Descent(
+        loss,
+        Scaling(BOUNDS),
+        price,
+        clip,
+        people=30 if price.neighbours.size_public else None,
+        steps=3,
+        refined=refined,
+    )
+
+
+def _drawn(plan: object, rows: Floats, y: Floats, entropy: Entropy) -> object:
+    return plan.draw(rows, y, entropy)  # type: ignore[attr-defined]  # every plan of this file has it
+
+
+def _alone(plan: object, rows: Floats, y: Floats, entropy: Entropy) -> object:
+    return plan.draw(rows, entropy)  # type: ignore[attr-defined]  # as above, without a target
+
+
+FLAT = Scaling(BOUNDS, intercept=False)
+CASES = (
+    Case("logistic", _linear(Logistic(2), Fraction(3, 2), refined=True), lambda p, x, y, e: _drawn(p, x, y % 2, e)),
+    Case("softmax", _linear(Logistic(CLASSES), Fraction(9)), _drawn),
+    Case("hinge", _linear(Hinge(CLASSES), Fraction(2)), _drawn),
+    Case("huber", _linear(Squared(Fraction(1, 10)), Fraction(2)), _drawn),
+    Case("quantile", _linear(Quantile(Fraction(1, 4)), Fraction(2)), _drawn),
+    Case("products", lambda price: Products(FLAT, price, Fraction(3, 2)), lambda p, x, y, e: _drawn(p, x, y - 1, e)),
+    Case("moments", lambda price: Moments(FLAT, price, CLASSES), _drawn),
+    Case("axes", lambda price: Axes(FLAT, price), _alone),
+    Case("lloyd", lambda price: Lloyd(FLAT, price, 3, 2), _alone),
+    Case("tree", lambda price: Growth(BOUNDS, CLASSES, 3, price.epsilon, price.neighbours), _drawn),
+    Case("random tree", lambda p: Growth(BOUNDS, CLASSES, 3, p.epsilon, p.neighbours, "random", 2), _drawn),
+)
+
+
+def tables(key: int, rows: int = 30) -> Iterator[tuple[Floats, Floats]]:
+    """Rows with values inside, at, beyond and without bounds, and classes beside those declared."""
+    rng = np.random.default_rng(key)
+    for _ in range(PAIRS):
+        x = rng.choice([-1e9, -3.0, 0.0, 0.3, 1.0, 4.9, 5.0, 12.0, 20.0, 1e300, np.nan, np.inf], (rows, 3))
+        plain = rng.uniform([0, -3, 10], [1, 5, 20], (rows, 3))
+        y = rng.choice([0.0, 1.0, 2.0, np.nan], rows, p=[0.3, 0.3, 0.3, 0.1])
+        yield np.where(rng.random((rows, 3)) < 0.3, x, plain), y
+
+
+def neighbour(x: Floats, y: Floats, kind: Kind, key: int) -> tuple[Floats, Floats]:
+    """The table without its last row, or with an extreme row in its place."""
+    if kind == "add_remove":
+        return x[:-1], y[:-1]
+    rng = np.random.default_rng(key)
+    other = rng.choice([-1e9, 0.0, 1.0, 1e9, np.nan], 3)
+    return np.vstack([x[:-1], other]), np.concatenate([y[:-1], rng.choice([0.0, 1.0, 2.0], 1)])
+
+
+def run(case: Case, plan: object, x: Floats, y: Floats, tape: list[object] | None, key: int) -> list[Call]:
+    """One fit; every call of the gate gets what the tape says, or what the mechanism draws from a fixed stream."""
+    stream = Replayed(f"noise {key}")
+    answers = iter(tape or [])
+
+    def respond(mechanism: object, exact: object, start: NDArray[np.int64] | None) -> object:
+        if tape is not None:
+            return next(answers)
+        return mechanism.sample(exact, stream)  # type: ignore[attr-defined]  # every mechanism has it
+
+    recorder = Recorder(respond, Replayed(f"coins {key}"))
+    case.draw(plan, x, y, recorder)
+    return recorder.calls
+
+
+def ratio(one: Call, other: Call) -> Fraction:
+    """Observed change to declared sensitivity, squared for an L2 norm."""
+    match one.mechanism:
+        case Exponential() as choice:
+            assert isinstance(one.exact, Candidates)
+            assert isinstance(other.exact, Candidates)
+            moved = int(np.abs(one.exact.scores - other.exact.scores).max())
+            return Fraction(moved) / choice.sensitivity.bound
+        case Geometric() as noise:
+            return Fraction(sum(abs(a - b) for a, b in _pairs(one, other))) / noise.sensitivity.bound
+        case Gaussian() as noise:
+            return Fraction(sum((a - b) ** 2 for a, b in _pairs(one, other))) / noise.sensitivity.squared
+    raise AssertionError("no other mechanism takes part")
+
+
+def _pairs(one: Call, other: Call) -> list[tuple[int, int]]:
+    assert isinstance(one.exact, list | tuple)
+    assert isinstance(other.exact, list | tuple)
+    assert all(type(value) is int for value in (*one.exact, *other.exact))
+    return list(zip(one.exact, other.exact, strict=True))
+
+
+def worst(case: Case, kind: Kind, delta: Fraction, key: int = 0) -> list[Fraction]:
+    """For every call of a fit the greatest ratio over pairs, after checking that the calls are the same calls.
+
+    In a tree the calls of one level see parts of the rows, so their ratios add up over the level.
+    """
+    found: list[Fraction] = []
+    plan = case.made(Price(Fraction(1), delta, Adjacency(kind)))
+    for place, (x, y) in enumerate(tables(key)):
+        first = run(case, plan, x, y, None, place)
+        again = run(case, plan, *neighbour(x, y, kind, place), [call.output for call in first], place)
+        assert [call.mechanism for call in first] == [call.mechanism for call in again]
+        ratios = [ratio(a, b) for a, b in zip(first, again, strict=True)]
+        found = [max(a, b) for a, b in zip(found or ratios, ratios, strict=True)]
+    return found
+
+
+def most_allowed(case: Case, kind: Kind) -> int:
+    """A tree is proved row by row: a replaced row is two steps."""
+    return 2 if "tree" in case.name and kind == "substitute" else 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])
+def test_no_call_moves_by_more_than_it_declares(case: Case, kind: Kind, delta: Fraction) -> None:
+    found = worst(case, kind, delta)
+    assert max(found) <= most_allowed(case, kind)
+    assert max(found) > 0  # neighbours do differ
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_levels_of_a_tree_are_partitions(kind: Kind) -> None:
+    plan = Growth(BOUNDS, CLASSES, 3, Fraction(1), Adjacency(kind))
+    case = CASES[-2]
+    for place, (x, y) in enumerate(tables(1)):
+        first = run(case, plan, x, y, None, place)
+        again = run(case, plan, *neighbour(x, y, kind, place), [call.output for call in first], place)
+        ratios = [ratio(a, b) for a, b in zip(first, again, strict=True)]
+        for level in range(3):
+            start = (1 << level) - 1
+            assert sum(ratios[start : 2 * start + 1]) <= most_allowed(case, kind)
+
+
+def _raw(rows: scaling.Integers, most: Fraction, norm: scaling.Norm) -> scaling.Integers:
+    scaling_of_length = scaling.lengths(rows, norm)  # the length is checked, then the rows go on as they were
+    assert len(scaling_of_length) == len(rows)
+    return rows
+
+
+@pytest.mark.parametrize("module", [descent, products], ids=["descent", "products"])
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])
+def test_rows_that_are_shortened_and_then_used_raw_are_noticed(
+    module: object, delta: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "shortened", _raw)
+    case = next(case for case in CASES if case.name == ("logistic" if module is descent else "products"))
+    assert max(worst(case, "add_remove", delta)) > 1
+
+
+def test_a_bound_used_twice_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def twice(self: Scaling, values: Floats) -> scaling.Integers:
+        low = np.array(self.bounds, np.float64)[:, 0]
+        there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
+        cut = np.maximum(np.where(there[:, None], values, 0.0), low)  # low twice, high never
+        middle, half = self.frame
+        return np.asarray(np.rint(np.clip((cut - middle) / half, -1e6, 1e6) * UNIT).astype(np.int64))
+
+    monkeypatch.setattr(Scaling, "whole", twice)
+    case = next(case for case in CASES if case.name == "moments")
+    assert max(worst(case, "add_remove", Fraction(0))) > 1
+
+
+def test_a_row_counted_in_two_classes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = scaling.product
+
+    def doubled(left: scaling.Integers, right: scaling.Integers) -> scaling.Integers:
+        return kept(left + np.roll(left, 1, axis=1), right)
+
+    monkeypatch.setattr(moments, "product", doubled)
+    case = next(case for case in CASES if case.name == "moments")
+    assert max(worst(case, "add_remove", Fraction(0))) > 1
+
+
+def test_slopes_that_are_rounded_up_are_cut_by_their_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(losses, "chances", lambda scores: np.full((len(scores), CLASSES), 1.0))  # no chances at all
+    steps = losses.slopes(Logistic(CLASSES), np.zeros((4, CLASSES)), np.full(4, 7.0), "l1")
+    assert not steps.any()
+    assert losses.slopes(Logistic(CLASSES), np.zeros((4, CLASSES)), np.zeros(4), "l1").any()
+
+
+def test_the_bounds_of_the_declared_sensitivity_are_reached() -> None:
+    """Noise is not wider than it must be: a row at its bounds moves a sum by all that is declared, or nearly."""
+    plan = Products(FLAT, Price(Fraction(1), Fraction(0), Adjacency("add_remove")), Fraction(3))
+    case = next(case for case in CASES if case.name == "products")
+    x, y = np.array([[1.0, 5.0, 20.0]]), np.array([2.0])
+    first = run(case, plan, x, y, None, 0)
+    again = run(case, plan, x[:0], y[:0], [call.output for call in first], 0)
+    found = [ratio(a, b) for a, b in zip(first, again, strict=True)]
+    assert min(found) == 1
