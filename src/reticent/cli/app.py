@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from reticent.cli import demonstrate, describe, publish, records, verification
+from reticent.cli import demonstrate, describe, publish, records, synth, verification
 from reticent.cli import survey as surveys
 from reticent.cli.boundary import Verbs
 
@@ -45,7 +45,7 @@ def reticent(
     """Publish statistics about people without exposing any one of them.
 
     Start with `reticent demo`, or with your own file: `reticent init FILE`.
-    Only `release` reads rows and spends budget.
+    Only `release` and `synth` read rows and spend budget.
     """
     if ctx.invoked_subcommand is None:
         print(ctx.get_help())
@@ -56,6 +56,7 @@ app.command()(describe.check)
 app.command()(describe.plan)
 app.command()(describe.rehearse)
 app.command()(publish.release)
+app.command()(synth.synth)
 app.add_typer(ledger, name="ledger")
 app.add_typer(survey, name="survey")
 app.command()(records.explain)
@@ -75,4 +76,5 @@ survey.command("form")(surveys.form)
 survey.command("cards")(surveys.cards)
 survey.command("collect")(surveys.collect)
 survey.command("estimate")(surveys.estimate)
+survey.command("check")(surveys.check)
 survey.command("simulate")(surveys.simulate)

@@ -66,13 +66,13 @@ def release(
     """
     voice = voice_of(ctx)
     voice.spends = True
-    opened = _with_ledger(study_of(study), study, ledger)
+    opened = with_ledger(study_of(study), study, ledger)
     item = asked_of(opened, named, ask, epsilon, delta, rho)
     stem = Path(stem_of(item.name)) if out is None else out
-    _ready(opened, item, stem, force=force, same_people=same_people)
+    ready(opened, item, stem, force=force, same_people=same_people)
     reason = override or item.override or opened.spec.budget.override
     if not yes:
-        _ask_first(voice, opened, item, reason)
+        ask_first(voice, opened, item, reason)
 
     voice.charged = "unknown"
     made = opened.release(
@@ -91,7 +91,7 @@ def release(
     _publish(voice, made, stem)
 
 
-def _with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
+def with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
     """The study with the ledger named on the command line, or else in its file."""
     if ledger is not None:
         return replace(study, spec=replace(study.spec, ledger=str(ledger)))
@@ -100,7 +100,15 @@ def _with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
     return study
 
 
-def _ready(study: Study, item: ReleaseSpec, stem: Path, *, force: bool, same_people: bool) -> None:
+def ready(
+    study: Study,
+    item: ReleaseSpec,
+    stem: Path,
+    *,
+    force: bool,
+    same_people: bool,
+    suffixes: Sequence[str] = SUFFIXES,
+) -> None:
     """What would be too late to find after the charge."""
     from reticent.ledger.fingerprint import source_changed
 
@@ -109,15 +117,15 @@ def _ready(study: Study, item: ReleaseSpec, stem: Path, *, force: bool, same_peo
             f"'{item.name}' states widths (want). See what they cost with reticent plan, then write epsilon into the "
             "questions."
         )
-    _writable(stem, force=force)
+    _writable(stem, suffixes, force=force)
     changed = None if same_people else source_changed(Path(study.spec.source))
     if changed is not None:
         raise LedgerError(f"{changed} Nothing was charged.")
 
 
-def _writable(stem: Path, *, force: bool) -> None:
+def _writable(stem: Path, suffixes: Sequence[str], *, force: bool) -> None:
     try:
-        for place in targets(stem):
+        for place in targets(stem, suffixes):
             if place.is_dir():
                 raise SpecError(f"{place} is a folder: choose another name with --out.")
             if place.exists() and not force:
@@ -128,12 +136,12 @@ def _writable(stem: Path, *, force: bool) -> None:
         raise SpecError(f"The answers could not be written to {stem.parent}: it is missing or not yours.")
 
 
-def targets(stem: Path) -> tuple[Path, ...]:
+def targets(stem: Path, suffixes: Sequence[str] = SUFFIXES) -> tuple[Path, ...]:
     """The files a release writes."""
-    return tuple(stem.with_name(stem.name + suffix) for suffix in SUFFIXES)
+    return tuple(stem.with_name(stem.name + suffix) for suffix in suffixes)
 
 
-def _ask_first(voice: Voice, study: Study, item: ReleaseSpec, reason: str) -> None:
+def ask_first(voice: Voice, study: Study, item: ReleaseSpec, reason: str) -> None:
     """At a terminal: the plan, then the question."""
     import sys
 

@@ -406,8 +406,8 @@ class Synthetic(DensityRelease):
         Returns
         -------
         tuple of str
-            For each column, how far any share up to a value may be off at 95 %, by noise and by drawing the rows; and
-            what was not checked. How wide cells hide detail is not part of it.
+            For each column, how far noise and drawing the rows may move any share up to a value, at 95 %, where the
+            method can say; and what was not checked. What wide cells or few coefficients hide is not part of it.
         """
         density, said = self.density, []
         drawing = (np.log(2.0 / 0.025) / (2.0 * len(self))) ** 0.5  # Dvoretzky, Kiefer, Wolfowitz, Massart
@@ -415,10 +415,12 @@ class Synthetic(DensityRelease):
             if density.wander is None:
                 continue
             off = 100 * min(density.wander + float(drawing), 1.0)
-            said.append(f"shares of {one.column} up to any edge of a cell: within {off:.2g} points of the file's")
+            said.append(
+                f"shares of {one.column} up to any edge: noise and drawing move them by at most {off:.2g} points"
+            )
         if len(density.axes) > 1:
             said.append(f"relations of {' and '.join(self.columns)}, cell by cell: as wide as the band says")
-        return (*said, "not for: detail inside a cell, rare cells, intervals that take the rows for real ones")
+        return (*said, "not for: what the method smooths away, rare cells, intervals that take the rows for real ones")
 
 
 def _text(value: float, *, whole: bool) -> str:

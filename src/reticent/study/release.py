@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 VERSION: Final = 1
+FILES: Final = (".csv", ".json", ".html", ".svg")
 _NO_BOUNDS: Final = {"low": None, "high": None, "missing": "drop"}
 
 
@@ -176,21 +177,22 @@ def _reopened(answers: dict[str, Answer], caveats: tuple[str, ...], certificate:
     return Release(tuple(answers.values()), caveats, certificate)
 
 
-def save(certificate: Certificate, stem: Path) -> tuple[Path, ...]:
-    """Write the four files of a release beside each other."""
+def save(certificate: Certificate, stem: Path, suffixes: Sequence[str] = FILES) -> tuple[Path, ...]:
+    """Write the files of a release beside each other: answers, certificate, page and figure."""
     from reticent.study.page import page
     from reticent.study.picture import svg
     from reticent.study.sheet import sheet
 
-    texts = {
-        ".csv": sheet(certificate),
-        ".json": certificate.to_json(),
-        ".html": page(certificate),
-        ".svg": svg(certificate),
+    texts: dict[str, Callable[[], str]] = {
+        ".csv": lambda: sheet(certificate),
+        ".json": certificate.to_json,
+        ".html": lambda: page(certificate),
+        ".svg": lambda: svg(certificate),
     }
+    made = {suffix: texts[suffix]() for suffix in suffixes}
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = []
-    for suffix, text in texts.items():
+    for suffix, text in made.items():
         path = stem.with_name(stem.name + suffix)
         path.write_text(text, encoding="utf-8")
         paths.append(path)

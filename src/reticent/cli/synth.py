@@ -1,0 +1,150 @@
+"""``synth``: made-up rows with the law of the real ones, as a file. It spends, once; drawing the rows is free."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from reticent.cli import boundary, layout
+from reticent.cli.options import Delta, Epsilon, Json, StudyFile, Yes, study_of, voice_of
+from reticent.cli.publish import ask_first, ready, with_ledger
+from reticent.errors import QuestionError
+
+if TYPE_CHECKING:
+    from reticent.cli.voice import Voice
+    from reticent.data.spec import ReleaseSpec
+    from reticent.statistics.asked import DensityOf
+    from reticent.study.densities import DensityRelease
+
+FORMATS: Final = (".csv", ".parquet")
+BESIDE: Final = (".json", ".html", ".svg")
+
+
+def synth(
+    ctx: typer.Context,
+    study: StudyFile,
+    ask: Annotated[
+        str | None, typer.Option("--ask", metavar="DENSITY", help='Such as "density(x, method=series)".')
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="NAMES", help="Instead of --ask: the columns, with commas.")
+    ] = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rows: Annotated[
+        int | None, typer.Option(min=1, metavar="NUMBER", help="Rows to make up; by default as many as there may be.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="A .csv or .parquet file; .json, .html and .svg go beside it.")
+    ] = Path("synthetic.csv"),
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Sign the certificate with this private key.")
+    ] = None,
+    purpose: Annotated[str, typer.Option(metavar="TEXT", help="What for; printed in the certificate.")] = "",
+    who: Annotated[str, typer.Option(metavar="TEXT", help="Who releases; printed in the certificate.")] = "curator",
+    override: Annotated[str, typer.Option(metavar="REASON", help="Why ε may be above 10; printed.")] = "",
+    ledger: Annotated[Path | None, typer.Option(metavar="LEDGER", help="Charge this ledger instead.")] = None,
+    same_people: Annotated[bool, typer.Option("--same-people", help="The file changed, the people did not.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the files of an earlier release.")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Publish a density, and a file of made-up rows drawn from it.
+
+    Charges once, as release does; the rows are drawn from what was released. Exit code 3: no reply, and no rows.
+    """
+    voice = voice_of(ctx)
+    voice.spends = True
+    asked = _question(ask, columns)
+    if out.suffix.lower() not in FORMATS:
+        raise typer.BadParameter("--out needs a file that ends in .csv or .parquet.")
+    opened = with_ledger(study_of(study), study, ledger)
+    item, stem = _item(asked, epsilon, delta), out.with_suffix("")
+    ready(opened, item, stem, force=force, same_people=same_people, suffixes=(out.suffix, *BESIDE))
+    reason = override or opened.spec.budget.override
+    if not yes:
+        ask_first(voice, opened, item, reason)
+    voice.charged = "unknown"
+    made = opened.release_density(
+        asked,
+        epsilon=item.epsilon,
+        delta=item.delta,
+        name=f"made-up rows: {', '.join(asked.columns)}",
+        purpose=purpose,
+        who=who,
+        key=key,
+        override=reason,
+        on_stage=voice.stage,
+    )
+    _publish(voice, made, rows, out)
+
+
+def _question(ask: str | None, columns: str | None) -> DensityOf:
+    """The one density that is asked for."""
+    from reticent.statistics.ask import parse
+    from reticent.statistics.asked import DensityOf
+
+    if (ask is None) == (columns is None):
+        raise typer.BadParameter('Give --ask "density(x)", or --columns x,y.')
+    found, by = parse(ask if ask is not None else f"density({columns})")
+    if not isinstance(found, DensityOf) or by is not None:
+        raise QuestionError(f'synth draws rows from one density: --ask "density(x)", got {ask}. Nothing was charged.')
+    return found
+
+
+def _item(asked: DensityOf, epsilon: str | None, delta: str | None) -> ReleaseSpec:
+    from reticent.data.spec import ReleaseSpec
+    from reticent.privacy.numbers import read
+
+    cost = None if epsilon is None else read(epsilon, "epsilon")
+    own = None if delta is None else read(delta, "delta")
+    text = asked.name if own is None else f"{asked.name.removesuffix(')')}, delta={delta})"
+    return ReleaseSpec("", (text,), epsilon=cost, delta=own)
+
+
+def _publish(voice: Voice, made: DensityRelease, rows: int | None, out: Path) -> None:
+    from reticent.privacy.explain import sentence
+    from reticent.privacy.loss import from_json, words
+    from reticent.study.release import save
+
+    voice.charged = words(made.certificate.charged)
+    written: list[str] = []
+    good: tuple[str, ...] = ()
+    drawn = 0
+    try:
+        if made.replied:
+            rows_of = made.synthetic(rows)
+            drawn, good = len(rows_of), rows_of.good_for()
+            (rows_of.to_csv if out.suffix.lower() == ".csv" else rows_of.to_parquet)(out)
+            written.append(str(out))
+        written += [str(path) for path in save(made.certificate, out.with_suffix(""), BESIDE)]
+    except OSError:
+        voice.say(f"Not every file could be written. {voice.charged} stays spent; --json holds the certificate.")
+    promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
+    budget = made.certificate.document["budget"]
+    left, approved = (words(from_json(budget[name])) for name in ("left", "approved"))
+    ending = [*layout.under("note", made.caveats), *layout.under("good for", good[:-1]), *layout.under("", good[-1:])]
+    if not made.replied:
+        ending.append(("no reply", layout.ASK_WHY))
+    ending += [("guarantee", promised), ("wrote", ", ".join(written)), ("ledger", f"{left} of {approved} is left")]
+    voice.say(f"   {made.receipt}")
+    voice.result(
+        {
+            "verb": "synth",
+            "release": made.receipt,
+            "rows": drawn,
+            "replied": made.replied,
+            "charged": made.certificate.document["charged"],
+            "left": budget["left"],
+            "guarantee": promised,
+            "good_for": list(good),
+            "caveats": list(made.caveats),
+            "files": written,
+            "certificate": made.certificate.document,
+        },
+        f"{drawn:,} made-up rows of {made.answer.name}" if made.replied else f"{made.answer.name}: no reply",
+        layout.fields(ending),
+    )
+    raise typer.Exit(boundary.DONE if made.replied else boundary.NO_REPLY)
