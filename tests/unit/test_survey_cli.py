@@ -97,6 +97,81 @@ def test_json_holds_the_whole_record(here: Path) -> None:
     assert record["design"]["code"] == survey.two_coins(QUESTION).code
 
 
+def estimated(here: Path) -> None:
+    done("design", "affair", "--question", QUESTION)
+    design = survey.read("affair.survey.toml")
+    assert isinstance(design, survey.Design)
+    handed_in(here, design, ["yes"] * 42 + ["no"] * 58, ["north", "south"] * 50)
+    done("collect", "kept.jsonl", "--design", "affair.survey.toml")
+    done("estimate", "answers.csv", "--design", "affair.survey.toml", "--by", "region", "-o", "kept.json")
+
+
+def test_a_record_is_checked_against_its_design_its_proof_and_its_answers(here: Path) -> None:
+    estimated(here)
+    said = done("check", "kept.json", "--answers", "answers.csv").said
+    assert "the same numbers" in said
+    assert "FAILED" not in said
+    assert done("check", "kept.json", "--json").document["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("Have you had an affair?", "Have you?", "design"),
+        ('"truth": "0.5"', '"truth": "0.6"', "design"),
+        ("75 times in 100", "70 times in 100", "design"),
+        ('"epsilon": "1.09861228867"', '"epsilon": "0.5"', "guarantee"),
+        ('"protects": "', '"protects": "Nothing. ', "guarantee"),
+        ('"ratio": "3"', '"ratio": "2"', "guarantee"),
+        ('"answers": 100', '"answers": 101', "estimate"),
+        ('"value": 0.33999999', '"value": 0.34999999', "estimate"),
+        ('"low": 0.1', '"low": 0.2', "estimate"),
+        ('"interval": "wilson"', '"interval": "exact"', "estimate"),
+        ('"respondent": "receipt"', '"respondent": "region"', "estimate"),
+    ],
+)
+def test_a_record_that_was_changed_is_told(here: Path, old: str, new: str, name: str) -> None:
+    estimated(here)
+    text = (here / "kept.json").read_text("utf-8")
+    assert old in text
+    (here / "kept.json").write_text(text.replace(old, new), "utf-8")
+    found = run("survey", "check", "kept.json", "--answers", "answers.csv", "--json")
+    assert found.code == 6
+    assert [line["name"] for line in found.document["checks"] if not line["ok"]] == [name]
+
+
+def test_answers_that_were_changed_are_told_and_other_files_are_no_record(here: Path) -> None:
+    estimated(here)
+    text = (here / "answers.csv").read_text("utf-8")
+    (here / "answers.csv").write_text(text.replace(",yes,", ",no,", 1), "utf-8")
+    found = run("survey", "check", "kept.json", "--answers", "answers.csv")
+    assert (found.code, "is not the file" in found.said) == (6, True)
+    for content in ("no json", "{}", "[]", '{"format": "reticent survey estimate", "version": 9}', "[" * 100_000):
+        (here / "other.json").write_text(content, "utf-8")
+        assert run("survey", "check", "other.json").code == 6, content
+    assert run("survey", "check", "missing.json").code == 5
+
+
+def test_several_questions_state_what_one_person_tells_in_all(here: Path) -> None:
+    """Twice ln 3; each question alone states half of what a respondent spent."""
+    for name in ("one", "two"):
+        done("design", name, "--question", f"{name}?")
+    done("design", "both", "--join", "one.survey.toml", "--join", "two.survey.toml", "--epsilon", "2.2")
+    both = survey.read("both.survey.toml")
+    assert isinstance(both, survey.Questionnaire)
+    rows = "answer_1,answer_2\n" + "yes,no\nno,no\n" * 50
+    (here / "answers.csv").write_text(rows, "utf-8")
+    files = ("-o", "kept.json", "--html", "page.html")
+    said = done("estimate", "answers.csv", "--design", "both.survey.toml", *files).said
+    assert "All answers of one respondent together: ε 2.19722457734" in " ".join(said.split())
+    assert "Whether somebody answered twice was not checked" in " ".join(said.split())
+    assert "together: ε 2.19722457734" in (here / "page.html").read_text("utf-8")
+    assert "together: ε 2.19722457734" in done("check", "kept.json", "--answers", "answers.csv").said
+    text = (here / "kept.json").read_text("utf-8")
+    (here / "kept.json").write_text(text.replace('"2.19722457734"', '"1.5"'), "utf-8")
+    assert run("survey", "check", "kept.json").code == 6
+
+
 def test_several_questions_share_a_budget_and_are_estimated_one_by_one(here: Path) -> None:
     done("design", "a", "--question", QUESTION)
     done("design", "b", "--question", "Which?", "--among", "red, green,blue", "--epsilon", "1", "--method", "kary")

@@ -399,7 +399,7 @@ def test_the_record_can_be_checked_again(tmp_path: Path) -> None:
     file = tmp_path / "answers.csv"
     file.write_text("answer,region\n" + "yes,a\nno,b\nno,a\n" * 100, "utf-8")
     result = AFFAIR.estimate_table(file, "answer", groups=["region"])
-    record = report.record(AFFAIR, result, file, "answer")
+    record = report.record(AFFAIR, result, report.Read(file, "answer"))
     kept = json.loads(json.dumps(record, allow_nan=False))
     tree = from_json(kept["guarantee"])
     assert compose.rederive(tree, axiom_again) == AFFAIR.guarantee.loss

@@ -23,7 +23,7 @@ ledger = typer.Typer(
 survey = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
-    help="Ask a sensitive question by chance: design, form, cards, collect, estimate, simulate.",
+    help="Ask a sensitive question by chance: design, form, cards, collect, estimate, check, simulate.",
 )
 
 

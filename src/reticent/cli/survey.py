@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from reticent.cli import layout
+from reticent.cli import boundary, layout
 from reticent.cli.options import Json, voice_of
 from reticent.errors import QuestionError, SpecError
 
@@ -381,6 +381,7 @@ def estimate(
     as_json: Json = False,
 ) -> None:
     """What the randomized answers say about everybody: shares or a mean, with intervals. As often as you like."""
+    from reticent.privacy.explain import sentence
     from reticent.survey import report
 
     made = _read(design)
@@ -402,17 +403,23 @@ def estimate(
             level=level,
         )
         found.append((one, result))
-    records = [report.record(one, result, answers, columns[place][0]) for place, (one, result) in enumerate(found)]
+    whole = None if len(found) == 1 else made.guarantee
+    records = [
+        report.record(one, result, report.Read(answers, where, table, who, which, interval), together=whole)
+        for (one, result), (where, who, which) in zip(found, columns, strict=True)
+    ]
     if out is not None:
         _write(out, json.dumps(records[0] if len(records) == 1 else records, ensure_ascii=False, indent=2) + "\n")
     if page is not None:
-        _write(page, report.page(found, records))
+        _write(page, report.page(found, records, together=whole))
     if plot is not None:
         _write(plot, report.svg(report.figure(found)))
     written = [str(target) for target in (out, page, plot) if target is not None]
     voice_of(ctx).result(
         {"verb": "survey estimate", "estimates": records, "files": written},
         *(part for one, result in found for part in _estimated(one, result)),
+        *([] if whole is None else [f"{report.TOGETHER} {sentence(whole.loss, whole.adjacency)}"]),
+        *([layout.fields(layout.under("note", _unchecked(columns)))] if _unchecked(columns) else []),
         *([f"wrote {', '.join(written)}"] if written else []),
     )
 
@@ -440,6 +447,16 @@ def _columns(
         for wanted in (where, who, which, *by):
             if names and wanted is not None and wanted not in names:
                 raise QuestionError(f"There is no column '{wanted}'. Columns: {', '.join(names)}.")
+    return found
+
+
+def _unchecked(columns: list[tuple[str, str | None, str | None]]) -> list[str]:
+    """What could not be looked at, since the table does not say it."""
+    found = []
+    if any(who is None for _, who, _ in columns):
+        found.append("Whether somebody answered twice was not checked: --respondent names the column that says who.")
+    if any(which is None for _, _, which in columns):
+        found.append("Whether all answers are to this design was not checked: --code names the column of its code.")
     return found
 
 
@@ -473,6 +490,33 @@ def _estimated(one: Design, result: Result) -> Iterator[RenderableType]:
     yield layout.fields(
         [*layout.under("note", notes), ("guarantee", sentence(one.guarantee.loss, one.guarantee.adjacency))]
     )
+
+
+# --- check -----------------------------------------------------------------------------------------------------------
+
+
+def check(
+    ctx: typer.Context,
+    record: Annotated[Path, typer.Argument(metavar="RECORD", help="What 'survey estimate --out' wrote.")],
+    answers: Annotated[
+        Path | None, typer.Option(metavar="ANSWERS", help="The file of answers: the estimate is made again.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check the record of an estimate: design, proof and, with the answers, every number. Exit code 6 if one fails."""
+    from reticent.survey.checking import check as checked
+    from reticent.survey.checking import passed
+
+    found = checked(record, answers)
+    voice_of(ctx).result(
+        {
+            "verb": "survey check",
+            "ok": passed(found),
+            "checks": [{"name": line.name, "ok": line.ok, "words": line.words} for line in found],
+        },
+        layout.fields(("ok" if line.ok else "FAILED", f"{line.name}: {line.words}") for line in found),
+    )
+    raise typer.Exit(boundary.DONE if passed(found) else boundary.CHECK)
 
 
 # --- simulate ---------------------------------------------------------------------------------------------------------

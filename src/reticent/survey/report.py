@@ -28,11 +28,13 @@ from reticent.survey.result import clipped, ends, shown
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from reticent.privacy.guarantee import Guarantee
     from reticent.survey.design import Design
     from reticent.survey.result import Result, Share
 
 FORMAT: Final = "reticent survey estimate"
 VERSION: Final = 1
+TOGETHER: Final = "All answers of one respondent together:"
 NAMES: Final = {
     "two_coins": "two coins",
     "forced": "forced response",
@@ -105,7 +107,19 @@ def epsilon_words(design: Design) -> str:
     return f"ε {show(round_up(loss.epsilon, 5))}" if isinstance(loss, PureDP) else words(loss)
 
 
-def record(design: Design, result: Result, file: Path, column: str) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Where answers were read from, and by what their table was checked."""
+
+    file: Path
+    column: str
+    table: str | None = None
+    respondent: str | None = None
+    code: str | None = None
+    interval: str = "wilson"
+
+
+def record(design: Design, result: Result, read: Read, *, together: Guarantee | None = None) -> dict[str, object]:
     """The estimate with all that is needed to check it, as plain data.
 
     Parameters
@@ -113,11 +127,12 @@ def record(design: Design, result: Result, file: Path, column: str) -> dict[str,
     design : Design
     result : Result
         Of ``design.estimate_table``.
-    file : Path
-        The file of answers; its name and its digest enter the record, no answer does.
-    column : str
-        The column that was estimated from.
+    read : Read
+        The name and the digest of the file enter the record, no answer does.
+    together : Guarantee, optional
+        Of a questionnaire: what all answers of one respondent tell.
     """
+    whole = {} if together is None else {"together": trees.to_json(together)}
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -132,7 +147,16 @@ def record(design: Design, result: Result, file: Path, column: str) -> dict[str,
         },
         "guarantee": trees.to_json(design.guarantee),
         "protects": sentence(design.guarantee.loss, design.guarantee.adjacency),
-        "answers": {"file": file.name, "sha256": _digest(file), "column": column},
+        **whole,
+        "answers": {
+            "file": read.file.name,
+            "sha256": _digest(read.file),
+            "column": read.column,
+            "table": read.table,
+            "respondent": read.respondent,
+            "code": read.code,
+            "interval": read.interval,
+        },
         "result": result.to_json(),
         "software": {"reticent": version("reticent")},
     }
@@ -185,7 +209,12 @@ def svg(drawn: Figure) -> str:
     return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, system-ui, sans-serif")
 
 
-def page(results: Sequence[tuple[Design, Result]], records: Sequence[dict[str, Any]]) -> str:
+def page(
+    results: Sequence[tuple[Design, Result]],
+    records: Sequence[dict[str, Any]],
+    *,
+    together: Guarantee | None = None,
+) -> str:
     """The estimates as one self-contained HTML file without scripts."""
     title = results[0][0].question if len(results) == 1 else "What the survey found"
     parts = [
@@ -193,6 +222,8 @@ def page(results: Sequence[tuple[Design, Result]], records: Sequence[dict[str, A
         for design, result in results
         for part in (*([f"<h2>{_safe(design.question)}</h2>\n"] if len(results) > 1 else []), *_section(design, result))
     ]
+    if together is not None:
+        parts.append(f"<p>{_safe(TOGETHER)} {_safe(sentence(together.loss, together.adjacency))}</p>\n")
     drawn = svg(figure(results)).replace("<svg ", '<svg role="img" aria-label="The estimates of the table" ', 1)
     files = {(one["answers"]["file"], one["answers"]["sha256"]) for one in records}
     sources = " ".join(f"Answers: {_safe(name)}, sha256 {digest}." for name, digest in sorted(files))
