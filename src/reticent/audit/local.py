@@ -35,7 +35,7 @@ from reticent.survey import device
 from reticent.survey.design import Design, Truth
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
-LEAST: Final = Fraction(1, 1 << 18)  # of strings of words that are followed
+LEAST: Final = Fraction(1, 1 << 14)  # of strings of words that are followed
 COARSE: Final = Fraction(1, 1 << 10)  # unless the report is deep
 SLACK: Final = Fraction(1, 1 << 48)  # of words whose low byte is not their own
 DEPTH: Final = 6  # digits of a chance in base 256 that are looked at
