@@ -39,15 +39,15 @@ ALL = [PLAIN, WHOLE, PLANE, ATOMS, BOXES]
 def test_a_density_is_mass_over_size() -> None:
     assert PLAIN.pdf([-1.0, 0.0, 0.5, 1.0, 2.9, 4.0, 4.1]).tolist() == [0.0, 0.5, 0.5, 0.1, 0.1, 0.3, 0.0]
     assert WHOLE.pdf([0.0, 1.0, 2.0, 4.0, 5.0, 0.5]) == pytest.approx([0.25, 0.25, 1 / 6, 1 / 6, 0.0, 0.0])
-    assert PLANE.pdf([[0.5, 0], [2, 1], [4, 4], [4, 5]]) == pytest.approx([0.05, 0.075, 0.25 / 3, 0.0])
-    assert BOXES.pdf([[0.5, 0], [0.5, 4], [2, 1], [2, 2]]) == pytest.approx([0.05, 0.05, 0.0, 0.75 / 9])
+    assert PLANE.pdf(np.array([[0.5, 0], [2, 1], [4, 4], [4, 5]])) == pytest.approx([0.05, 0.075, 0.25 / 3, 0.0])
+    assert BOXES.pdf(np.array([[0.5, 0], [0.5, 4], [2, 1], [2, 2]])) == pytest.approx([0.05, 0.05, 0.0, 0.75 / 9])
 
 
 def test_the_distribution_function_cumulates_it() -> None:
     assert PLAIN.cdf([-1.0, 0.0, 0.5, 2.0, 4.0, 9.0]) == pytest.approx([0, 0, 0.25, 0.6, 1, 1])
     assert WHOLE.cdf([-0.5, 0, 0.5, 1, 2, 4]) == pytest.approx([0, 0.25, 0.25, 0.5, 2 / 3, 1])
     assert ATOMS.cdf([-0.1, 0, 1, 1.999999999, 2, 4]) == pytest.approx([0, 0.25, 0.45, 0.55, 0.7, 1])
-    assert PLANE.cdf([[2, 0], [4, 1], [0.5, 4]]) == pytest.approx([0.5 * 0.25, 0.55, 0.15])
+    assert PLANE.cdf(np.array([[2, 0], [4, 1], [0.5, 4]])) == pytest.approx([0.5 * 0.25, 0.55, 0.15])
     assert BOXES.cdf([[1, 1], [4, 4], [2, 2]]) == pytest.approx([0.1, 1.0, 0.25 * 0.6 + 0.75 / 9])
 
 
