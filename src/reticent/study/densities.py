@@ -414,9 +414,9 @@ class Synthetic(DensityRelease):
         for one in density.axes:
             if density.wander is None:
                 continue
-            off = 100 * min(density.wander + float(drawing), 1.0)
+            most = 100 * min(density.wander + float(drawing), 1.0)
             said.append(
-                f"shares of {one.column} up to any edge: noise and drawing move them by at most {off:.2g} points"
+                f"shares of {one.column} up to any edge: moved by noise and drawing by {most:.2g} points at most"
             )
         if len(density.axes) > 1:
             said.append(f"relations of {' and '.join(self.columns)}, cell by cell: as wide as the band says")

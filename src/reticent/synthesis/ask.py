@@ -7,6 +7,7 @@ No row is read. Whatever a plan refuses, it refuses here; an option that the met
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -128,8 +129,9 @@ def plan_for(
             )
             return Series(axes, terms, epsilon, degree, delta, options.settle)
         case "kernel":
-            bandwidth = options.bandwidth or kernel.bandwidth_for(people, count)
-            return Kernel(_grid(columns, options.cells), terms, epsilon, bandwidth, delta, options.settle)
+            axes = _grid(columns, options.cells)
+            bandwidth = options.bandwidth or max(kernel.bandwidth_for(people, count), _least_bandwidth(axes))
+            return Kernel(axes, terms, epsilon, bandwidth, delta, options.settle)
         case "bernstein":
             degree = options.degree or bernstein.degree_for(people, count)
             bandwidth = options.bandwidth or max(kernel.bandwidth_for(people, count), Fraction(1, degree + 1))
@@ -186,6 +188,13 @@ def _grid(columns: Columns, cells: int | None) -> tuple[Axis, ...]:
             'down. Ask for fewer, or for method="adaptive", whose cells follow the data'
         )
     return grid(columns, cells)
+
+
+def _least_bandwidth(axes: Sequence[Axis]) -> Fraction:
+    """The least bandwidth whose frequencies the grid has room for, on a grid of 1/1000."""
+    room = min(one.cells for one in axes) - 1
+    least = math.sqrt(-2.0 * math.log(kernel.LEAST)) / (math.pi * max(room, 1))
+    return Fraction(min(math.ceil(1000 * least), 500), 1000)
 
 
 def _most_degree(columns: Columns, cells: int | None) -> int:

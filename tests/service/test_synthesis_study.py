@@ -1,0 +1,254 @@
+"""Densities by the path of a release: charged once, certified, refused before rows are read, audited, drawn from."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.audit import plan as audits
+from reticent.data.query import Tally
+from reticent.data.schema import Column
+from reticent.errors import BudgetError, Fault, NoReplyError, PublicParameterError, QuestionError, Refusal
+from reticent.ledger import Ledger
+from reticent.privacy.adjacency import Kind
+from reticent.study.densities import DensityRelease
+from reticent.study.study import Study
+from reticent.synthesis import steps
+from reticent.synthesis.density import Density, from_json
+from reticent.synthesis.series import Sums
+
+METHODS = ("auto", "histogram", "series", "kernel", "bernstein")
+COLUMNS: dict[str, Column] = {
+    "x": rt.real(0, 100),
+    "age": rt.integer(0, 99),
+    "wild": rt.real(),
+    "town": rt.category(["a", "b"]),
+}
+
+
+def rows(n: int = 4_000) -> dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    generator = np.random.default_rng(3)
+    x = 100 * generator.beta(2, 5, n)
+    x[: n // 4] = 0.0
+    x[n // 2 : n // 2 + n // 10] = np.nan
+    return {"x": x, "age": generator.integers(18, 90, n).astype(float), "wild": x, "town": x}
+
+
+def clinic(
+    table: object = None, *, adjacency: Kind = "add_remove", budget: str = "8", people: int | None = None
+) -> Study:
+    return rt.study(
+        rows() if table is None else table, adjacency=adjacency, columns=COLUMNS, budget=budget, people=people
+    )
+
+
+def spent(study: Study) -> Fraction:
+    loss = study.ledger.spent()
+    assert isinstance(loss, rt.PureDP)
+    return loss.epsilon
+
+
+def one(values: list[float]) -> Study:
+    return clinic({name: np.array(values) for name in COLUMNS})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_charged_once_certified_and_drawn_from(method: str, tmp_path: Path) -> None:
+    study = clinic()
+    made = study.release_density(rt.density("age", method=method), epsilon=1)  # type: ignore[arg-type]  # of METHODS
+    assert spent(study) == 1
+    found = made.density
+    assert abs(found.masses.sum() - 1) < 1e-9
+    assert made.certificate.verify(ledger=study.ledger, allow_unsigned=True).ok
+    again = rt.read_certificate(made.certificate.to_json()).answers[0].density
+    assert again == found
+    assert from_json(found.to_json()) == found
+    assert made.sample(50).shape == (50,)
+    assert spent(study) == 1  # drawing is free
+    files = {path.suffix: path.read_text("utf-8") for path in made.save(tmp_path / "age")}
+    assert set(files) == {".csv", ".json", ".html", ".svg"}
+    assert files[".csv"].splitlines()[0] == "age low,age high,mass,noise,density"
+    assert "<svg" in files[".html"]
+    assert "density(age" in files[".svg"]
+
+
+def test_a_density_stands_in_a_list_of_questions_and_in_text() -> None:
+    study = clinic()
+    made = study.release([rt.count(), "density(x, method=series)"], epsilon=1)
+    assert made.keys() == ("count", "density(x, method=series)")
+    shares = [cell.outcome for cell in made["density(x, method=series)"]]
+    assert len(shares) == 10
+    total = sum(share.value.value for share in shares if isinstance(share, rt.Reply))
+    assert abs(total - 1) < 0.01
+    assert spent(study) == 1
+
+
+def test_made_up_rows_are_a_table_of_the_kinds_declared(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    made = clinic().synthesize(["x", "age"], method="histogram", epsilon=2, rows=300)
+    table = pq.read_table(made.to_parquet(tmp_path / "rows.parquet"))
+    assert {name: str(kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True)} == {
+        "x": "double",
+        "age": "int64",
+    }
+    assert table.num_rows == len(made) == 300
+    text = made.to_csv(tmp_path / "rows.csv").read_text("utf-8").splitlines()
+    assert (text[0], len(text)) == ("x,age", 301)
+    assert any(line.startswith("not for") for line in made.good_for())
+
+
+def test_atoms_and_missing_values_come_out_with_their_shares() -> None:
+    for method in ("auto", "series", "histogram"):
+        made = clinic().release_density(
+            rt.density("x", method=method, atoms=[0, "missing"]),
+            epsilon=2,
+        )
+        ((value, mass),) = made.density.atoms
+        assert value == 0.0
+        assert abs(mass - 1000 / 3600) < 0.01
+        assert made.density.missing is not None
+        assert abs(made.density.missing - 0.1) < 0.01
+        drawn = made.synthetic(2000)
+        assert abs(np.mean(drawn._rows[:, 0] == 0) - 0.9 * mass) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (rt.density("wild"), "needs a range known without looking"),
+        (rt.density("town"), "is a category"),
+        (rt.density("nobody"), "no column 'nobody'"),
+        (rt.density("x", method="bernstein", degree=200), "degree 200"),
+        (rt.density(["x", "age"], method="ks"), "one column"),
+        (rt.density("x", method="series", degree=600), "600 coefficients"),
+        (rt.density(["x", "age"], method="series", cells=3000), r"9,000,000 cells, about 450 MB"),
+        (rt.density("age", method="kernel", bandwidth="0.9"), "at most 1/2"),
+        (rt.density("x", method="histogram", degree=3), "no use in method=histogram"),
+    ],
+)
+def test_what_cannot_be_released_is_refused_before_rows_and_costs_nothing(asked: object, said: str) -> None:
+    study = clinic()
+    with pytest.raises(Refusal, match=said):
+        study.release_density(asked, epsilon=1)  # type: ignore[arg-type]  # questions
+    assert spent(study) == 0
+
+
+def test_a_budget_too_small_is_refused_and_costs_nothing() -> None:
+    study = clinic(budget="1/2")
+    with pytest.raises(BudgetError):
+        study.release_density("x", epsilon=1)
+    assert spent(study) == 0
+
+
+def test_an_epsilon_that_leaves_nothing_but_the_uniform_is_refused_with_what_would_do() -> None:
+    study = clinic(people=4_000)
+    with pytest.raises(QuestionError, match=r"the noise hides every shape.*About ε .* would show something"):
+        study.release_density("x", method="series", epsilon="0.001")
+    assert spent(study) == 0
+    unsaid = clinic()  # nobody said how many there are: the plan tells, and it may be bought
+    assert "hides every shape" in repr(unsaid.plan(["density(x, method=series)"], epsilon="0.001", people=4_000))
+
+
+def test_one_fault_is_charged_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> object:
+        raise ZeroDivisionError("age 37 was seen")
+
+    monkeypatch.setattr(Sums, "draw", broken)
+    study = clinic()
+    with pytest.raises(Fault) as caught:
+        study.release_density("age", method="series", epsilon=1)
+    assert "37" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert spent(study) == 1
+
+
+def test_options_beside_a_question_are_refused() -> None:
+    with pytest.raises(QuestionError, match="has its options already"):
+        clinic().release_density(rt.density("x"), method="series", epsilon=1)
+    with pytest.raises(PublicParameterError, match="rows must be"):
+        clinic().synthesize("x", epsilon=1, rows=0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_empty_table_one_value_and_no_numbers_end_in_a_reply_or_none_and_in_nothing_else(method: str) -> None:
+    tables = [[], [50.0] * 300, [float("nan")] * 20, [float("inf"), -float("inf"), 5.0] * 50, [1e9] * 200]
+    for values in tables:
+        study = one(values)
+        made = study.release_density(rt.density("x", method=method), epsilon=1)  # type: ignore[arg-type]
+        assert isinstance(made, DensityRelease)
+        assert spent(study) == 1
+        match made.outcome:
+            case rt.Reply(found):
+                assert isinstance(found, Density)
+                assert np.isfinite(found.masses).all()
+            case rt.NoReply():
+                with pytest.raises(NoReplyError, match="no density"):
+                    made.sample(1)
+
+
+def test_bounds_that_exclude_every_value_say_nothing_of_the_rows() -> None:
+    here, there = one([1e9] * 400), one([100.0] * 400)
+    said = [study.release_density("x", method="histogram", epsilon=4) for study in (here, there)]
+    assert said[0].caveats[0] == said[1].caveats[0]
+    assert "outside [0, 100] count as the nearer bound" in said[0].caveats[0]
+    assert all(made.density.masses.ravel()[-1] > 0.8 for made in said)
+
+
+def test_all_rows_on_an_atom_leave_nothing_for_the_rest() -> None:
+    made = one([0.0] * 2_000).release_density("x", method="series", atoms=[0], epsilon=2)
+    ((_, mass),) = made.density.atoms
+    assert mass > 0.97
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "density(x)",
+        "density(age, method=series, degree=3, cells=32)",
+        "density(x, method=kernel, atoms=0 missing, cells=32)",
+        "density(x, age, method=histogram, cells=4)",
+    ],
+)
+def test_record_replay_passes_on_densities(text: str, adjacency: Kind) -> None:
+    found = clinic(adjacency=adjacency, people=None).audit([text], epsilon=1, triples=6)
+    assert found.verdict == "passed", found.words
+    assert found.ratio is not None
+    assert found.ratio > Fraction(1, 2)
+
+
+def test_record_replay_catches_noise_made_for_half_the_distance(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Sums.__dict__["moved"].func
+    made = property(lambda self: -(-whole(self) // 2))
+    monkeypatch.setattr(Sums, "moved", made)
+    found = clinic().audit(["density(age, method=series, degree=3, cells=32)"], epsilon=1, triples=20)
+    assert found.verdict == "refuted"
+    assert any(one.kind in ("sensitivity", "loss") for one in found.findings)
+
+
+def test_record_replay_catches_atoms_that_are_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    parted = steps.Mixed._parted
+
+    def twice(self: steps.Mixed, results: object) -> object:
+        exact, rest = parted(self, results)  # type: ignore[arg-type]
+        (query,) = self.plan.queries
+        assert isinstance(query, Tally)
+        counts = list(rest.vectors[0])
+        counts[0] += exact[0]  # the rows of the atom stay in the rest as well
+        return exact, type(rest)(vectors=(tuple(counts),))
+
+    monkeypatch.setattr(steps.Mixed, "_parted", twice)
+    found = clinic().audit(["density(x, method=kernel, atoms=0, cells=32)"], epsilon=1, triples=40)
+    assert found.verdict == "refuted"
+
+
+def test_the_audit_is_the_one_that_a_release_can_ask_for() -> None:
+    made = clinic().release_density("age", method="series", epsilon=1, audit=3)
+    assert made.certificate.document["audit"]["verdict"] == "passed"
+    assert audits.QUICK > 3
+    assert isinstance(clinic().ledger, Ledger)

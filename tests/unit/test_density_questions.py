@@ -1,0 +1,135 @@
+"""``density`` as a question: its text, its options, and what a method has no use for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import reticent as rt
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.privacy.adjacency import Adjacency
+from reticent.statistics.ask import parse
+from reticent.statistics.asked import DensityOf, delta_of
+from reticent.synthesis.ask import HAS, LARGEST_GRID, Method, Options, plan_for
+from reticent.synthesis.choice import BOUND, ONE, auto
+from reticent.synthesis.series import Terms
+from reticent.synthesis.steps import mixed
+
+NEAR = Adjacency("add_remove")
+X = [("x", Fraction(0), Fraction(1), False)]
+PLAIN = Terms(NEAR)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        rt.density("x"),
+        rt.density(["x", "y"], method="series", degree=5),
+        rt.density("x", method="kernel", bandwidth="0.1", cells=64),
+        rt.density("x", method="bernstein", degree=8, bandwidth="1/5", iterations=2, settle="clip"),
+        rt.density("x", method="ks", size=40),
+        rt.density("x", atoms=[0, "5.5", "missing"], low=-1, high=10),
+    ],
+)
+def test_the_name_of_a_density_reads_back_as_the_same_question(asked: DensityOf) -> None:
+    assert parse(asked.name) == (asked, None)
+
+
+def test_atoms_may_be_written_with_commas_and_the_cost_is_no_part_of_the_name() -> None:
+    found, _ = parse("density(x, atoms=0, 1, missing, epsilon=0.2, delta=1e-9)")
+    assert isinstance(found, DensityOf)
+    assert (found.atoms, found.missing, found.epsilon) == ((Fraction(0), Fraction(1)), True, Fraction(1, 5))
+    assert found.name == "density(x, atoms=0 1 missing)"
+    options = delta_of(found)
+    assert options is not None
+    assert options.delta == Fraction(1, 10**9)
+    assert delta_of(rt.density("x")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("density", "density of which column"),
+        ("density(x, method=spline)", "no value of method 'spline'"),
+        ("density(x, level=0.5)", "no option of density 'level'"),
+        ("density(x, x)", "each named once"),
+        ("density(x, y, atoms=0)", "one column"),
+        ("density(x, cells=0)", "cells must be >= 1"),
+        ("density(x, low=0)", "come together"),
+        ("densty(x)", "Did you mean density?"),
+    ],
+)
+def test_a_slip_is_refused_in_words(text: str, said: str) -> None:
+    with pytest.raises((QuestionError, PublicParameterError), match=said):
+        parse(text)
+
+
+@pytest.mark.parametrize("method", [name for name in HAS if name != "auto"])
+def test_an_option_that_a_method_does_not_have_is_refused(method: Method) -> None:
+    given = {"cells": 10, "degree": 3, "bandwidth": Fraction(1, 10), "iterations": 2, "size": 9}
+    for option, value in given.items():
+        if option in HAS[method]:
+            continue
+        with pytest.raises(PublicParameterError, match=f"{option} has no use in method={method}"):
+            Options(method, **{option: value})  # type: ignore[arg-type]  # each value has its option's type
+
+
+def test_a_grid_too_large_is_refused_with_its_size() -> None:
+    side = [(name, Fraction(0), Fraction(1), False) for name in "xyz"]
+    with pytest.raises(PublicParameterError, match=r"8,000,000 cells, about 400 MB"):
+        plan_for(Options("series", cells=200), side, PLAIN, Fraction(1), Fraction(0))
+    assert LARGEST_GRID < 200**3
+
+
+@pytest.mark.parametrize(
+    ("atoms", "whole", "said"),
+    [
+        ([Fraction(2)], False, "no value between 0 and 1"),
+        ([Fraction(1, 2)], True, "no value between"),
+        ([Fraction(1, 2), Fraction(1, 2) + Fraction(1, 1 << 50)], False, "too close"),
+    ],
+)
+def test_atoms_that_cannot_be_told_apart_are_refused(atoms: list[Fraction], whole: bool, said: str) -> None:
+    column = [("x", Fraction(0), Fraction(1), whole)]
+    with pytest.raises(PublicParameterError, match=said):
+        mixed(Options("series", degree=1), column, PLAIN, Fraction(1), Fraction(0), atoms=atoms, missing=False)
+
+
+def test_atoms_cost_what_the_dearer_part_costs_and_twice_that_under_substitution() -> None:
+    for kind, parts in (("add_remove", 1), ("substitute", 2)):
+        terms = Terms(Adjacency("add_remove" if kind == "add_remove" else "substitute"))
+        made = mixed(Options("series"), X, terms, Fraction(1), Fraction(0), atoms=[Fraction(0)], missing=True)
+        assert made.epsilon == Fraction(1, parts)
+        assert made.guarantee.loss == rt.PureDP(Fraction(1))
+
+
+def test_every_candidate_of_a_private_choice_draws_by_one_mechanism() -> None:
+    made = auto(X, PLAIN, Fraction(1), Fraction(0))
+    drawn = {made._sized(one, 1000).sums.mechanism for one in made.candidates}
+    assert len(drawn) == 1
+    assert made.guarantee.loss == rt.PureDP(Fraction(1))
+    for one in made.candidates:
+        sums = one.release.sums
+        assert abs(sums.table).sum(axis=1).max() <= BOUND  # the L1 sensitivity of adding one record
+        assert abs(sums.table).sum(axis=1).max() >= 0.99 * BOUND
+
+
+def test_no_record_moves_a_score_further_than_declared_and_one_moves_it_nearly_so_far() -> None:
+    import numpy as np
+
+    made = auto(X, PLAIN, Fraction(1), Fraction(0))
+    declared = int(made.choice.sensitivity.bound)
+    assert declared <= 1.05 * ONE
+    most = 0
+    generator = np.random.default_rng(5)
+    tables = [np.zeros(256, np.int64), generator.integers(0, 50, 256), np.eye(256, dtype=np.int64)[3] * 1000]
+    for counts in tables:
+        for one in made.candidates:
+            before = one.score(counts, 0.0)
+            for place in (0, 3, 100, 255):
+                more = counts.copy()
+                more[place] += 1
+                most = max(most, abs(one.score(more, 0.0) - before))
+    assert most <= declared
+    assert most >= 0.9 * declared  # half the declared sensitivity would be refuted here
