@@ -264,6 +264,15 @@ def test_smooth_sensitivity_reads_values_on_the_unit_asked_for_and_stays_within_
         prepare(parse("median(x, method=smooth, low=0, high=9, mode=paper)")[0], Setting(schema, None), Fraction(2))
 
 
+def test_a_plan_says_what_it_takes_for_granted_where_persons_may_have_several_rows() -> None:
+    few, many = (made("scale(x)", "add_remove", None, "4", person=Person("add_remove", "who", rows=9)) for _ in "ab")
+    short, long = few.expected(3), many.expected(60)
+    assert (short.noise, short.note) == (None, "no reply: too few people for this ε and δ")
+    assert long.noise is not None
+    assert long.note.startswith("if each person has 9 rows, no reply if one; in standard deviations")
+    assert not made("scale(x)", "add_remove", None, "4").expected(600).note.startswith("if each")
+
+
 def test_a_release_names_its_method_charges_its_delta_and_verifies() -> None:
     rows = {"x": np.random.default_rng(3).normal(100, 1, 6_000)}
     study = rt.study(rows, adjacency="add_remove", columns={"x": rt.real()}, budget=4, delta="1e-5")

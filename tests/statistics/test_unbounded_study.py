@@ -30,7 +30,8 @@ from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.answer import Answer
-from reticent.statistics.unbounded import coinpress, joint, ladder, location, trimmed
+from reticent.statistics.intervals import NONE
+from reticent.statistics.unbounded import coinpress, joint, ladder, location, spread, trimmed
 from reticent.statistics.unbounded.level import UNIT
 from reticent.study.asking import Prepared, limit, settle, understand
 from reticent.study.release import draw
@@ -105,6 +106,28 @@ CASES = [
     Case("location(x)", "normal", "substitute", 2_000, "1"),
     Case("trimmed_mean(x)", "normal", "substitute", 4_000, "2", tight=True),
 ]
+
+
+def test_the_distance_of_quartiles_is_covered_where_one_of_them_is_among_sparse_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """exp of two standard normals: values are fifteen times as sparse at the upper quartile as at the lower one."""
+    schema, quarter = schema_of("substitute"), 2.0 * float(stats.norm.ppf(0.75))
+    prepared, true, runs = priced(["iqr(x)"], schema, 2_000, "4"), math.exp(quarter) - math.exp(-quarter), 130
+
+    def covered() -> int:
+        found = 0
+        for run in range(runs):
+            rows = {"x": np.random.default_rng(run).lognormal(0.0, 2.0, 2_000)}
+            estimate = released(prepared, schema, rows, f"sparse {run}")[0].estimate
+            found += estimate.low <= true <= estimate.high
+        return found
+
+    honest = covered()
+    assert not too_low(honest, runs)
+    assert not too_high(honest, runs)
+    monkeypatch.setattr(spread, "known", lambda variance: NONE)  # ends as if values were as dense at both
+    assert too_low(covered(), runs)
 
 
 def truth_of(case: Case) -> float:

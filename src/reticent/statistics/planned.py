@@ -90,5 +90,12 @@ class PlannedStep(Generic[D]):
         return Answer(self.name, cells, (*self.caveats, *words))
 
     def expected(self, people: int) -> Expected:
+        """For one value of each person; where that is too little, and a person may have more, for as many as may be."""
         groups = 1 if self.setting.keys is None else len(self.setting.keys.among)
-        return self.plan.expected(max(people // groups, 1))
+        found, rows = self.plan.expected(max(people // groups, 1)), self.rows
+        if found.noise is not None or rows == 1:
+            return found
+        full = self.plan.expected(max(people * rows // groups, 1))
+        if full.noise is None:
+            return found
+        return replace(full, note=f"if each person has {rows} rows, no reply if one; {full.note}")

@@ -238,8 +238,7 @@ class JointQuantiles:
 
         An end is drawn beside the value, so the value's error moves both.
         """
-        n = max(drawn.size.values, 1.0)
-        end = 2.0 / float(self.end_depths[0]) * math.sqrt(1.0 + 0.25 * (len(self.end_depths) - 1))
+        n, end = max(drawn.size.values, 1.0), self.end_error
         if drawn.size.tied:
             share = 0.0 if drawn.around is None else cell_share(drawn.around.cells)
             far = against_prior(share, 100.0) + math.log1p(n / end)
@@ -253,6 +252,11 @@ class JointQuantiles:
             return math.ceil(UNEVEN * half_width(known(spread), [end, end, own, own]) / 2.0)
         spread = self.terms.together * n * float(q * (1 - q))
         return math.ceil(half_width(known(spread), [end, self.errors[q] / math.sqrt(2.0)]))
+
+    @property
+    def end_error(self) -> float:
+        """The scale of an end's own rank error."""
+        return 2.0 / float(self.end_depths[0]) * math.sqrt(1.0 + 0.25 * (len(self.end_depths) - 1))
 
     @cached_property
     def errors(self) -> dict[Fraction, float]:

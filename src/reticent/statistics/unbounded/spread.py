@@ -22,7 +22,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.intervals import NONE, half_width, normal_half_width
+from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.unbounded.census import Terms
 from reticent.statistics.unbounded.joint import Drawn, JointQuantiles, Shares
 
@@ -67,8 +67,17 @@ class Spread:
         n = joint.terms.together * max(drawn.size.values, 1.0)
         one, two = (math.sqrt(n * float(q * (1 - q))) * s for q, s in zip((low, high), slopes, strict=True))
         alike = float(low * (1 - high)) / math.sqrt(float(low * (1 - low) * high * (1 - high)))
-        sampling = normal_half_width(one**2 + two**2 - 2.0 * alike * one * two)
-        return Estimate(value, max(c - b, 0.0), max(d - a, 0.0), noise, sampling)
+        variance = one**2 + two**2 - 2.0 * alike * one * two
+        # The ends are placed for slopes that are nearly equal. A quantile where values are much sparser has nearly all
+        # of the error and half of the allowance: what the two slopes that were seen need beyond it is added.
+        scales = [slope * error for q, slope in zip((low, high), slopes, strict=True) for error in self._errors(q)]
+        placed = sum(slope * drawn.shift[q] for q, slope in zip((low, high), slopes, strict=True))
+        more = max(half_width(known(variance), scales) - placed, 0.0)
+        return Estimate(value, max(c - b - more, 0.0), max(d - a, 0.0) + more, noise, normal_half_width(variance))
+
+    def _errors(self, q: Fraction) -> tuple[float, float]:
+        """Scales of the rank errors of a quantile and of its end."""
+        return self.joint.own[q], self.joint.end_error
 
 
 def iqr(cells: Cells, terms: Terms, epsilon: Fraction, *, interval: bool = True) -> Spread:
