@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -461,6 +462,39 @@ def test_the_page_works_from_the_keyboard_and_draws_once(driven: Browser, server
         page.until("/received/.test(document.getElementById('status').textContent)")
         assert page.run("document.getElementById('send').disabled")
     assert json.loads(server.bodies[0])["open"] == {"region": "north"}
+
+
+def left_and_back(page: Tab, address: str, elsewhere: str) -> int:
+    """How many choices are still made on a page that somebody left undrawn, and came back to."""
+    page.go(address)
+    page.run("document.querySelectorAll('[name=q0]')[0].click()")
+    page.go(elsewhere)
+    page.run("history.back()")
+    page.until("location.pathname === '/page.html' && document.readyState === 'complete'")
+    return int(page.run("[...document.querySelectorAll('[name=q0]')].filter((one) => one.checked).length"))
+
+
+@needs_browser
+def test_who_comes_back_to_the_page_finds_no_choice_made(driven: Browser, server: Server) -> None:
+    text, elsewhere = form.page(survey.two_coins(QUESTION), None, ask={}), f"{server.address}/elsewhere"
+    with tab(driven) as page:
+        assert left_and_back(page, server.put(text), elsewhere) == 0
+    kept = re.sub(r" autocomplete=\"off\"", "", text)
+    kept = re.sub(r"(<script>).*(</script>)", r"\1\2", kept, flags=re.DOTALL).replace(" hidden>", ">")
+    with tab(driven) as page:  # without the page's care the browser keeps the choice
+        assert left_and_back(page, server.put(kept), elsewhere) == 1
+
+
+@needs_browser
+def test_a_double_click_draws_once_and_sends_once(driven: Browser, server: Server) -> None:
+    with tab(driven) as page:
+        page.go(server.put(form.page(survey.two_coins(QUESTION), f"{server.address}/answers", ask={})))
+        page.run("document.querySelectorAll('[name=q0]')[0].click()")
+        page.run("{ const draw = document.querySelector('#ask button'); draw.click(); draw.click(); }")
+        assert page.run("document.querySelectorAll('#drawn dd').length") == 1
+        page.run("{ const send = document.getElementById('send'); send.click(); send.click(); }")
+        page.until("/received/.test(document.getElementById('status').textContent)")
+        assert len(server.bodies) == 1
 
 
 @needs_browser
