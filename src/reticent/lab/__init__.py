@@ -8,11 +8,12 @@
     print(lab.two_coins())                                     randomized response, the proof in two lines
     lab.influence("median", [1, 2, 4, 8]).plot()               what one more value does to an estimate
     lab.finite("M", epsilon=1).plot()                          how often and how well an algorithm of 003 replies
+    lab.density_zoo().plot()                                   every whole-data-set release on one public column
     print(lab.run_gallery())                                   what others got wrong, refuted; and ours, which is not
 
 Every value has its numbers (``rows()``), its figure (``plot()``) and ``save(path)`` for .svg, .png or .pdf. Nothing
-here is charged, and nothing here reads a table but the gallery, which makes its rows up, and the influence of a
-made-up sample: these are laws, not draws.
+here is charged, and nothing here reads a table but the gallery, which makes its rows up, the influence of a made-up
+sample, and the zoo, whose table is public: these are laws, not draws.
 ``import reticent`` does not import it.
 """
 
@@ -27,6 +28,7 @@ from reticent.lab.influence import Influence, gross_error_sensitivity, influence
 from reticent.lab.laws import Neighbours, geometric, neighbours
 from reticent.lab.parts import Part, group, odds
 from reticent.lab.trade import TradeOff, trade_off
+from reticent.lab.zoo import Zoo, density_zoo
 from reticent.study.odds import OddsBands
 
 __all__ = [
@@ -42,8 +44,10 @@ __all__ = [
     "Part",
     "Tour",
     "TradeOff",
+    "Zoo",
     "coins",
     "compose",
+    "density_zoo",
     "factor_bound",
     "finite",
     "gallery",
