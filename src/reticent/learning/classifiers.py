@@ -139,15 +139,16 @@ class LinearClassifier(LinearModel, Classifier):
         weight = read(self.C, "C")
         if weight <= 0:
             raise PublicParameterError("C must be > 0")
+        bought = refined(len(labels), scaling.width)
         plan = Descent(
             loss(len(labels)),
             scaling,
             price,
-            self._length(scaling.width, price),
+            self._length(scaling.width, price, bought),
             1 / weight,
             here.people,
             self.steps,
-            refined(len(labels), scaling.width),
+            bought,
         )
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:

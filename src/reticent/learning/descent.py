@@ -1,7 +1,8 @@
 """A linear model by noisy gradient descent: sums of clipped gradients as integers, with noise, in public steps.
 
     count     the number of rows, where it is private and was not declared
-    descent   ``steps`` noisy gradients, momentum, the mean of the last half of the way
+    fixed     for two classes: the half of the gradient that is the same everywhere, bought once; at 0 it is all of it
+    descent   ``steps`` noisy gradients (of the other half), momentum, the mean of the last half of the way
     refined   for intervals: a noisy curvature at that point, a noisy gradient there, and one step of Newton's
 
     gradient = sum over rows of x r,   x a row of integers no longer than ``clip``, r the slope of its loss, in integers
@@ -39,6 +40,8 @@ FURTHER: Final = 1.5
 COUNT: Final = Fraction(1, 50)  # of the price, for a private number of rows
 CURVATURE: Final = Fraction(1, 4)
 LAST: Final = Fraction(1, 4)
+FIXED: Final = Fraction(1, 5)  # of the descent, pure, for the half of the gradient that does not move
+FIXED_SQUARED: Final = Fraction(2, 5)  # the same, of its rho
 MOST_STEPS: Final = 60
 SURE: Final = 2.0  # least eigenvalues of so many spectral norms of the noise let a step of Newton's be taken
 
@@ -118,9 +121,10 @@ class Descent:
             return self.steps
         n = self.people or self.expected
         epsilon = float(self.price.epsilon)
-        strength = n * epsilon / (math.sqrt(float(self.reach)) / UNIT if self.price.delta else float(self.reach) / UNIT)
-        by = 1.7 if self.price.delta else 2.7
-        return max(3, min(MOST_STEPS, round(math.sqrt(strength) / by)))
+        length = math.sqrt(float(self.reach)) if self.price.delta else float(self.reach)
+        strength = n * epsilon * UNIT / length / (self.price.moves / self.price.neighbours.rows)
+        found = math.sqrt(strength) / 1.7 if self.price.delta else 1.8 * strength ** (1 / 3)
+        return max(3, min(MOST_STEPS, round(found)))
 
     @cached_property
     def counting(self) -> Noise | None:
@@ -131,11 +135,46 @@ class Descent:
         """The share of the descent and of what follows it."""
         return Fraction(1) if self.counting is None else 1 - COUNT
 
+    @property
+    def going(self) -> Fraction:
+        """The share of the descent."""
+        return self.left * (1 - CURVATURE - LAST if self.refined else 1)
+
+    @cached_property
+    def half(self) -> Fraction:
+        """The share of the descent that buys the fixed half of the gradient, for two classes."""
+        if not losses.halves(self.loss):
+            return Fraction(0)
+        return (
+            Fraction(1)
+            if self.rounds == 1
+            else FIXED_SQUARED
+            if self.price.delta
+            else max(FIXED, 1 / Fraction(self.rounds))
+        )
+
+    @cached_property
+    def slope(self) -> Fraction:
+        """The greatest length of what one row adds to a gradient of the descent; for l2 its square."""
+        whole = self.reach * losses.most(self.loss, self.price.norm)
+        if not losses.halves(self.loss):
+            return whole
+        return whole / (4 if self.price.norm == "l2" else 2)
+
+    @cached_property
+    def once(self) -> Noise | None:
+        """Noise of the fixed half of the gradient."""
+        return self.price.noise(self.slope, self.going * self.half) if self.half else None
+
+    @cached_property
+    def bought(self) -> int:
+        """Gradients bought one by one: all, but for the first where that is the fixed half."""
+        return self.rounds - (self.once is not None)
+
     @cached_property
     def each(self) -> Noise:
         """Noise of one gradient of the descent."""
-        share = self.left * (1 - CURVATURE - LAST if self.refined else 1)
-        return self.price.noise(self.reach * losses.most(self.loss, self.price.norm), share / self.rounds)
+        return self.price.noise(self.slope, self.going * ((1 - self.half) / self.bought if self.bought else 1))
 
     @cached_property
     def last(self) -> Noise | None:
@@ -158,8 +197,9 @@ class Descent:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        single = [noise.guarantee for noise in (self.counting, self.curved, self.last) if noise is not None]
-        return self.price.whole([*[self.each.guarantee] * self.rounds, *single], "noisy gradient descent")
+        single = [self.counting, self.once, self.curved, self.last]
+        parts = [noise.guarantee for noise in single if noise is not None]
+        return self.price.whole([*[self.each.guarantee] * self.bought, *parts], "noisy gradient descent")
 
     # --- the fit --------------------------------------------------------------------------------------------------
 
@@ -182,9 +222,7 @@ class Descent:
     def gradient(self, data: Floats, targets: Floats, at: Floats, noise: Noise, entropy: Entropy) -> Floats:
         """The noisy sum of gradients at coefficients of shape (scores, width), in units of bounds."""
         steps = losses.slopes(self.loss, data @ (at.T / UNIT), targets, self.price.norm)
-        exact = product(steps, data)
-        drawn = gate.draw(noise, exact.ravel().tolist(), entropy)
-        return np.array(drawn, np.float64).reshape(exact.shape) / UNIT**2
+        return _noisy(noise, product(steps, data), entropy)
 
     def way(self, data: Floats, targets: Floats, n: float, entropy: Entropy) -> Floats:
         """The mean of the last half of the descent."""
@@ -194,10 +232,16 @@ class Descent:
         steepest = losses.bend(self.loss) * min(squared, float(self.scaling.width)) * n
         pull, pace = self.pull(shape), PACE
         loud = deviation(self.each) / UNIT**2 * math.sqrt(at.size)
+        same = self.same(data, targets, entropy)
         first, limit = self.rounds // 2, 0.0
         for place in range(self.rounds):
             ahead = at + MOMENTUM * speed
-            slope = self.gradient(data, targets, ahead, self.each, entropy) + pull * ahead
+            if same is None:
+                slope = self.gradient(data, targets, ahead, self.each, entropy) + pull * ahead
+            else:
+                slope = same + pull * ahead
+                if place:  # at 0 nothing moves yet
+                    slope = slope + self.movement(data, targets, ahead, entropy)
             size = float(np.linalg.norm(slope))
             limit = limit or FURTHER * (size + loud)
             if size > limit and pace > 1:  # too fast for these rows: begin again, slower
@@ -209,6 +253,16 @@ class Descent:
             if place >= first:
                 mean += at
         return mean / (self.rounds - first) if self.rounds > first else at
+
+    def same(self, data: Floats, targets: Floats, entropy: Entropy) -> Floats | None:
+        """The noisy half of the gradient that does not move, for two classes."""
+        if self.once is None:
+            return None
+        return _noisy(self.once, product(losses.fixed(targets), data), entropy)
+
+    def movement(self, data: Floats, targets: Floats, at: Floats, entropy: Entropy) -> Floats:
+        """The noisy half of the gradient that moves, for two classes."""
+        return _noisy(self.each, product(losses.moving(data @ (at.T / UNIT), targets), data), entropy)
 
     def pull(self, shape: tuple[int, int]) -> Floats:
         """The penalty of every coefficient; none of the intercept."""
@@ -255,6 +309,11 @@ class Descent:
         spread = (deviation(last) / UNIT**2) ** 2 * np.eye(d)
         noisy = inverse @ spread @ inverse
         return Linear(moved, n, inverse @ bent @ inverse, noisy)
+
+
+def _noisy(noise: Noise, exact: Integers, entropy: Entropy) -> Floats:
+    drawn = gate.draw(noise, exact.ravel().tolist(), entropy)
+    return np.array(drawn, np.float64).reshape(exact.shape) / UNIT**2
 
 
 __all__ = ["Descent", "Linear"]

@@ -89,6 +89,25 @@ def most(loss: Loss, norm: Norm) -> Fraction:
     return Fraction(size * (UNIT**2 if norm == "l2" else UNIT))
 
 
+def halves(loss: Loss) -> bool:
+    """Whether slopes are p - y = (p - 1/2) - (y - 1/2): the second half does not move with the coefficients."""
+    return isinstance(loss, Logistic) and loss.classes == 2
+
+
+def fixed(targets: Floats) -> Integers:
+    """The half of the slopes of two classes that does not move: 1/2 - y, in steps; zeros without a target."""
+    found: Integers = np.where(targets == 1, -UNIT // 2, np.where(targets == 0, UNIT // 2, 0)).astype(np.int64)
+    return found[:, None]
+
+
+def moving(scores: Floats, targets: Floats) -> Integers:
+    """The half of the slopes of two classes that moves: p - 1/2, in steps, at most UNIT / 2 in size."""
+    there = (targets == 0) | (targets == 1)
+    found = np.where(there[:, None], chances(scores)[:, 1:] - 0.5, 0.0)
+    steps: Integers = np.trunc(np.clip(found, -0.5, 0.5) * UNIT).astype(np.int64)
+    return steps
+
+
 def bend(loss: Loss) -> float:
     """The greatest curvature of the loss in one score, where the slope is in units of its bound."""
     match loss:
@@ -163,7 +182,10 @@ __all__ = [
     "bend",
     "chances",
     "curvatures",
+    "fixed",
+    "halves",
     "most",
+    "moving",
     "scores_of",
     "slopes",
 ]

@@ -4,9 +4,10 @@
     first    sums of the scaled columns, for every class             2/5
     second   sums of squares less a half, or the upper triangle      2/5
 
-A row is in one class, so it adds to one class only. A square lies in [0, 1]; less a half it adds at most a half, and
-the halves are put back by the noisy count. Source: Vaidya et al. 2013 (naive Bayes), Dwork et al. 2014 (principal
-axes). Deviations: integers, discrete noise, squares about a half; the noise of a mean widens its class.
+A row is in one class, so it adds to one class only. Squares are of distances from the noisy mean of the class, cut at
+1; less a half each adds at most a half, and the halves are put back by the noisy count. Source: Vaidya et al. 2013
+(naive Bayes), Dwork et al. 2014 (principal axes). Deviations: integers, discrete noise, squares about a half and about
+the noisy mean, so that the noise of a mean widens its class by itself.
 """
 
 from __future__ import annotations
@@ -65,20 +66,20 @@ class Moments:
         return self.price.whole([noise.guarantee for noise in self.noises], "noisy moments")
 
     def draw(self, values: Floats, places: Floats, entropy: Entropy) -> tuple[Floats, Floats, Floats]:
-        """Noisy counts (classes,), means and variances (classes, columns) in half-widths; variances of means added."""
+        """Noisy counts (classes,), means and mean squares about them (classes, columns), in half-widths."""
         there = np.asarray(np.isfinite(values).all(axis=1) & np.isfinite(places), np.bool_)
         rows = self.scaling.whole(values)
         member = np.zeros((len(rows), self.classes), np.int64)
         member[there, places[there].astype(np.int64)] = 1
-        squares = np.where(there[:, None], rows * rows // UNIT - UNIT // 2, 0)
         counting, first, second = self.noises
         counts = np.maximum(_noisy(counting, member.sum(axis=0), entropy), 1.0)
         sums = _noisy(first, product(member, rows), entropy) / UNIT
-        of_squares = _noisy(second, product(member, squares), entropy) / UNIT + counts[:, None] / 2
         means = np.clip(sums / counts[:, None], -1.0, 1.0)
-        spread = np.clip(of_squares / counts[:, None] - means**2, NARROWEST, 1.0)
-        blur = (deviation(first) / UNIT / counts[:, None]) ** 2
-        return counts, means, np.asarray(spread + np.minimum(blur, 1.0))
+        away = rows - member @ np.rint(means * UNIT).astype(np.int64)  # from the noisy mean of its class
+        squares = np.where(there[:, None], np.minimum(away * away // UNIT, UNIT) - UNIT // 2, 0)
+        of_squares = _noisy(second, product(member, squares), entropy) / UNIT + counts[:, None] / 2
+        blur = np.clip(deviation(second) / UNIT / counts[:, None], NARROWEST, 1.0)  # no variance is told finer
+        return counts, means, np.asarray(np.clip(of_squares / counts[:, None], blur, 1.0))
 
 
 def _noisy(noise: Noise, exact: Integers, entropy: Entropy) -> Floats:
@@ -94,7 +95,7 @@ class GaussianNB(Classifier):
     ----------
     classes_, class_prior_ : arrays of shape (classes,)
     theta_, var_ : arrays of shape (classes, columns)
-        Means, and variances with the noise of the means added.
+        Means, and mean squares about them.
     guarantee_ : Guarantee
     """
 

@@ -39,6 +39,7 @@ CROSS: Final = Fraction(3, 10)
 SQUARE: Final = Fraction(1, 10)
 RIDGES: Final = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # in spectral norms of the noise
 FEWEST: Final = 1.0
+STEEPEST: Final = 4.0  # half-widths of y per half-width of a column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,6 +164,8 @@ def solved(sums: Sums) -> Linear:
         if float(weight.min()) <= blur / 2 or float(weight.min()) <= 0:
             continue  # the least direction could be noise alone
         slope = along / weight
+        if float(np.abs(turned @ slope).max()) > STEEPEST:
+            continue  # no table of columns and y in [-1, 1] is told better so
         # slope' S slope - 2 slope' c, unbiased for c's noise; the noise of S enters by its spectral norm
         found = float(values @ slope**2 - 2 * slope @ along) + 2 * float(sums.of_cross[-1]) ** 2 * float(
             (1 / weight).sum()

@@ -50,11 +50,9 @@ class Tree:
     threshold: Floats
     counts: Floats
 
-    def chances(self, rows: Floats) -> Floats:
-        """Chances of the classes of every row, of shape (n, classes)."""
-        leaf = descend(self.column, self.threshold, rows) - len(self.column)
-        kept = np.maximum(self.counts[leaf], 0.0) + 1.0
-        return np.asarray(kept / kept.sum(axis=1, keepdims=True))
+    def votes(self, rows: Floats) -> Floats:
+        """The noisy counts of the leaf of every row, of shape (n, classes)."""
+        return np.asarray(self.counts[descend(self.column, self.threshold, rows) - len(self.column)])
 
 
 def descend(column: Integers, threshold: Floats, rows: Floats) -> Integers:
@@ -180,7 +178,7 @@ class Growth:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TreeModel(Classifier):
-    """What trees and forests share: labels by the mean of chances over the trees."""
+    """What trees and forests share: labels by the noisy counts of the leaves, summed over the trees."""
 
     def _grown(self, y: object, plan: Growth, trees: int) -> Work:
         labels = self._labels(y)
@@ -198,7 +196,8 @@ class TreeModel(Classifier):
         return self._mean(self._rows(X))
 
     def _mean(self, rows: Floats) -> Floats:
-        return np.asarray(np.mean([tree.chances(rows) for tree in self._trees], axis=0))
+        votes = np.maximum(np.sum([tree.votes(rows) for tree in self._trees], axis=0), 0.0) + 1.0
+        return np.asarray(votes / votes.sum(axis=1, keepdims=True))
 
     def _labelled(self, rows: Floats) -> NDArray[np.generic]:
         return np.asarray(self.classes_[self._mean(rows).argmax(axis=1)])
