@@ -97,6 +97,17 @@ def test_json_holds_the_whole_record(here: Path) -> None:
     assert record["design"]["code"] == survey.two_coins(QUESTION).code
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_a_table_that_a_spreadsheet_saved_is_read(here: Path, mark: str) -> None:
+    done("design", "affair", "--question", QUESTION)
+    rows = "answer,region\n" + "yes,north\nno,south\n" * 50
+    (here / "answers.csv").write_text(rows.replace(",", mark), "utf-8-sig")
+    found = done("estimate", "answers.csv", "--design", "affair.survey.toml", "--by", "region", "--json").document
+    (only,) = found["estimates"]
+    assert (only["result"]["answers"], only["result"]["shares"][0]["value"]) == (100, 0.5)
+    assert set(only["result"]["groups"]["region"]) == {"north", "south"}
+
+
 def estimated(here: Path) -> None:
     done("design", "affair", "--question", QUESTION)
     design = survey.read("affair.survey.toml")

@@ -464,7 +464,13 @@ def _names(answers: Path) -> tuple[str, ...]:
     """The columns of a file that says them in its header; none for a database."""
     from reticent.data.source import names_of
 
-    return () if answers.suffix.lower() == ".duckdb" else tuple(names_of(answers))
+    if answers.suffix.lower() == ".duckdb":
+        return ()
+    names = tuple(names_of(answers))
+    for mark in ";\t|" if len(names) == 1 and answers.suffix.lower() == ".csv" else "":
+        if mark in names[0]:  # as some spreadsheets write CSV; the engine finds it out, too
+            return tuple(names_of(answers, delimiter=mark))
+    return names
 
 
 def _estimated(one: Design, result: Result) -> Iterator[RenderableType]:
