@@ -278,6 +278,11 @@ def test_a_release_names_its_method_charges_its_delta_and_verifies() -> None:
     study = rt.study(rows, adjacency="add_remove", columns={"x": rt.real()}, budget=4, delta="1e-5")
     with pytest.raises(QuestionError, match="needs a δ"):
         study.plan(["scale(x)"], epsilon=1)
+    for text in ("scale(x)", "median(x, method=M)"):
+        asked = f"{text[:-1]}, delta=1e-7)"
+        (line,) = study.plan([asked], want={text: 2}, people=6_000).lines
+        assert line.expected.noise is not None
+        assert line.expected.noise <= 2
     plan = study.plan(["scale(x)", "median(x)"], epsilon=2, delta="1e-6", people=6_000)
     assert plan.lines[0].expected.reply is not None
     assert plan.lines[0].expected.reply > 0.99

@@ -85,6 +85,9 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
     """
     positive(epsilon, "epsilon")
     _has_use_for(asked)
+    own = delta_of(asked)
+    if setting.delta is None and own is not None and own.delta is not None:  # planned from a width alone
+        setting = replace(setting, delta=own.delta)
     match asked:
         case Count():
             return _count(asked.name, Rows(setting.keys), setting, epsilon)

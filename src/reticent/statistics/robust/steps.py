@@ -311,7 +311,7 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
     if setting.delta is None and asked.method != "smooth":
         raise QuestionError(
             f"{asked.name} needs a δ, the probability of a reply where there should be none: say delta, such as "
-            "1e-9. Nothing was charged."
+            "1e-9, in the question where it is planned from a width. Nothing was charged."
         )
     rows = kept_rows(setting.schema.person, asked.per, setting.keys)
     price = _price(asked.tested.mode, setting, rows, epsilon, setting.delta or Fraction(0))

@@ -231,7 +231,7 @@ def _coinpress(asked: Mean, setting: Setting, epsilon: Fraction) -> NamedDelta:
     _refuse_far(asked.name, *asked.around, 1 / asked.around[2])
     if setting.delta is None:
         raise QuestionError(
-            f"{asked.name} needs a δ and an ε: say both, such as delta=1e-9; it cannot be planned from a width alone. "
+            f"{asked.name} needs a δ: say delta, such as 1e-9, in the question where it is planned from a width. "
             "Nothing was charged."
         )
     cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
