@@ -261,11 +261,13 @@ class Design:
 
         return make.at(self, epsilon)
 
-    def form(self, path: str | Path, post: str | None = None) -> Path:
+    def form(
+        self, path: str | Path, post: str | None = None, *, ask: Mapping[str, Sequence[str]] | None = None
+    ) -> Path:
         """Write a page that asks the question and draws in the browser: ``reticent.survey.form``."""
         from reticent.survey import form
 
-        return form.form(self, path, post)
+        return form.form(self, path, post, ask=ask)
 
     def cards(self, path: str | Path) -> Path:
         """Write a card with a spinner, for asking without a device: ``reticent.survey.cards``."""

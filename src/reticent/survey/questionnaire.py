@@ -70,11 +70,13 @@ class Questionnaire:
         total = f"ε {about_up(loss.epsilon)}" if isinstance(loss, PureDP) else "no finite ε"
         return "\n".join([*lines, f"All answers together: {total}."])
 
-    def form(self, path: str | Path, post: str | None = None) -> Path:
+    def form(
+        self, path: str | Path, post: str | None = None, *, ask: Mapping[str, Sequence[str]] | None = None
+    ) -> Path:
         """Write a page that asks all questions and draws in the browser: ``reticent.survey.form``."""
         from reticent.survey import form
 
-        return form.form(self, path, post)
+        return form.form(self, path, post, ask=ask)
 
     def save(self, path: str | Path) -> Path:
         """Write a new ``*.survey.toml`` file, with a fingerprint over all questions."""
