@@ -1,6 +1,6 @@
 """Whole-data-set release: error beside the same estimate without noise, slopes, sensitivities, voids.
 
-    python benchmarks/release.py [--runs 50] [--only smooth,bernstein,voids]
+    python benchmarks/release.py [--runs 50] [--only smooth,bernstein,voids,bars,near,choices,peers]
 
 Records are drawn from Beta(3, 4) on [0, 1]; epsilon 1, delta 10^-6 where noise is Gaussian, substitution with public n.
 Run number r has the table of generator r and the noise of a stream named after method, n and r, so that a line can be
@@ -27,12 +27,18 @@ from scipy import stats
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+from reticent.data.query import Tally  # noqa: E402
+from reticent.data.table import Result  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.lab.density import voids  # noqa: E402
 from reticent.outcome import Reply  # noqa: E402
-from reticent.privacy.adjacency import Adjacency  # noqa: E402
+from reticent.privacy.adjacency import Adjacency, Kind  # noqa: E402
+from reticent.synthesis.ask import Method, Options, Plan, plan_for  # noqa: E402
+from reticent.synthesis.axis import Axis  # noqa: E402
 from reticent.synthesis.bernstein import Bernstein, degree_for  # noqa: E402
+from reticent.synthesis.histogram import histogram, unit_of  # noqa: E402
 from reticent.synthesis.kernel import Kernel, bandwidth_for  # noqa: E402
+from reticent.synthesis.ks import Growth, ks_release  # noqa: E402
 from reticent.synthesis.series import Linear, Series, Terms, grid, settled, shares_of  # noqa: E402
 from reticent.synthesis.series import degree_for as order_for  # noqa: E402
 
@@ -45,6 +51,11 @@ TRUTH: Final = stats.beta(3, 4).pdf((np.arange(CELLS) + 0.5) / CELLS)
 SIZES: Final = (1_000, 3_162, 10_000, 31_623, 100_000)
 FLATTER: Final = 0.05
 LESS: Final = 2.5
+WITHIN: Final = 1.02
+STEEP: Final = -0.45
+KINDS: Final[tuple[Kind, ...]] = ("substitute", "add_remove")
+GROWTHS: Final[tuple[Growth, ...]] = ("root", "two_thirds")
+PEERS: Final = ("ours, histogram", "ours, series", "OpenDP", "diffprivlib")
 
 
 def public(n: int) -> Terms:
@@ -171,7 +182,223 @@ def empty(runs: int) -> None:
         print(f"| {shape}, {columns} columns | {cells**columns:,} | {clipped:.3f} | {projected:.3f} |")
 
 
-SECTIONS: Final[dict[str, Callable[[int], None]]] = {"smooth": smooth, "bernstein": bernstein, "voids": empty}
+def drawn_from(axes: tuple[Axis, ...], values: Floats) -> list[Result]:
+    """Records of shape (n, columns) as the query of a histogram has them."""
+    units = [float(unit_of(one)) for one in axes]
+    return [Result(records=np.floor(values / units).astype(np.int64))]
+
+
+def half_slope(dimension: int, n: int, generator: np.random.Generator) -> Floats:
+    """Records with density prod (1/2 + x_k) on the unit cube."""
+    uniform = generator.random((n, dimension))
+    return np.minimum((np.sqrt(1.0 + 8.0 * uniform) - 1.0) / 2.0, 1.0 - 2.0**-40)
+
+
+def half_slope_error(masses: Floats) -> float:
+    """Integrated squared error of a histogram of equal cells against prod (1/2 + x_k)."""
+    cuts = np.linspace(0.0, 1.0, masses.shape[0] + 1)
+    one = np.diff(cuts / 2.0 + cuts**2 / 2.0)
+    within = np.ones(())
+    for _ in range(masses.ndim):
+        within = np.multiply.outer(within, one)
+    whole = (1.0 / 3.0 * (1.5**3 - 0.5**3)) ** masses.ndim
+    return float(whole + masses.size * (masses**2 - 2.0 * masses * within).sum())
+
+
+def bars(runs: int) -> None:
+    few, n = max(min(runs // 5, 10), 1), 300_000
+    print(f"\nHistogram, epsilon 1, n = {n:,}, n^(1/(2+d)) cells a column, mean of {few} runs\n")
+    print("| columns | adjacency | cells | error | without noise | ratio | CPU a release |")
+    print("|--:|---|--:|--:|--:|--:|--:|")
+    for dimension in (1, 2):
+        for kind in KINDS:
+            axes = grid([(f"x{k}", Fraction(0), ONE, False) for k in range(dimension)], 1)
+            plan = histogram(
+                axes, Adjacency("substitute" if kind == "substitute" else "add_remove"), ONE, people=n, cells=0
+            )
+            found, beside, spent = [], [], 0.0
+            for run in range(few):
+                values = half_slope(dimension, n, np.random.default_rng(run))
+                held = drawn_from(plan.grid.axes, values)
+                start = time.process_time()
+                outcome = plan.draw(held, Replayed(f"bars {kind} {dimension} {run}"))
+                spent += time.process_time() - start
+                assert isinstance(outcome, Reply)
+                found.append(half_slope_error(outcome.value.masses))
+                shape = outcome.value.masses.shape
+                counts = np.histogramdd(values, bins=shape, range=[(0, 1)] * dimension)[0]
+                beside.append(half_slope_error(counts / n))
+            ratio = float(np.mean(found) / np.mean(beside))
+            judged = "" if ratio <= WITHIN else f", misses {WITHIN}"
+            cells = f"{math.prod(one.cells for one in plan.grid.axes):,}"
+            print(
+                f"| {dimension} | {kind} | {cells} | {np.mean(found):.3g} | {np.mean(beside):.3g} "
+                f"| {ratio:.4f}{judged} | {1000 * spent / few:.0f} ms |"
+            )
+
+
+def near(runs: int) -> None:
+    few, sizes = max(min(runs // 10, 5), 2), (100, 316, 1_000, 3_162, 10_000)
+    print(f"\nExponential mechanism under KS distance, epsilon 1, 256 cells, Beta(2, 3), mean of {few} draws\n")
+    print("| records released | " + " | ".join(f"n = {n:,}" for n in sizes) + " | slope | CPU of the last draw |")
+    print("|---" * (len(sizes) + 3) + "|")
+    axis = grid([("x", Fraction(0), ONE, False)], 256)[0]
+    truth = stats.beta(2, 3).cdf(axis.cuts[1:])
+    for growth in GROWTHS:
+        errors, spent = [], 0.0
+        for n in sizes:
+            plan = ks_release(axis, Adjacency("substitute"), ONE, people=n, points=growth)
+            found = []
+            for run in range(few):
+                sample = np.random.default_rng(run).beta(2, 3, n)
+                counts = tuple(np.histogram(sample, axis.cuts)[0].tolist())
+                start = time.process_time()
+                outcome = plan.draw([Result(vectors=(counts,))], Replayed(f"near {growth} {n} {run}"))
+                spent = time.process_time() - start
+                assert isinstance(outcome, Reply)
+                found.append(float(np.abs(outcome.value.cdf(axis.cuts[1:]) - truth).max()))
+            errors.append(float(np.mean(found)))
+        found_slope = float(np.polyfit(np.log(sizes), np.log(errors), 1)[0])
+        judged = f", misses {STEEP}" if growth == "root" and found_slope > STEEP else ""
+        name = "sqrt(n eps)" if growth == "root" else "n^(2/3), as 002"
+        print(
+            f"| {name} | " + " | ".join(f"{e:.4f}" for e in errors) + f" | {found_slope:.3f}{judged} | {spent:.2f} s |"
+        )
+
+
+def choices(runs: int) -> None:
+    few = max(min(runs // 2, 25), 2)
+    print(f"\nA private choice, its whole cost counted, beside each method by its public rule, mean of {few} runs\n")
+    print("Integrated squared error, epsilon 1, add or remove one row, number of rows private.\n")
+    methods: tuple[Method, ...] = ("auto", "histogram", "series", "kernel", "bernstein")
+    print("| density | n | " + " | ".join(methods) + " |")
+    print("|---|--:" + "|--:" * len(methods) + "|")
+    column = [("x", Fraction(0), ONE, False)]
+    for name, (draw, height) in SHAPES.items():
+        for n in (1_000, 10_000, 100_000):
+            cells = []
+            for method in methods:
+                plan = plan_for(Options(method), column, Terms(Adjacency("add_remove")), ONE, Fraction(0))
+                cells.append(chosen_error(plan, method, draw, height, n, few))
+            print(f"| {name} | {n:,} | " + " | ".join(f"{cell:.4f}" for cell in cells) + " |")
+
+
+def chosen_error(
+    plan: Plan,
+    method: str,
+    draw: Callable[[np.random.Generator, int], Floats],
+    height: Callable[[Floats], Floats],
+    n: int,
+    runs: int,
+) -> float:
+    """Mean integrated squared error; a no reply counts as the uniform density."""
+    points, found = (np.arange(4096) + 0.5) / 4096, []
+    for run in range(runs):
+        values = draw(np.random.default_rng(run), n)
+        (query,) = plan.queries
+        if isinstance(query, Tally):
+            counts = np.histogram(values, [float(edge) for edge in query.edges])[0]
+            held = [Result(vectors=(tuple(counts.tolist()),))]
+        else:
+            held = drawn_from(grid([("x", Fraction(0), ONE, False)], 1), values[:, None])
+        outcome = plan.draw(held, Replayed(f"choice {method} {n} {run}"))
+        told = outcome.value.pdf(points) if isinstance(outcome, Reply) else np.ones(len(points))
+        found.append(float(np.mean((told - height(points)) ** 2)))
+    return float(np.mean(found))
+
+
+def two_levels(generator: np.random.Generator, n: int) -> Floats:
+    low = generator.random(n) < 0.7
+    return np.where(low, generator.random(n) / 4.0, 0.5 + generator.random(n) / 2.0 * (1.0 - 2.0**-40))
+
+
+def two_levels_height(points: Floats) -> Floats:
+    return np.where(points < 0.25, 2.8, np.where(points < 0.5, 0.0, 0.6))
+
+
+def narrow(generator: np.random.Generator, n: int) -> Floats:
+    first = generator.random(n) < 0.5
+    both = np.where(first, generator.normal(0.3, 0.02, n), generator.normal(0.7, 0.06, n))
+    return np.clip(both, 0.0, 1.0 - 2.0**-40)
+
+
+def narrow_height(points: Floats) -> Floats:
+    return np.asarray((stats.norm(0.3, 0.02).pdf(points) + stats.norm(0.7, 0.06).pdf(points)) / 2.0)
+
+
+SHAPES: Final[dict[str, tuple[Callable[[np.random.Generator, int], Floats], Callable[[Floats], Floats]]]] = {
+    "Beta(3, 4)": (
+        lambda generator, n: generator.beta(3, 4, n),
+        lambda points: np.asarray(stats.beta(3, 4).pdf(points)),
+    ),
+    "two levels with a void": (two_levels, two_levels_height),
+    "a narrow and a wide bump": (narrow, narrow_height),
+}
+
+
+def peers(runs: int) -> None:
+    """Noisy histograms of OpenDP and diffprivlib on the bins of ours: the same tables, the same epsilon, one run."""
+    try:
+        import diffprivlib.tools  # type: ignore[import-not-found]  # it lives in the peers' environment
+        import opendp.prelude as dp  # type: ignore[import-not-found]
+    except ImportError:
+        print("\nOther libraries: run this in the environment that make bench makes\n")
+        return
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+    print(f"\nNoisy histograms of others on the same bins, epsilon 1, add or remove one row, mean of {runs} runs\n")
+    print("Integrated squared error against Beta(3, 4); theirs clipped and divided by the sum, as is usual.\n")
+    print("| n | bins | " + " | ".join(PEERS) + " | best of ours |")
+    print("|--:|--:" + "|--:" * (len(PEERS) + 1) + "|")
+    kinds = Adjacency("add_remove")
+    for n in (1_000, 10_000, 100_000):
+        bins = round(n ** (1 / 3))
+        geometric = dp.m.make_geometric(*space, scale=1.0)
+        found: dict[str, list[float]] = {name: [] for name in PEERS}
+        plan = histogram(grid([("x", Fraction(0), ONE, False)], bins), kinds, ONE)
+        smooth_one = Series(AXES, Terms(kinds), ONE, two_fifths(n)).plan
+        for run in range(runs):
+            sample = np.random.default_rng(run).beta(3, 4, n)
+            counts = np.histogram(sample, bins, (0, 1))[0]
+            mine = plan.draw(drawn_from(plan.grid.axes, sample[:, None]), Replayed(f"peers {n} {run}"))
+            fine = np.histogram(sample, CELLS, (0, 1))[0].astype(np.int64)
+            waves = smooth_one.release(fine, Replayed(f"peers series {n} {run}"))
+            assert isinstance(mine, Reply)
+            assert isinstance(waves, Reply)
+            theirs, _ = diffprivlib.tools.histogram(sample, epsilon=1, bins=bins, range=(0, 1))
+            noisy = {
+                "ours, histogram": mine.value.masses,
+                "ours, series": waves.value.masses,
+                "OpenDP": clipped_shares(np.array(geometric(counts.tolist()), np.float64)),
+                "diffprivlib": clipped_shares(np.asarray(theirs, np.float64)),
+            }
+            for name, masses in noisy.items():
+                each = np.repeat(masses * len(masses), 4096 // len(masses))
+                points = (np.arange(len(each)) + 0.5) / len(each)
+                found[name].append(float(np.mean((each - stats.beta(3, 4).pdf(points)) ** 2)))
+        means = {name: float(np.mean(errors)) for name, errors in found.items()}
+        errors = {name: float(np.std(values)) / math.sqrt(runs) for name, values in found.items()}
+        best = min(("ours, histogram", "ours, series"), key=lambda name: means[name])
+        worse = [name for name in ("OpenDP", "diffprivlib") if means[best] > means[name] + errors[name] + errors[best]]
+        judged = f"worse than {' and '.join(worse)}" if worse else "not worse than either"
+        told = " | ".join(f"{means[name]:.5f} ± {errors[name]:.5f}" for name in PEERS)
+        print(f"| {n:,} | {bins} | {told} | {best}: {judged} |")
+
+
+def clipped_shares(noisy: Floats) -> Floats:
+    kept = np.maximum(noisy, 0.0)
+    return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1.0 / len(kept))
+
+
+SECTIONS: Final[dict[str, Callable[[int], None]]] = {
+    "smooth": smooth,
+    "bernstein": bernstein,
+    "voids": empty,
+    "bars": bars,
+    "near": near,
+    "choices": choices,
+    "peers": peers,
+}
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """method="auto": which method and how much detail, chosen privately and paid for.
 
-    noisy n (1/20 of epsilon, if n is private) -> permute-and-flip among candidates (3/20) -> the one chosen (the rest)
+    noisy n (1/20 of epsilon, if n is private) -> permute-and-flip among candidates (1/5) -> the one chosen (the rest)
 
 Candidates are a public list: histograms, cosine series and kernel estimates of several widths, all on one fine grid of
 F cells. Each turns the counts N of the grid into expected counts M N by a public matrix and adds integer noise of a
@@ -14,7 +14,7 @@ the score. It is computed in integers: the matrices are rounded first, and their
 
 Every candidate draws by the same mechanism: tables are scaled so that each has sensitivity at most ``BOUND``. So the
 guarantee does not depend on what was chosen. A candidate whose noise and sampling error alone, which are public once n
-is, exceed half of the uniform density is left out beforehand.
+is, exceed a fifth of the uniform density's square is left out beforehand.
 
 Source: Mallows 1973 for the estimate; McKenna and Sheldon 2020 for the choice. Proof: docs/proofs/densities.md.
 
@@ -64,11 +64,11 @@ from reticent.synthesis.series import (
 )
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of records is private
-CHOOSING: Final = Fraction(3, 20)
+CHOOSING: Final = Fraction(1, 5)
 BOUND: Final = 1 << 24  # sensitivity of every candidate's integers; squared for Gaussian noise
 FINE: Final = {1: 256, 2: 24, 3: 8}  # cells along each axis
 ONE: Final = 1 << 12  # of a matrix of a score
-HOPELESS: Final = 0.5  # of the uniform density's square: noise and sampling error beyond which a candidate is left out
+HOPELESS: Final = 0.2  # of the uniform density's square: noise and sampling error beyond which a candidate is left out
 BARS: Final = {1: (4, 8, 16, 32, 64, 128, 256), 2: (2, 4, 8, 12, 24), 3: (2, 4, 8)}
 DEGREES: Final = {1: (2, 4, 8, 16, 32), 2: (2, 4, 8), 3: (1, 2, 4)}
 WIDTHS: Final = {1: (10, 20, 40, 80), 2: (6, 10, 15), 3: (4,)}  # 1 / bandwidth
