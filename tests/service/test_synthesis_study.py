@@ -21,7 +21,7 @@ from reticent.synthesis import steps
 from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.series import Sums
 
-METHODS = ("auto", "histogram", "series", "kernel", "bernstein")
+METHODS = ("auto", "histogram", "adaptive", "sparse", "tree", "ks", "series", "kernel", "bernstein")
 COLUMNS: dict[str, Column] = {
     "x": rt.real(0, 100),
     "age": rt.integer(0, 99),

@@ -40,7 +40,7 @@ COLUMN: Final = "xage"  # of the packaged table: age in years
 BOUNDS: Final = (0, 67)  # only people younger than 62 were enrolled, for at most five years
 DELTA: Final = "1e-6"  # for noise that is Gaussian
 BARS: Final = 60  # of the truth
-WIDE: Final = 4  # panels in a row
+WIDE: Final = 3  # panels in a row
 SAMPLE_BARS: Final = 20
 SHOWN: Final = 1200  # points at which distribution functions are compared
 
@@ -88,7 +88,7 @@ class Zoo:
         from matplotlib.figure import Figure
 
         tall = -(-len(self.specimens) // WIDE)
-        drawn = Figure(figsize=(3.1 * WIDE, 2.5 * tall + 0.4), layout="constrained")
+        drawn = Figure(figsize=(3.4 * WIDE, 2.4 * tall + 0.4), layout="constrained")
         panels = drawn.subplots(tall, WIDE, squeeze=False, sharex=True, sharey=True).ravel()
         heights, cuts = np.histogram(self.values, bins=BARS, range=(self.low, self.high), density=True)
         for one, panel in zip(self.specimens, panels, strict=False):
@@ -168,6 +168,8 @@ def asked(column: str) -> Sequence[tuple[str, DensityOf]]:
         ("auto (private choice)", density(column)),
         ("histogram", density(column, method="histogram", cells=64)),
         ("histogram, clipped (002)", density(column, method="histogram", cells=64, settle="clip")),
+        ("adaptive grid", density(column, method="adaptive", cells=64)),
+        ("tree, 256 cells", density(column, method="tree", cells=256)),
         ("KS exponential", density(column, method="ks")),
         ("orthogonal series", density(column, method="series", degree=20)),
         ("kernel, Gaussian noise", density(column, method="kernel", bandwidth="0.03", delta=DELTA)),
@@ -180,7 +182,7 @@ def _drawn(one: Specimen, error: float, panel: Axes) -> None:
 
     match one.outcome:
         case Reply(found):
-            if one.asked.method == "ks":  # a small sample: as bars
+            if one.asked.method in ("ks", "tree"):  # a small sample, or made for the distribution function: as bars
                 cuts = np.linspace(found.axes[0].low, found.axes[0].high, SAMPLE_BARS + 1)
                 shares = np.diff(np.append(0.0, found.cdf(cuts[1:])))
                 panel.stairs(shares / np.diff(cuts), cuts, color=drawing.INK, lw=1.2)

@@ -31,7 +31,7 @@ OfIqr: TypeAlias = Literal["auto", "separate", "joint", "S"]
 OfScale: TypeAlias = Literal["S", "stable"]
 OfTrimmed: TypeAlias = Literal["auto", "inverse", "TM", "smooth"]
 OfRegression: TypeAlias = Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"]
-OfDensity: TypeAlias = Literal["auto", "histogram", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
+OfDensity: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
 Settled: TypeAlias = Literal["simplex", "clip"]
 
 

@@ -477,8 +477,8 @@ def density(
     columns : str or sequence of str
         One to four numeric columns with public bounds.
     method : str
-        "histogram", "adaptive", "tree", "ks", "series", "kernel" or "bernstein"; docs/how-to/densities.md says when
-        each is best. "auto" chooses among three of them, and their detail, privately, for a part of epsilon.
+        "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel" or "bernstein"; docs/how-to/densities.md
+        says when each is best. "auto" chooses among three of them, and their detail, privately, for a part of epsilon.
     cells : int, optional
         Cells along each column.
     degree : int, optional

@@ -20,6 +20,7 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import Outcome
 from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis import bernstein, kernel, ks, series, size
+from reticent.synthesis.adaptive import adaptive
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import Density
@@ -27,17 +28,21 @@ from reticent.synthesis.histogram import histogram
 from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.ks import ks_release
 from reticent.synthesis.series import Expected, Series, Settle, Terms, grid
+from reticent.synthesis.sparse import sparse
+from reticent.synthesis.tree import tree
 
-Method: TypeAlias = Literal["auto", "histogram", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
+Method: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
 Columns: TypeAlias = Sequence[tuple[str, Fraction, Fraction, bool]]  # name, low, high, whole numbers
 
 KS_CELLS: Final = 256
+ADAPTIVE: Final = {1: 256, 2: 64, 3: 32, 4: 16}  # cells along each column, by their number
 ASSUMED: Final = 10_000  # records a public rule is made for where their number is private
 LARGEST_GRID: Final = 1 << 20  # cells of a density that is written down: about 50 MB of certificate
 SMOOTH: Final = (2.0, 1.0)  # gamma and C of the Sobolev class a degree is made for
 HAS: Final[dict[Method, tuple[str, ...]]] = {
     "auto": (),
     "histogram": ("cells", "settle"),
+    "sparse": ("cells",),
     "adaptive": ("cells",),
     "tree": ("cells",),
     "ks": ("cells", "size"),
@@ -153,10 +158,27 @@ def plan_for(
             (axis,) = grid(columns, options.cells or KS_CELLS)
             points: int | ks.Growth = "root" if options.size is None else options.size
             return ks_release(axis, terms.neighbours, epsilon, people=terms.size, points=points)
-        case "adaptive" | "tree":
-            raise PublicParameterError(f"method={options.method} is not there yet")
+        case "tree":
+            if count != 1:
+                raise PublicParameterError("the tree is for one column")
+            return tree(grid(columns, options.cells)[0], terms.neighbours, epsilon, people=terms.size)
+        case "adaptive":
+            return adaptive(
+                grid(columns, 1), terms.neighbours, epsilon, levels=_levels(columns, options.cells), people=records
+            )
+        case "sparse":
+            return sparse(grid(columns, options.cells), terms.neighbours, epsilon, people=records)
         case _:
             assert_never(options.method)
+
+
+def _levels(columns: Columns, cells: int | None) -> int:
+    """Halvings plus one that lead to so many cells along each column, as far as whole numbers have values for them."""
+    wanted = cells or ADAPTIVE[len(columns)]
+    if wanted & (wanted - 1):
+        raise PublicParameterError(f"an adaptive grid has 2, 4, 8, ... cells along each column, got {wanted}")
+    values = [int(high - low) + 1 for _, low, high, whole in columns if whole]
+    return min([wanted, *values] if cells is None else [wanted]).bit_length()
 
 
 def _bars(
@@ -185,7 +207,7 @@ def _grid(columns: Columns, cells: int | None) -> tuple[Axis, ...]:
     if total > LARGEST_GRID:
         raise PublicParameterError(
             f"{total:,} cells, about {50 * total // 10**6:,} MB of certificate: at most {LARGEST_GRID:,} are written "
-            'down. Ask for fewer, or for method="adaptive", whose cells follow the data'
+            'down. Ask for fewer, or for method="sparse", which keeps the cells that hold something'
         )
     return grid(columns, cells)
 
