@@ -3,7 +3,7 @@
     count     the number of rows, where it is private and was not declared
     fixed     for two classes: the half of the gradient that is the same everywhere, bought once; at 0 it is all of it
     descent   ``steps`` noisy gradients (of the other half), momentum, the mean of the last half of the way
-    refined   for intervals: a noisy curvature at that point, a noisy gradient there, and one step of Newton's
+    refined   for intervals: a noisy curvature at that point, two noisy gradients, and two steps of Newton's
 
     gradient = sum over rows of x r,   x a row of integers no longer than ``clip``, r the slope of its loss, in integers
 
@@ -39,10 +39,12 @@ PACE: Final = 4.0  # steps of so many times what is safe for any rows, until noi
 FURTHER: Final = 1.5
 COUNT: Final = Fraction(1, 50)  # of the price, for a private number of rows
 CURVATURE: Final = Fraction(1, 4)
-LAST: Final = Fraction(1, 4)
+EARLY: Final = Fraction(1, 16)
+LAST: Final = Fraction(3, 16)
 FIXED: Final = Fraction(1, 5)  # of the descent, pure, for the half of the gradient that does not move
 FIXED_SQUARED: Final = Fraction(2, 5)  # the same, of its rho
 MOST_STEPS: Final = 60
+HEAVY: Final = (2.1185 / 1.96) ** 2  # 95 % of Laplace noise lie within 2.12 deviations, of normal noise within 1.96
 SURE: Final = 2.0  # least eigenvalues of so many spectral norms of the noise let a step of Newton's be taken
 
 
@@ -138,7 +140,7 @@ class Descent:
     @property
     def going(self) -> Fraction:
         """The share of the descent."""
-        return self.left * (1 - CURVATURE - LAST if self.refined else 1)
+        return self.left * (1 - CURVATURE - EARLY - LAST if self.refined else 1)
 
     @cached_property
     def half(self) -> Fraction:
@@ -184,6 +186,13 @@ class Descent:
         return self.price.noise(self.reach * losses.most(self.loss, self.price.norm), self.left * LAST)
 
     @cached_property
+    def early(self) -> Noise | None:
+        """Noise of the gradient before the last."""
+        if not self.refined:
+            return None
+        return self.price.noise(self.reach * losses.most(self.loss, self.price.norm), self.left * EARLY)
+
+    @cached_property
     def curved(self) -> Noise | None:
         """Noise of the upper triangle of the curvature, each row's part at most ``bend`` x x'."""
         if not self.refined:
@@ -197,7 +206,7 @@ class Descent:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        single = [self.counting, self.once, self.curved, self.last]
+        single = [self.counting, self.once, self.curved, self.early, self.last]
         parts = [noise.guarantee for noise in single if noise is not None]
         return self.price.whole([*[self.each.guarantee] * self.bought, *parts], "noisy gradient descent")
 
@@ -210,9 +219,9 @@ class Descent:
         n = float(self.people or self.counted(len(rows), entropy))
         data = rows.astype(np.float64)  # the same whole numbers, so that products of doubles are exact
         way = self.way(data, targets, n, entropy)
-        if self.last is None or self.curved is None:
+        if self.early is None or self.last is None or self.curved is None:
             return Linear(way, n)
-        return self.refine(rows, data, targets, way, n, self.last, self.curved, entropy)
+        return self.refine(rows, data, targets, way, n, self.curved, (self.early, self.last), entropy)
 
     def counted(self, rows: int, entropy: Entropy) -> float:
         assert self.counting is not None
@@ -288,27 +297,37 @@ class Descent:
         targets: Floats,
         at: Floats,
         n: float,
-        last: Noise,
         curved: Noise,
+        gradients: tuple[Noise, Noise],
         entropy: Entropy,
     ) -> Linear:
-        """One step of Newton's with noisy curvature and gradient, and the covariance of what it gives."""
-        d = self.scaling.width
+        """Two steps of Newton's with a noisy curvature and noisy gradients, and the covariance of what they give."""
+        d, (early, last) = self.scaling.width, gradients
         drawn = gate.draw(curved, self.curvature(rows, data, targets, at).tolist(), entropy)
         upper = np.zeros((d, d))
         upper[np.triu_indices(d)] = np.array(drawn, np.float64) / UNIT**2
-        bent = upper + np.triu(upper, 1).T
-        slope = self.gradient(data, targets, at, last, entropy)
-        pull = self.pull(at.shape)
+        bent, pull = upper + np.triu(upper, 1).T, self.pull(at.shape)
         full = bent + np.diag(pull[0])
-        blur = 2.0 * deviation(curved) / UNIT**2 * math.sqrt(d)
-        if float(np.linalg.eigvalsh(full)[0]) < SURE * blur:
+        off = deviation(curved) / UNIT**2
+        if float(np.linalg.eigvalsh(full)[0]) < SURE * 2.0 * off * math.sqrt(d):
             return Linear(at, n)  # the noise hides the curvature: a step would be a guess
         inverse = np.linalg.inv(full)
-        moved = at - (slope + pull * at) @ inverse
-        spread = (deviation(last) / UNIT**2) ** 2 * np.eye(d)
-        noisy = inverse @ spread @ inverse
-        return Linear(moved, n, inverse @ bent @ inverse, noisy)
+        near = at - (self.gradient(data, targets, at, early, entropy) + pull * at) @ inverse
+        step = (self.gradient(data, targets, near, last, entropy) + pull * near) @ inverse
+        # the noise of the gradient, and what the noise of the curvature and its change on the way do to the step
+        heavy = 1.0 if self.price.delta else HEAVY
+        spread = heavy * (deviation(last) / UNIT**2) ** 2 * np.eye(d) + spread_of(np.full((d, d), off), step[0])
+        changed = min(1.0, float(np.abs(near - at).sum()) / 2) * step[0]
+        noisy = inverse @ spread @ inverse + np.outer(changed, changed)
+        return Linear(near - step, n, inverse @ bent @ inverse, noisy)
+
+
+def spread_of(deviations: Floats, vector: Floats) -> Floats:
+    """Covariance of E v, E symmetric, its entries on and above the diagonal independent with these deviations."""
+    squares = deviations**2
+    found = squares * np.outer(vector, vector)
+    np.fill_diagonal(found, squares @ vector**2)
+    return np.asarray(found)
 
 
 def _noisy(noise: Noise, exact: Integers, entropy: Entropy) -> Floats:
@@ -316,4 +335,4 @@ def _noisy(noise: Noise, exact: Integers, entropy: Entropy) -> Floats:
     return np.array(drawn, np.float64).reshape(exact.shape) / UNIT**2
 
 
-__all__ = ["Descent", "Linear"]
+__all__ = ["Descent", "Linear", "spread_of"]

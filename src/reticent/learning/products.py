@@ -8,7 +8,8 @@
 
 A ridge on the slopes is chosen among public multiples of the noise by an estimate of the risk from the noisy sums, in
 which no slopes at all is one of the choices; so where the noise hides everything, the mean of y is left. The interval
-is the sandwich of docs/proofs/regression.md, section 12: sampling, the noise of every sum, the bias of the ridge.
+is the sandwich of docs/proofs/regression.md, section 12, of sampling and the noise of every sum; where a ridge was
+needed there is none, as its bias cannot be told.
 
 Source: Wang 2018, Algorithm 1 (AdaSSP); Stein 1981 for the estimate of risk. Deviations: shares of the price in place
 of one draw, rows shortened to a public length, the ridge by an estimate of risk, discrete noise.
@@ -26,7 +27,7 @@ import numpy as np
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.learning.descent import Linear
+from reticent.learning.descent import Linear, spread_of
 from reticent.learning.price import Noise, Price, deviation
 from reticent.learning.scaling import UNIT, Floats, Integers, Scaling, longest, product, shortened
 from reticent.mechanisms import gate
@@ -39,6 +40,8 @@ CROSS: Final = Fraction(3, 10)
 SQUARE: Final = Fraction(1, 10)
 RIDGES: Final = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # in spectral norms of the noise
 FEWEST: Final = 1.0
+CLEAR: Final = 3.0  # spectral norms of the noise beyond which directions are told apart
+DOUBT: Final = 4.0  # standard deviations of half a risk's noise that a slope has to be worth
 STEEPEST: Final = 4.0  # half-widths of y per half-width of a column
 
 
@@ -159,9 +162,11 @@ def solved(sums: Sums) -> Linear:
     values = np.maximum(values, 0.0)
     along = turned.T @ right
     best, ridge = 0.0, math.inf
+    if float(values.min()) > CLEAR * blur:
+        best, ridge = -math.inf, 0.0  # the columns differ clearly: no ridge, no bias
     for ridge_at in [blur * times for times in RIDGES] if blur else [0.0]:
         weight = values + ridge_at
-        if float(weight.min()) <= blur / 2 or float(weight.min()) <= 0:
+        if float(weight.min()) <= blur or float(weight.min()) <= 0:
             continue  # the least direction could be noise alone
         slope = along / weight
         if float(np.abs(turned @ slope).max()) > STEEPEST:
@@ -170,7 +175,7 @@ def solved(sums: Sums) -> Linear:
         found = float(values @ slope**2 - 2 * slope @ along) + 2 * float(sums.of_cross[-1]) ** 2 * float(
             (1 / weight).sum()
         )
-        found += blur * float(slope @ slope)
+        found += blur * float(slope @ slope) + DOUBT * float(sums.of_cross[-1]) * float(np.linalg.norm(slope))
         if found < best:
             best, ridge = found, ridge_at
     if math.isinf(ridge):
@@ -178,20 +183,18 @@ def solved(sums: Sums) -> Linear:
     full = sums.gram + np.diag([0.0, *[ridge] * d])
     inverse = np.asarray(np.linalg.inv(full), np.float64)
     beta = inverse @ sums.cross
-    return _with_intervals(sums, inverse, np.asarray(beta, np.float64), ridge, n)
+    if ridge:
+        return Linear(np.asarray(beta)[None, :], n)  # how far the ridge moved them cannot be told
+    return _with_intervals(sums, inverse, np.asarray(beta, np.float64), n)
 
 
-def _with_intervals(sums: Sums, inverse: Floats, beta: Floats, ridge: float, n: float) -> Linear:
+def _with_intervals(sums: Sums, inverse: Floats, beta: Floats, n: float) -> Linear:
     left = sums.square - 2.0 * float(beta @ sums.cross) + float(beta @ sums.gram @ beta)
     doubt = float(sums.of_cross[-1]) * (1.0 + float(beta @ beta))
     variance = (max(left, 0.0) + doubt) / max(n - len(beta), 1.0)
-    v = sums.of_gram**2
-    of_noise = v * np.outer(beta, beta)
-    np.fill_diagonal(of_noise, sums.of_cross**2 + v @ beta**2)
-    pull = np.array([0.0, *[ridge] * (len(beta) - 1)])
-    biased = inverse @ (pull * beta)
-    noisy = inverse @ of_noise @ inverse + np.outer(biased, biased)
-    return Linear(beta[None, :], n, variance * inverse @ sums.gram @ inverse, noisy)
+    of_noise = spread_of(sums.of_gram, beta) + np.diag(sums.of_cross**2)
+    sampled = variance * inverse @ sums.gram @ inverse
+    return Linear(beta[None, :], n, sampled, inverse @ of_noise @ inverse)
 
 
 __all__ = ["Products", "Sums", "solved"]
