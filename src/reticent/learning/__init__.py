@@ -1,7 +1,35 @@
-"""Learning from private rows: questions that may depend on the answers before them, and models."""
+"""Learning from private rows: questions that may depend on the answers before them, and models.
+
+The models follow scikit-learn's conventions (``reticent.sklearn`` has the same ones) and work without it installed.
+"""
 
 from __future__ import annotations
 
 from reticent.learning.bounded import Accuracy, Between, Level, Product
+from reticent.learning.classifiers import LinearSVC, LogisticRegression
+from reticent.learning.handles import public
+from reticent.learning.linear import HuberRegressor, LinearRegression, QuantileRegressor
+from reticent.learning.moments import PCA, GaussianNB, KMeans, StandardScaler
+from reticent.learning.search import Clip, GridSearchCV
+from reticent.learning.trees import DecisionTreeClassifier, RandomForestClassifier
 
-__all__ = ["Accuracy", "Between", "Level", "Product"]
+__all__ = [
+    "Accuracy",
+    "Between",
+    "Clip",
+    "DecisionTreeClassifier",
+    "GaussianNB",
+    "GridSearchCV",
+    "HuberRegressor",
+    "KMeans",
+    "Level",
+    "LinearRegression",
+    "LinearSVC",
+    "LogisticRegression",
+    "PCA",
+    "Product",
+    "QuantileRegressor",
+    "RandomForestClassifier",
+    "StandardScaler",
+    "public",
+]

@@ -45,6 +45,7 @@ FIXED: Final = Fraction(1, 5)  # of the descent, pure, for the half of the gradi
 FIXED_SQUARED: Final = Fraction(2, 5)  # the same, of its rho
 MOST_STEPS: Final = 60
 HEAVY: Final = (2.1185 / 1.96) ** 2  # 95 % of Laplace noise lie within 2.12 deviations, of normal noise within 1.96
+TURNS: Final = 1 / 6  # share of a logistic curvature that a unit of a coefficient changes; |1 - 2p| |x| on average
 SURE: Final = 2.0  # least eigenvalues of so many spectral norms of the noise let a step of Newton's be taken
 
 
@@ -317,7 +318,7 @@ class Descent:
         # the noise of the gradient, and what the noise of the curvature and its change on the way do to the step
         heavy = 1.0 if self.price.delta else HEAVY
         spread = heavy * (deviation(last) / UNIT**2) ** 2 * np.eye(d) + spread_of(np.full((d, d), off), step[0])
-        changed = min(1.0, float(np.abs(near - at).sum()) / 2) * step[0]
+        changed = min(1.0, TURNS * float(np.abs(near - at).sum())) * step[0]
         noisy = inverse @ spread @ inverse + np.outer(changed, changed)
         return Linear(near - step, n, inverse @ bent @ inverse, noisy)
 
