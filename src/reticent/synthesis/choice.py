@@ -19,9 +19,9 @@ is, exceed a fifth of the uniform density's square is left out beforehand.
 Source: Mallows 1973 for the estimate; McKenna and Sheldon 2020 for the choice.
 
 Proof of the sensitivity. Let A be the rounded matrix and N, N' = N + e tables one record apart. |A N'| and |A N| differ
-by at most |A e|, a column's length (two columns' distance, where a record is replaced); a -> sqrt(a^2 + c) moves no further
-than a for a public c >= 0; and integer parts of numbers at most D apart are at most D apart for whole D. A person of r
-rows is r such steps. c depends on the rows through the noisy n alone, which is drawn before and paid for.
+by at most |A e|, a column's length (two columns' distance, where a record is replaced); a -> sqrt(a^2 + c) moves no
+further than a for a public c >= 0; and integer parts of numbers at most D apart are at most D apart for whole D. A
+person of r rows is r such steps. c depends on the rows through the noisy n alone, which is drawn before and paid for.
 
 Deviations. The estimate is unbiased where counts are Poisson of one mean, and is used everywhere. It costs accuracy at
 worst: the sensitivity of the score needs nothing of it. Where n is so small that noise hides every shape the choice is
