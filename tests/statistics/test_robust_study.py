@@ -21,7 +21,7 @@ from reticent.entropy import Replayed
 from reticent.errors import QuestionError, Refusal
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.privacy.adjacency import Kind
-from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.privacy.loss import ApproxDP, ApproxZCDP, PureDP
 from reticent.statistics.ask import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.robust.steps import Bought, Known
@@ -294,3 +294,30 @@ def test_a_release_names_its_method_charges_its_delta_and_verifies() -> None:
     assert "S, by propose-test-release" in release["scale(x)"].caveats[0]
     certificate = rt.read_certificate(release.certificate.to_json())
     assert certificate.guarantee == release.guarantee
+
+
+def test_a_width_is_planned_with_the_delta_of_the_release() -> None:
+    rows = {"x": np.random.default_rng(3).normal(100, 1, 10_000)}
+    study = rt.study(rows, adjacency="substitute", columns={"x": rt.real(missing=0)}, budget=4, delta="1e-5")
+    name = "trimmed_mean(x, method=TM)"
+    plan = study.plan(want={name: 0.05}, delta="1e-6", people=10_000)
+    assert 0.04 < (plan.lines[0].expected.noise or 0) <= 0.05
+    with pytest.raises(QuestionError, match="needs a δ"):
+        study.plan(want={name: 0.05}, people=10_000)
+
+
+def test_a_budget_in_rho_with_a_delta_takes_a_question_with_a_delta() -> None:
+    budget = ApproxZCDP(Fraction(1), Fraction(1, 10**6))
+    rows = {"x": np.random.default_rng(3).normal(100, 1, 10_000)}
+    study = rt.study(rows, adjacency="substitute", columns={"x": rt.real(missing=0)}, budget=budget)
+    release = study.release(["scale(x, delta=1e-8)"], rho="0.2")
+    assert isinstance(release.guarantee.loss, ApproxZCDP)
+    assert release.guarantee.loss.rho <= Fraction(1, 5)
+
+
+def test_nobody_can_be_exposed_in_an_empty_table() -> None:
+    study = rt.study(
+        {"x": np.zeros(0)}, adjacency="substitute", columns={"x": rt.real(missing=0)}, budget=4, delta="1e-5"
+    )
+    with pytest.raises(QuestionError, match="cannot reply: with 0 values"):
+        study.release(["scale(x)"], epsilon=1, delta="1e-6")

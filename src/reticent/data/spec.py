@@ -311,7 +311,7 @@ def check_delta(delta: Fraction, people: int | None) -> None:
     SpecError
         For delta of at least 1 / (10 people).
     """
-    if people is not None and delta >= Fraction(1, 10 * people):
+    if people and delta >= Fraction(1, 10 * people):  # of nobody nothing is exposed
         most = Fraction(1, 10 * people)
         power = 1
         while Fraction(1, 10**power) > most:
@@ -439,7 +439,8 @@ def warnings(spec: Spec) -> tuple[str, ...]:
             continue
         if column.low is None:
             said.append(
-                f"columns.{name} has no bounds: mean and sum will be refused; median, iqr, trimmed mean may give no reply."
+                f"columns.{name} has no bounds: mean and sum will be refused; "
+                "median, iqr, trimmed mean may give no reply."
             )
         for key, bound in (("low", column.low), ("high", column.high)):
             if bound is not None and not column.why and _oddly_exact(Fraction(bound)):

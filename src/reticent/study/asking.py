@@ -19,7 +19,7 @@ from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
-from reticent.privacy.explain import VIEW_DELTA
+from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP
 from reticent.privacy.numbers import Number, read, show
@@ -184,7 +184,7 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
             )
         whole = as_approx(whole, within.delta)
     _within(ptr.chargeable(whole).loss, within)
-    check_epsilon(approx_of(whole.loss, VIEW_DELTA).epsilon, within.override)
+    check_epsilon(epsilon_delta(whole.loss)[0], within.override)
     return Prepared(steps, caveat, whole)
 
 

@@ -57,8 +57,7 @@ def study(
     """
     from reticent.data.spec import Budget, Spec, check_delta, check_epsilon
     from reticent.ledger import Ledger
-    from reticent.privacy.convert import approx_of
-    from reticent.privacy.explain import VIEW_DELTA
+    from reticent.privacy.explain import epsilon_delta
 
     if person is not None and rows_each is None:
         raise SpecError(
@@ -73,7 +72,7 @@ def study(
         if total <= 0:
             raise PublicParameterError(f"budget must be > 0, got {show(total)}")
         loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
-    check_epsilon(approx_of(loss, VIEW_DELTA).epsilon, override)
+    check_epsilon(epsilon_delta(loss)[0], override)
     if isinstance(loss, ApproxDP | ApproxZCDP):
         check_delta(loss.delta, people)
     spec = Spec(

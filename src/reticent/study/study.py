@@ -278,7 +278,7 @@ class Study:
             self._probe(table)
             units = self._units(table, asked, within, who)
             if want is not None:
-                asked = self._wanted(asked, want, units)
+                asked = self._wanted(asked, want, units, within)
             if within.delta is not None:
                 check_delta(within.delta, units)
             understood = understand(asked, self.schema, self._groups)
@@ -479,7 +479,7 @@ class Study:
         raise Fault(reference, words(cost))
 
     def _wanted(
-        self, questions: Sequence[Question | Asked], want: Mapping[str, float], people: int | None
+        self, questions: Sequence[Question | Asked], want: Mapping[str, float], people: int | None, within: Limit
     ) -> Sequence[Asked]:
         from reticent.study.want import wanted
 
@@ -488,7 +488,7 @@ class Study:
                 "A width needs a public number of people: declare [person] people, or plan with people=… and release "
                 "with the epsilon it names."
             )
-        return wanted(questions, want, self.schema, self._groups, people)
+        return wanted(questions, want, self.schema, self._groups, people, within.delta)
 
     def _note(self, refusal: Refusal, what: str, who: str) -> None:
         """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
@@ -509,8 +509,8 @@ class Study:
         at_least_one(people)
         units = people if people is not None else self.schema.person.people
         size = units if units is not None else ASSUMED
-        asked = questions if want is None else self._wanted(questions, want, size)
         within = limit(*cost, people=units)
+        asked = questions if want is None else self._wanted(questions, want, size, within)
         # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
         public = size if self.schema.person.adjacency == "substitute" else self.schema.person.people
         return self._prepare(asked, within, public), size

@@ -13,17 +13,23 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.asked import Statistic
 from reticent.statistics.planning import least_epsilon
 from reticent.statistics.setting import Setting
-from reticent.study.asking import CAVEAT_SHARE, Asked, Question, caveat_is_due, name_of, understand
+from reticent.study.asking import CAVEAT_SHARE, Asked, Limit, Question, caveat_is_due, deltas, name_of, understand
 
 STEPS: Final = 1000  # of the grid of epsilons
 
 
 def wanted(
-    questions: Sequence[Question | Asked], want: Mapping[str, float], schema: Schema, groups: Keys | None, people: int
+    questions: Sequence[Question | Asked],
+    want: Mapping[str, float],
+    schema: Schema,
+    groups: Keys | None,
+    people: int,
+    delta: Fraction | None = None,
 ) -> tuple[Asked, ...]:
     """The questions, each named one with the least epsilon on a grid of 1/1000 that reaches its half-width.
 
-    A name that was not asked is asked. ``want`` is the noise half-width at 95 %, in the answer's units.
+    A name that was not asked is asked. ``want`` is the noise half-width at 95 %, in the answer's units; ``delta`` is
+    shared by the questions that need one.
 
     Raises
     ------
@@ -41,12 +47,13 @@ def wanted(
             (item,) = understand([name], schema, groups)
             known[name] = len(asked)
             asked.append(item)
-        item = asked[known[name]]
-        if item.statistic.epsilon is not None:
+        if asked[known[name]].statistic.epsilon is not None:
             raise QuestionError(f"{name} has an epsilon of its own: say either that or the width wanted")
-        setting = Setting(
-            schema, people if schema.person.adjacency == "substitute" else schema.person.people, item.keys
-        )
+    offered = deltas(asked, Limit(None, None, delta))
+    public = people if schema.person.adjacency == "substitute" else schema.person.people
+    for name, width in want.items():
+        item = asked[known[name]]
+        setting = Setting(schema, public, item.keys, offered[known[name]])
         epsilon = least_epsilon(item.statistic, setting, float(width), people)
         if caveat_is_due(item, schema):  # the answer keeps all but the caveat's share, so it needs that much more
             epsilon = Fraction((epsilon * STEPS / (1 - CAVEAT_SHARE)).__ceil__(), STEPS)
