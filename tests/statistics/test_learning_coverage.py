@@ -33,7 +33,7 @@ ADD = Adjacency("add_remove")
 def drawn(model: str, delta: Fraction, key: int) -> Linear:
     """One made-up table and its model."""
     rng, entropy = np.random.default_rng(key), Replayed(f"{model} {key}")
-    price = Price(Fraction(1), delta, ADD)
+    price = Price(Fraction(1) if model == "linear" else Fraction(1, 2), delta, ADD)  # noise as wide as sampling
     x = rng.uniform(-1, 1, (ROWS, 3))
     score = TRUE[model][0] + x @ TRUE[model][1:]
     if model == "linear":

@@ -205,6 +205,14 @@ def outward(bound: object) -> Fraction:
     raise PublicParameterError("a bound is a finite number")
 
 
+def _record(ledger: Ledger, receipt: Receipt, reference: str) -> None:
+    """Note the fault; if even that cannot be written, the reservation alone keeps the charge."""
+    try:
+        ledger.fail(receipt, reference)
+    except Exception:  # the charge is already durable, and the fault that follows is what the caller must see
+        return
+
+
 def paid(
     here: Circumstances,
     guarantee: Guarantee,
@@ -232,7 +240,7 @@ def paid(
         return found
     except BaseException as cause:
         reference = f"f-{receipt.id.removeprefix('r-')}"
-        here.ledger.fail(receipt, reference)
+        _record(here.ledger, receipt, reference)
         if not isinstance(cause, Exception):
             raise
     # Raised here and not in the handler: the cause, whose frames hold private rows, is not even its __context__.
