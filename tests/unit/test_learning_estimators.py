@@ -20,7 +20,6 @@ from reticent.ledger import Ledger
 from reticent.outcome import NO_REPLY
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, Counted, PureDP
-from reticent.study.handles import xy
 
 CANARY = 3.141592653589793  # a value no computation of noisy sums gives back
 RNG = np.random.default_rng(5)
@@ -220,7 +219,7 @@ def _study() -> rt.Study:
 def test_a_study_is_charged_and_shows_no_row() -> None:
     pipeline = pytest.importorskip("sklearn.pipeline")
     study = _study()
-    x, y = xy(study, ["a", "b"], "y")
+    x, y = study.xy(["a", "b"], "y")
     clip = private.Clip(bounds=[(-1, 1), (-1, 1)])
     model = pipeline.make_pipeline(clip, private.LogisticRegression(epsilon=1)).fit(x, y)
     assert study.left() == PureDP(Fraction(9))
@@ -235,7 +234,7 @@ def test_a_study_is_charged_and_shows_no_row() -> None:
 
 def test_handles_and_arrays_give_the_same_integers() -> None:
     study = _study()
-    x, _ = xy(study, ["a", "b"], "z")
+    x, _ = study.xy(["a", "b"], "z")
     from reticent.learning.scaling import UNIT, Scaling
 
     ours = Scaling(x.bounds).whole(x.shelf.read(["a", "b"]))

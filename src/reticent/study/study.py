@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reticent.data.query import Keys
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.data.table import Table
+    from reticent.learning.handles import Handle
     from reticent.ledger import Ledger
     from reticent.statistics.asked import DensityOf, OfDensity, Settled
     from reticent.study.asking import Asked, Limit, Prepared, Question
@@ -414,11 +415,16 @@ class Study:
         )
         return made.synthetic(rows)
 
+    def xy(self, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
+        """Handles on columns for the models of ``reticent.learning``, as ``handles.xy`` says. Nothing is read."""
+        from reticent.study.handles import xy
+
+        return xy(self, columns, y)
+
     def named(self, name: str | None = None) -> ReleaseSpec:
         """A release of the study file, by name; the only one where no name is given."""
         known = {item.name: item for item in self.spec.releases}
-        if name is None and len(known) == 1:
-            return next(iter(known.values()))
+        name = next(iter(known)) if name is None and len(known) == 1 else name
         if name is None or name not in known:
             listed = ", ".join(f'"{title}"' for title in known) or "none"
             raise QuestionError(f"Which release? The study file has: {listed}.")
@@ -433,8 +439,7 @@ class Study:
 
     @property
     def _declared(self) -> list[str]:
-        person = self.schema.person.column
-        return [*self.schema.columns, *([] if person is None else [person])]
+        return [*self.schema.columns, *filter(None, [self.schema.person.column])]
 
     def _table(self) -> Table:
         from reticent.data.table import open_table
@@ -536,11 +541,10 @@ class Study:
         from reticent.study.asking import kind_words
 
         columns = ", ".join(f"{name} ({kind_words(column)})" for name, column in self.schema.columns.items())
-        budget = words(self.spec.budget.loss)
         grouped = f"\n  by       {self._groups.column}" if self._groups is not None else ""
         return (
             f"Study '{self.title}'\n  columns  {columns}\n  person   {self.schema.person.neighbours().words()}\n"
-            f"  budget   {budget}{grouped}"
+            f"  budget   {words(self.spec.budget.loss)}{grouped}"
         )
 
     def _repr_html_(self) -> str:
