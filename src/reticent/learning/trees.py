@@ -38,6 +38,9 @@ from reticent.privacy.sensitivity import L1, Linf
 THRESHOLDS: Final = 15
 LEAVES: Final = Fraction(1, 2)  # of a tree's price, where splits are chosen privately
 DEEPEST: Final = 16
+ROWS_EACH: Final = 400  # epsilon times rows that one tree of a forest is worth
+MOST_TREES: Final = 10
+ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
 ROW: Final = Adjacency("add_remove", unit="row")
 Splitter: TypeAlias = Literal["best", "random"]
 
@@ -230,26 +233,33 @@ class RandomForestClassifier(TreeModel):
 
     Parameters
     ----------
-    n_estimators : int
+    n_estimators : int, optional
+        By default as many as leave each tree an epsilon of ``ROWS_EACH`` over the public (or an assumed) number of
+        rows, 1 to 10: dividing a small epsilon costs more than a second tree gives.
     max_depth : int
     splitter : "best" or "random"
     max_features : int, optional
-        Columns offered to a node; by default the square root of their number where splits are chosen.
+        Columns offered to a node; by default the square root of their number, and all where there is one tree.
     """
 
-    n_estimators: int = 10
+    n_estimators: int | None = None
     max_depth: int = 4
     splitter: Splitter = "best"
     max_features: int | None = None
 
     def _work(self, here: Circumstances, y: object) -> Work:
         price, width = price_of(self.epsilon, 0, here), len(here.bounds)
-        if not 1 <= self.n_estimators <= 1000:
-            raise PublicParameterError(f"n_estimators must lie in 1..1,000, got {self.n_estimators}")
-        few = self.max_features or max(1, round(width**0.5))
-        classes, share = len(self._labels(y)), price.epsilon / self.n_estimators
+        trees = self._trees_for(price.epsilon, here) if self.n_estimators is None else self.n_estimators
+        if not 1 <= trees <= 1000:
+            raise PublicParameterError(f"n_estimators must lie in 1..1,000, got {trees}")
+        few = self.max_features or (width if trees == 1 else max(1, round(width**0.5)))
+        classes, share = len(self._labels(y)), price.epsilon / trees
         plan = Growth(here.bounds, classes, self.max_depth, share, price.neighbours, self.splitter, few)
-        return self._grown(y, plan, self.n_estimators)
+        return self._grown(y, plan, trees)
+
+    def _trees_for(self, epsilon: Fraction, here: Circumstances) -> int:
+        rows = (here.people or ASSUMED) / here.neighbours.rows / (2 if here.neighbours.kind == "substitute" else 1)
+        return max(1, min(MOST_TREES, int(float(epsilon) * rows / ROWS_EACH)))
 
 
 __all__ = ["DecisionTreeClassifier", "Growth", "RandomForestClassifier", "Tree"]
