@@ -42,12 +42,12 @@ def test_the_plans_ask_every_statistic_under_both_relations() -> None:
     asked = {question.split("(")[0].split(" by ")[0] for questions in report.QUESTIONS for question in questions}
     made = list(built_in())
     own = {"capped"}  # asked wherever a person may have more rows than are kept
-    assert asked | own | {"quantile"} | set(report.UNASKED) == set(VERBS)
+    assert asked | own | {"quantile", "density"} | set(report.UNASKED) == set(VERBS)
     assert asked.isdisjoint(report.UNASKED)
     assert all(verb.split("_")[0] in report.NOT_YOURS for verb in report.UNASKED)
     assert {schema.person.adjacency for _, _, schema in made} == {"add_remove", "substitute"}
     assert any(prepared.caveat is not None for _, prepared, _ in made)
-    assert len({name for name, _, _ in made}) == len(made) == 12
+    assert len({name for name, _, _ in made}) == len(made) == 16
 
 
 def test_a_report_says_what_was_not_run() -> None:
@@ -100,7 +100,7 @@ def test_a_study_its_day_and_its_refusals_are_named() -> None:
 
 
 def test_the_row_that_nobody_asked_for_is_explained() -> None:
-    plans = [(name, audit(prepared, schema, triples=1)) for name, prepared, schema in list(built_in())[:4:3]]
+    plans = [(name, audit(prepared, schema, triples=1)) for name, prepared, schema in list(built_in())[:5:4]]
     assert [report.plan_notes([named]) for named in plans] == [[], [("capped", report.CAPPED_WORDS)]]
     assert f"capped: {report.CAPPED_WORDS}." in page(Verified(plans=tuple(plans)))
 

@@ -3,7 +3,7 @@
     for line in report():              seconds; ``report(deep=True)`` takes minutes
         print(line)
 
-Three layers, each a proof by enumeration on the domain it states: (1) run on coins, a sampler has the law it is
+Layers, each a proof by enumeration on the domain it states: (1) run on coins, a sampler has the law it is
 described by; (2) run on laws, a mechanism keeps its guarantee between all neighbours; (3) so does a statistic, from
 the rows the engine reads to the answer that is printed, or draw by draw where candidates are too many to list.
 Together: the program keeps its guarantee on fair coins, on those domains. What is not covered:
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from reticent import mechanisms
-from reticent.audit import local, stepwise, tested
+from reticent.audit import local, losses_again, stepwise, tested
 from reticent.audit.asked import asked
 from reticent.audit.claims import Line, judge, verify
 from reticent.audit.coins import agree, coin_law
@@ -40,6 +40,8 @@ from reticent.mechanisms import (
     PermuteAndFlip,
     RandomizedResponse,
     ScalarGaussian,
+    SparseVector,
+    one_sided,
 )
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss
@@ -56,13 +58,17 @@ def report(*, deep: bool = False) -> tuple[Line, ...]:
     tuple of Line
         A line per claim. A proof has no line that is not "holds".
     """
-    return (
-        *samplers(deep=deep),
-        *guarantees(deep=deep),
-        *pipelines(deep=deep),
-        *robust(deep=deep),
-        *local.lines(deep=deep),
-    )
+    return tuple(line for _, stage in stages(deep=deep) for line in stage)
+
+
+def stages(*, deep: bool = False) -> Iterator[tuple[str, Iterator[Line]]]:
+    """The parts of the report in order, each with the words that announce it: the page and ``report`` run the same."""
+    yield "samplers on coins", samplers(deep=deep)
+    yield "mechanisms", guarantees(deep=deep)
+    yield "statistics on all tiny tables", pipelines(deep=deep)
+    yield "propose-test-release, and choices draw by draw", robust(deep=deep)
+    yield "surveys, from truth to token", local.lines(deep=deep)
+    yield "losses once more", losses_again.lines()
 
 
 # --- samplers on coins -----------------------------------------------------------------------------------------------
@@ -197,11 +203,30 @@ def guarantees(*, deep: bool = False) -> Iterator[Line]:
         chosen = Exponential(Linf(Fraction(1), near), Fraction(1))
         yield _mechanism(f"exponential, {count} scores", chosen, many, [(0, 1)])
     yield _mechanism("permute-and-flip, 65 scores", flip, [(0, *(1,) * 64), (1, *(0,) * 64)], [(0, 1)])
+    yield from _conversations(near)
+    coin = one_sided.ONE
+    yield _mechanism(coin.name, coin.mechanism, [coin.here, coin.there], [(0, 1)])
     yield from asked()
     yield from grids()
     for truth, yes in ((HALF, HALF), (THIRD, Fraction(1, 5)), (Fraction(9, 10), Fraction(99, 100))):
         made_up = RandomizedResponse(truth, yes)
         yield _mechanism(f"randomized response {truth}, {yes}", made_up, ["yes", "no"], [(0, 1)])
+
+
+def _conversations(near: Adjacency) -> Iterator[Line]:
+    """Sparse vector on two questions, asked at once: one rises where the other falls, the threshold's share small.
+
+    With e1 : e2 = 1 : 8 the first answer "below" drives the threshold up and the second, "above", has to reach it: the
+    order of answers that costs most of what is paid, so that noise which is drawn once, or half as wide, is refuted.
+    """
+    apart, swapped = [(2, -2), (3, -3)], [(0, 1), (1, 0)]
+    for words, shares, epsilon, questions in (
+        ("questions far apart", (1, 8, 0), Fraction(18), apart),
+        ("two questions that change places", (1, 8, 0), Fraction(18), swapped),
+        ("with values", (1, 8, 9), Fraction(36), apart),
+    ):
+        made = SparseVector(Linf(Fraction(1), near), epsilon, 1, shares)
+        yield _mechanism(f"sparse vector, {words}", made, questions, [(0, 1)])
 
 
 def _apart(most: int, one: Sequence[int], other: Sequence[int]) -> bool:
@@ -226,4 +251,4 @@ def robust(*, deep: bool = False) -> Iterator[Line]:
     yield from stepwise.lines(deep=deep)
 
 
-__all__ = ["Line", "guarantees", "judge", "pipelines", "report", "robust", "samplers", "verify"]
+__all__ = ["Line", "guarantees", "judge", "pipelines", "report", "robust", "samplers", "stages", "verify"]

@@ -17,15 +17,15 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from reticent import mechanisms
-from reticent.audit import conformance, exact, system_path
+from reticent.audit import conformance, exact, released, roster, system_path
 from reticent.audit.claims import Line
 from reticent.audit.conformance import Effort
 from reticent.audit.installed import digest
-from reticent.audit.losses_again import lines as losses_again
 from reticent.audit.plan import QUICK, Audited, audit
 from reticent.audit.schemas import PEOPLE
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind
+from reticent.statistics.questions import density
 from reticent.study.asking import Limit, Prepared, settle, understand
 from reticent.study.page import STYLE
 from reticent.study.release import software
@@ -52,6 +52,7 @@ QUESTIONS: Final = (
     ("count by g", "mean(x) by b", "proportion(g, value=a)", "quantiles(y, 0.25 0.75)", "sd(x, per=person)"),
     ("persons by g", "sum(k) by g", "iqr(x)", "quantile(k, 0.9) by b", "histogram(g)", "mean(y, low=0, high=1)"),
 )
+DENSITIES: Final = (density("x", method="histogram", cells=4), density("x", method="series", degree=2))
 UNASKED: Final = ("location", "regress", "scale", "trimmed_mean")  # left to the plans of a study, and said to be
 PERSONS: Final[tuple[tuple[Kind, int], ...]] = (
     ("add_remove", 1),
@@ -70,6 +71,9 @@ def built_in() -> Iterator[tuple[str, Prepared, Schema]]:
             within = Limit(Fraction(len(questions)), None, None)
             name = f"plan {place}, {kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
             yield name, settle(understand(questions, schema), within, schema, units, "approximate"), schema
+        within = Limit(Fraction(6), None, None)
+        name = f"densities, {kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
+        yield name, settle(understand(DENSITIES, schema), within, schema, units, "approximate"), schema
 
 
 # --- the report ------------------------------------------------------------------------------------------------------
@@ -194,8 +198,9 @@ NOT_RUN: Final[dict[Part, str]] = {
     "kit": "The mechanisms were not put through the conformance kit this time: reticent audit --kit.",
 }
 NOT_YOURS: Final = (
-    "The plans are made up, and none of them asks for a location, a scale, a trimmed mean or a regression. Your own: "
-    "reticent audit STUDY, or release --audit, which puts it in the certificate."
+    "The plans are made up, and none of them asks for a location, a scale, a trimmed mean, a regression, or a density "
+    "other than a histogram and a series. Your own: reticent audit STUDY, or release --audit, which puts it "
+    "in the certificate."
 )
 NEVER: Final = (
     "The study file. Who one person is, that bounds come from outside the file, that nobody else spends on the same "
@@ -207,7 +212,10 @@ NEVER: Final = (
     "a program that does otherwise later, or for other numbers than those tried.",
     "That Python, NumPy, the engine and the processor calculate as they should.",
     "Time, memory, logs and whatever else can be seen of a running machine; who can read the raw file.",
-    "The ledger, crashes and tampering. They are tested, but not by this command: docs/assurance.md in the source.",
+    "Sessions with an analyst, learning, what is drawn from a density, the estimates of a survey. They are tested, but "
+    "not by this command.",
+    "The ledger on a disk, crashes and tampering. They are tested, but not by this command: docs/assurance.md in the "
+    "source.",
     "Intent. A program that was changed on purpose can behave while it is watched.",
 )
 
@@ -259,16 +267,9 @@ def verified(
 
 
 def _exact(tell: Tell, *, deep: bool) -> Iterator[Line]:
-    tell("exact laws: samplers on coins")
-    yield from exact.samplers(deep=deep)
-    tell("exact laws: mechanisms")
-    yield from exact.guarantees(deep=deep)
-    tell("exact laws: statistics on all tiny tables")
-    yield from exact.pipelines(deep=deep)
-    tell("exact laws: propose-test-release, and choices draw by draw")
-    yield from exact.robust(deep=deep)
-    tell("exact laws: losses once more")
-    yield from losses_again()
+    for words, stage in exact.stages(deep=deep):
+        tell(f"exact laws: {words}")
+        yield from stage
 
 
 def _kit(tell: Tell, effort: Effort) -> Iterator[conformance.Report]:
@@ -277,6 +278,8 @@ def _kit(tell: Tell, effort: Effort) -> Iterator[conformance.Report]:
         yield conformance.check(module, effort=effort)
     tell("conformance kit: the path of a release, on the system's coins")
     yield system_path.check()
+    tell("conformance kit: a release, from charge to answer")
+    yield released.check()
 
 
 def _plans(tell: Tell, triples: int) -> Iterator[Named]:
@@ -407,6 +410,12 @@ def kit_rows(found: Sequence[conformance.Report]) -> list[tuple[str, ...]]:
     return rows
 
 
+def roster_rows(found: Verified) -> list[tuple[str, ...]]:
+    """A line for each mechanism there is, with those that were not checked here."""
+    cases = None if found.kit is None else list(dict.fromkeys(line.case for one in found.kit for line in one.lines))
+    return roster.rows(found.exact, cases)
+
+
 def plan_notes(found: Sequence[Named]) -> list[tuple[str, str]]:
     """What needs a word in the tables of plans: the row that nobody asked for."""
     capped = any(moved.answer == CAPPED for _, audited in found for moved in audited.answers)
@@ -464,6 +473,8 @@ def _tables(found: Verified) -> Iterator[str]:
     if found.declined:
         rows = [(one.release or "as asked", one.question or "all of it", one.words) for one in found.declined]
         yield _table("Refused, and so not run", ("release", "question", "why"), rows)
+    if found.exact is not None or found.kit is not None:
+        yield _table("Mechanism by mechanism, how each was checked", roster.HEADS, roster_rows(found))
     if found.exact is not None:
         yield _table("Exact laws, claim by claim", EXACT_HEADS, exact_rows(found.exact))
     if found.kit is not None:

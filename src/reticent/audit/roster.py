@@ -1,0 +1,55 @@
+"""Every mechanism of this version, and how a report checked it: a new one without a check is seen, not skipped.
+
+A mechanism is checked by the specimens its module states, in the exact laws and in the kit. ``WITHOUT`` names those
+whose module states none, with the lines of the exact report and the tests that stand for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Final
+
+from reticent import mechanisms
+from reticent.audit.claims import Line
+from reticent.mechanisms import shuffled, subsampled
+
+HEADS: Final = ("mechanism", "exact laws", "kit", "elsewhere")
+NONE: Final = "–"
+WITHOUT: Final[dict[str, tuple[str, str]]] = {
+    "one_sided": (
+        "mechanism one-sided coin",
+        "at ε 0 there is no smaller ε at which the kit could fail it: tests/audit/test_survey_exact.py",
+    ),
+    "sparse_vector": (
+        "mechanism sparse vector",
+        "longer and adaptive conversations: tests/laws/test_sparse_vector.py",
+    ),
+    "subsampled": ("", "a wrapper of others that draws who takes part: tests/statistics/test_subsampled.py"),
+    "shuffled": ("", "a wrapper of others that shuffles answers: tests/statistics/test_subsampled.py"),
+}
+MODULES: Final[tuple[ModuleType, ...]] = (*mechanisms.ALL, subsampled, shuffled)
+
+
+def rows(exact: Sequence[Line] | None, kit: Sequence[str] | None) -> list[tuple[str, ...]]:
+    """A line for each mechanism: claims in the exact laws, cases in the kit, and what else checks it.
+
+    Parameters
+    ----------
+    exact, kit
+        Lines of the exact laws, and cases the kit went through; None where that part was not run.
+    """
+    found: list[tuple[str, ...]] = []
+    for module in MODULES:
+        name = module.__name__.rpartition(".")[2]
+        begin, elsewhere = WITHOUT.get(name, ("", NONE))
+        titles = set() if name in WITHOUT else {specimen.name for specimen in module.SPECIMENS}
+        wanted = {f"mechanism {title}" for title in titles}
+        claims = [line for line in exact or () if line.name in wanted or (begin and line.name.startswith(begin))]
+        cases = [case for case in kit or () if case in titles]
+        found.append((name.replace("_", " "), _told(exact, len(claims)), _told(kit, len(cases)), elsewhere))
+    return found
+
+
+def _told(part: object, count: int) -> str:
+    return "not run" if part is None else str(count) if count else NONE
