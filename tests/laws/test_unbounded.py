@@ -97,8 +97,7 @@ def test_scores_on_slices_move_by_no_more_than_the_sensitivity(monkeypatch: pyte
             here, there = (runs_of(THREE, whole(THREE, table(r))) for r in (rows, more))
             at = np.arange(12)
             scores = [
-                r.scores(level.a, level.b, 0)[np.searchsorted(r.start, at, side="right") - 1]
-                for r in (here, there)
+                r.scores(level.a, level.b, 0)[np.searchsorted(r.start, at, side="right") - 1] for r in (here, there)
             ]
             worst = max(worst, int(np.abs(scores[0] - scores[1]).max()))
         assert worst == UNIT == max(level.a, level.b - level.a)

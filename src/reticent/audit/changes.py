@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias, assert_never
@@ -85,6 +85,9 @@ def unfit(one: Call, other: Call) -> Unfit | None:
     """What of two calls of equal mechanisms differs and is public, or is of a type that cannot be trusted."""
     if isinstance(one.exact, Candidates) and isinstance(other.exact, Candidates):
         return _unfit_candidates(one, other)
+    if isinstance(one.exact, Mapping) and isinstance(other.exact, Mapping):
+        strange = {type(value).__name__ for value in (*one.exact.values(), *other.exact.values())} - {"int"}
+        return Unfit("type", f"exact numbers are of type {', '.join(sorted(strange))}") if strange else None
     if not isinstance(one.exact, Sequence) or not isinstance(other.exact, Sequence) or isinstance(one.exact, str):
         return None if type(one.exact) is type(other.exact) else Unfit("type", "the exact input has two types")
     if len(one.exact) != len(other.exact):
@@ -101,6 +104,12 @@ def change_of(one: Call, other: Call) -> Change:
     if isinstance(one.exact, Candidates) and isinstance(other.exact, Candidates):
         moved = _moved(one, one.exact, other, other.exact)
         return Change(None, None, Fraction(int(moved.max())))
+    if isinstance(one.exact, Mapping) and isinstance(other.exact, Mapping):  # counts by cell, 0 where none is listed
+        cells = one.exact.keys() | other.exact.keys()
+        steps = [abs(one.exact.get(cell, 0) - other.exact.get(cell, 0)) for cell in cells]
+        return Change(
+            Fraction(sum(steps)), Fraction(sum(step * step for step in steps)), Fraction(max(steps, default=0))
+        )
     if (
         declared_of(one.mechanism) is None
         or not isinstance(one.exact, Sequence)

@@ -33,6 +33,7 @@ from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.specimen import Mechanism
 from reticent.privacy import ptr
+from reticent.privacy.compose import PROCESSED
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import about, show
 from reticent.statistics.answer import Answer
@@ -246,6 +247,8 @@ class Replayer:
             stated = getattr(mechanism, "guarantee", None)
             if not isinstance(stated, Guarantee):
                 return None
+            while stated.by == PROCESSED:  # what is paid for is what was processed
+                (stated,) = stated.parts
             self._stated[mechanism] = stated
         return self._stated[mechanism]
 

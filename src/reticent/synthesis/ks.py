@@ -35,6 +35,7 @@ from reticent.synthesis.size import SHARE, Expected, Size, buy, root
 METHOD: Final = "exponential mechanism under KS distance"
 BETA: Final = 0.05
 WORK: Final = 1 << 34  # additions of doubles: about a minute
+WORK_BOUGHT: Final = 1 << 30  # where n is bought and nobody could refuse before
 FEW: Final = 8  # n epsilon below which nothing but the uniform comes out
 
 Growth = Literal["root", "two_thirds"]
@@ -81,7 +82,10 @@ class KSRelease:
         if self.growth is None:
             return self.mechanism
         near, epsilon = self.mechanism.sensitivity, self.mechanism.epsilon
-        return KolmogorovSmirnov(near, epsilon, points_for(n, epsilon / near.bound, self.growth))
+        points = points_for(n, epsilon / near.bound, self.growth)
+        while points > 1 and work(self.axis.cells, points, n, self.mechanism.rate) > WORK_BOUGHT:
+            points //= 2  # of a number that noise or a crowd made large, no more is drawn than can be
+        return KolmogorovSmirnov(near, epsilon, points)
 
     def expected(self, people: int) -> Expected:
         """For ``people`` records spread evenly over the grid."""
@@ -167,10 +171,16 @@ def _check(axis: Axis, made: KolmogorovSmirnov, people: int) -> None:
             f"{people:,} records at this ε give little more than a uniform draw: n ε should be at least {FEW}. "
             "Nothing was charged."
         )
-    bits = math.lgamma(axis.cells + made.points) - math.lgamma(axis.cells) - math.lgamma(made.points + 1)
-    levels = min(people, people / (2 * made.points) + (bits + 50) / float(made.rate))
-    if levels * (made.points + 1) * axis.cells > WORK:
+    asked = work(axis.cells, made.points, people, made.rate)
+    if asked > WORK:
         raise QuestionError(
-            f"{made.points:,} points on {axis.cells:,} cells take about {levels * (made.points + 1) * axis.cells:.1g} "
-            f"additions; at most {WORK:.1g} are done. Fewer points, or fewer cells. Nothing was charged."
+            f"{made.points:,} points on {axis.cells:,} cells take about {asked:.1g} additions; at most {WORK:.1g} are "
+            "done. Fewer points, or fewer cells. Nothing was charged."
         )
+
+
+def work(cells: int, points: int, n: int, rate: Fraction) -> float:
+    """Additions of one draw, about."""
+    bits = math.lgamma(cells + points) - math.lgamma(cells) - math.lgamma(points + 1)
+    levels = min(n, n / (2 * points) + (bits + 50) / float(rate))
+    return levels * (points + 1) * cells

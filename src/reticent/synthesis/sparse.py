@@ -64,6 +64,11 @@ class Exceeding:
         return compose.processed(self.noise.guarantee, label="the counts that reach the bar")
 
     @property
+    def sensitivity(self) -> L1:
+        """What neighbours move, over all cells."""
+        return self.noise.sensitivity
+
+    @property
     def chance(self) -> float:
         """P(an empty cell reaches the bar) = a^bar / (1 + a), a = e^(-1 / scale); for people."""
         fall = 1.0 / float(self.noise.scale)
