@@ -35,7 +35,7 @@ from reticent.statistics.regression.depth import deepest
 from reticent.statistics.regression.middle import Middle
 from reticent.statistics.regression.over_beta import Axis, OverBeta, scores
 from reticent.statistics.regression.rows import Integers, Rows, rows
-from reticent.statistics.regression.sufficient import UNIT, Sufficient, rho_for
+from reticent.statistics.regression.sufficient import UNIT, Sufficient
 from reticent.statistics.regression.theil_sen import TheilSen
 from reticent.statistics.unbounded.census import Terms
 from tests.support import regression_reference as brute
@@ -227,7 +227,7 @@ def test_persons_with_several_rows_move_sums_by_as_many() -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), ONE, Fraction(4)])
 def test_rho_is_the_greatest_on_its_grid(epsilon: Fraction) -> None:
     delta = Fraction(1, 10**6)
-    rho = rho_for(epsilon, delta)
+    rho = convert.rho_for(epsilon, delta)
     here, beyond = (convert.approx_of(ZCDP(part), delta) for part in (rho, rho + Fraction(1, 1 << 20)))
     assert isinstance(here, ApproxDP)
     assert here.epsilon <= epsilon < beyond.epsilon

@@ -13,8 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import Final, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 from reticent.errors import PublicParameterError
 from reticent.learning.scaling import Norm
@@ -22,11 +21,9 @@ from reticent.mechanisms import Gaussian, Geometric
 from reticent.privacy import compose, convert
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP, PureDP
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L1, L2
 
-FINEST: Final = 1 << 20  # parts of a rho
 Noise: TypeAlias = Geometric | Gaussian
 
 
@@ -64,7 +61,7 @@ class Price:
             raise PublicParameterError("a share of a price lies above 0 and at most at 1")
         if not self.delta:
             return Geometric(L1(self.moves * row, self.neighbours), share * self.epsilon)
-        return Gaussian(L2(self.moves**2 * row, self.neighbours), share * rho_for(self.epsilon, self.delta))
+        return Gaussian(L2(self.moves**2 * row, self.neighbours), share * convert.rho_for(self.epsilon, self.delta))
 
     def whole(self, parts: Sequence[Guarantee], label: str) -> Guarantee:
         """The parts in sequence, as (epsilon, delta)."""
@@ -83,25 +80,6 @@ def deviation(noise: Noise) -> float:
             assert_never(noise)
 
 
-@lru_cache(maxsize=256)
-def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The greatest rho on a grid whose zCDP is (epsilon, delta)-private by the conversion; > 0.
-
-    Raises
-    ------
-    PublicParameterError
-        Where none is.
-    """
-    low, high = 0, FINEST * max(1, math.ceil(epsilon))
-    while high - low > 1:
-        middle = (low + high) // 2
-        found = convert.approx_of(ZCDP(Fraction(middle, FINEST)), delta)
-        low, high = (middle, high) if not isinstance(found, PureDP) and found.epsilon <= epsilon else (low, middle)
-    if not low:
-        raise PublicParameterError("no rho on the grid is as small as this ε and δ ask")
-    return Fraction(low, FINEST)
-
-
 def known_people(neighbours: Adjacency, people: int | None, rows: int | None) -> int | None:
     """The public number of rows: that of the table where a row is a person who is replaced, else what was declared."""
     if neighbours.kind == "substitute" and neighbours.rows == 1 and rows is not None:
@@ -109,4 +87,4 @@ def known_people(neighbours: Adjacency, people: int | None, rows: int | None) ->
     return people
 
 
-__all__ = ["Noise", "Price", "deviation", "known_people", "rho_for"]
+__all__ = ["Noise", "Price", "deviation", "known_people"]

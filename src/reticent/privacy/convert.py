@@ -14,8 +14,10 @@ The numbers are in ``curves``; here they are put into guarantees.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, assert_never
 
 from reticent.errors import CheckError, PublicParameterError
@@ -79,6 +81,7 @@ NAMES: Final = tuple(
 SPREAD: Final = Fraction(1, 10**6)  # added to an epsilon that floating-point numbers bound; they agree far closer
 LAST_PLACES: Final = Fraction(1, 10**11)  # where a float chooses the order of a bound in rationals
 MOST_ORDERS: Final = 64
+FINEST: Final = 1 << 20  # parts of a rho that is searched for
 ORDERS: Final = tuple(
     Fraction(order)
     for order in ("1.125", "1.25", "1.5", "1.75", *range(2, 33), 40, 48, 64, 96, 128, 192, 256, 512, 1024)
@@ -160,6 +163,25 @@ def approx_of(loss: Loss, delta: Fraction) -> ApproxDP | PureDP:
             return PureDP(epsilon) if delta == 0 else ApproxDP(epsilon, delta)
         case _:
             assert_never(loss)
+
+
+@lru_cache(maxsize=256)
+def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The greatest rho on a grid whose zCDP is (epsilon, delta)-private by the conversion; > 0.
+
+    Raises
+    ------
+    PublicParameterError
+        Where none is.
+    """
+    low, high = 0, FINEST * max(1, math.ceil(epsilon))
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = approx_of(ZCDP(Fraction(middle, FINEST)), delta)
+        low, high = (middle, high) if not isinstance(found, PureDP) and found.epsilon <= epsilon else (low, middle)
+    if not low:
+        raise PublicParameterError("no rho on the grid is as small as this ε and δ ask")
+    return Fraction(low, FINEST)
 
 
 def as_zcdp(part: Guarantee) -> Guarantee:

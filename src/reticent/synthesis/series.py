@@ -40,7 +40,6 @@ from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.privacy import compose, convert
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP, PureDP
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L1, L2
 from reticent.synthesis.axis import Axis, even
@@ -58,7 +57,6 @@ PAIRS: Final = 3 << 30  # entries compared for the exact widest pair: a few seco
 CHUNK: Final = 1 << 24
 CELLS: Final = {1: 1024, 2: 48, 3: 12, 4: 8}  # along each axis, by the number of axes
 FINE: Final = 20  # binary places below a cell to which records are read
-FINEST: Final = 1 << 20  # parts of a rho
 NORMAL: Final = 1.959963984540054
 LAPLACE: Final = math.log(20.0) / math.sqrt(2.0)  # the 95 % point of |Laplace| in standard deviations
 PLAIN: Final = 1.0  # half-width, in units of the uniform density, beyond which noise hides every shape
@@ -154,7 +152,7 @@ class Sums:
         bound = Fraction(max(self.moved, 1))
         if not self.delta:
             return Geometric(L1(bound, self.terms.neighbours), self.epsilon)
-        return Gaussian(L2(bound, self.terms.neighbours), rho_for(self.epsilon, self.delta))
+        return Gaussian(L2(bound, self.terms.neighbours), convert.rho_for(self.epsilon, self.delta))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -428,7 +426,7 @@ def degree_for(
     if not (smoothness > 0 and radius > 0 and people >= 1):
         raise PublicParameterError("smoothness and radius must be > 0 and people >= 1")
     most = {1: 256, 2: 24, 3: 9}[columns]
-    twice_rho = float(2 * rho_for(epsilon, delta)) if delta else 0.0
+    twice_rho = float(2 * convert.rho_for(epsilon, delta)) if delta else 0.0
 
     def error(degree: int) -> float:
         count = {1: degree, 2: math.pi / 4 * degree**2 + degree, 3: math.pi / 6 * degree**3 + 2 * degree**2}[columns]
@@ -474,24 +472,6 @@ def widest(table: Integers, power: Literal[1, 2], *, origin: bool) -> int:
             found = lengths[first : first + size, None] + lengths[None, first:] - 2.0 * (part @ rest.T)
         best = max(best, float(found.max()))
     return int(best)
-
-
-def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The greatest rho on a grid whose zCDP is (epsilon, delta)-private by the conversion; > 0.
-
-    Raises
-    ------
-    PublicParameterError
-        Where none is.
-    """
-    low, high = 0, FINEST * max(1, math.ceil(epsilon))
-    while high - low > 1:
-        middle = (low + high) // 2
-        found = convert.approx_of(ZCDP(Fraction(middle, FINEST)), delta)
-        low, high = (middle, high) if not isinstance(found, PureDP) and found.epsilon <= epsilon else (low, middle)
-    if not low:
-        raise PublicParameterError("no rho on the grid is as small as this ε and δ ask")
-    return Fraction(low, FINEST)
 
 
 # --- rows to cells, heights to densities ------------------------------------------------------------------------------

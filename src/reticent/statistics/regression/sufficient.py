@@ -31,7 +31,6 @@ from reticent.mechanisms import Gaussian, Geometric, gate
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import convert
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP, PureDP
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics.intervals import FEWEST, normal_half_width
@@ -40,7 +39,6 @@ from reticent.statistics.regression.rows import Integers
 
 UNIT: Final = 1 << 12  # a value at its bound is so many steps
 SURE: Final = 2.0  # least eigenvalues of so many spectral norms of the noise need no ridge
-FINEST: Final = 1 << 20  # parts of a rho
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class Sufficient:
             moved = d + 2 * (d * d // 4) if swap else d * (d + 1) // 2
             return Geometric(L1(rows * moved * unit, near), self.epsilon)
         squared = Fraction(2 * d * d + d if swap else d * (d + 1), 2)
-        return Gaussian(L2(rows**2 * squared * unit**2, near), rho_for(self.epsilon, self.delta))
+        return Gaussian(L2(rows**2 * squared * unit**2, near), convert.rho_for(self.epsilon, self.delta))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -169,21 +167,3 @@ def estimate(value: float, sampled: float, noisy: float, skew: float) -> Estimat
     """An estimate from the variances of sampling and noise, and a bias of unknown sign."""
     half = normal_half_width(sampled + noisy) + skew
     return Estimate(value, value - half, value + half, normal_half_width(noisy) + skew, normal_half_width(sampled))
-
-
-def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The greatest rho on a grid whose zCDP is (epsilon, delta)-private by the conversion; > 0.
-
-    Raises
-    ------
-    PublicParameterError
-        Where none is.
-    """
-    low, high = 0, FINEST * max(1, math.ceil(epsilon))
-    while high - low > 1:
-        middle = (low + high) // 2
-        found = convert.approx_of(ZCDP(Fraction(middle, FINEST)), delta)
-        low, high = (middle, high) if not isinstance(found, PureDP) and found.epsilon <= epsilon else (low, middle)
-    if not low:
-        raise PublicParameterError("no rho on the grid is as small as this ε and δ ask")
-    return Fraction(low, FINEST)
