@@ -45,6 +45,7 @@ from reticent.statistics.questions import (
     scale,
     sd,
     sum,  # noqa: A004 - rt.sum is the word people type
+    test,
     trimmed_mean,
     variance,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "sparse_vector",
     "study",
     "sum",
+    "test",
     "trimmed_mean",
     "variance",
 ]

@@ -3,6 +3,7 @@
     count    persons    mean(mdvis)    quantile(x, 0.9)    quantiles(x, 0.1 0.5 0.9)    histogram(mdvis, edges=0:50:5)
     proportion(hlthg, value=1)    mean(x, per=person, epsilon=0.1)    iqr(disea, low=0, high=60)    mean(mdvis) by site
     scale(x, method=S, mode=paper)    trimmed_mean(x, trim=0.1)    location(x)    regress(y ~ a + b, method=R_H)
+    test(y ~ g, kind=ranks)
 
 Text is public: a refusal may quote it.
 """
@@ -33,6 +34,7 @@ from reticent.statistics.asked import (
     Settled,
     Statistic,
 )
+from reticent.statistics.hypotheses.asked import OfTest
 from reticent.statistics.questions import (
     count,
     density,
@@ -49,6 +51,7 @@ from reticent.statistics.questions import (
     scale,
     sd,
     sum,  # noqa: A004 - the public word
+    test,
     trimmed_mean,
     variance,
 )
@@ -77,6 +80,7 @@ VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "trimmed_mean": ("trim", "method", "per", "epsilon", *_TESTED),
     "location": ("bend", "per", "epsilon"),
     "regress": ("method", "blocks", "epsilon", *_TESTED),
+    "test": ("kind", "among", "value", "edges", "centre", "deviation", *_RANGE),
     "density": ("method", *_DETAIL, "bandwidth", "settle", "atoms", *_RANGE, "delta"),
 }
 BARE: Final = ("count", "persons", "capped")
@@ -105,6 +109,16 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "coinpress": "mean",
     "synthesize": "density",
     "kde": "density",
+    "t_test": "test",
+    "ttest": "test",
+    "chisq": "test",
+    "chi_square": "test",
+    "mann_whitney": "test",
+    "kruskal": "test",
+    "wilcoxon": "test",
+    "correlation": "test",
+    "cor": "test",
+    "ks": "test",
 }
 _ASKED: Final = re.compile(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:\bby\s+(\S+(?:\s+\S+)*))?\s*", re.DOTALL)
 
@@ -154,7 +168,7 @@ def _arguments(inner: str) -> tuple[list[str], dict[str, str]]:
             if last in named:
                 raise QuestionError(f"{last} is given twice")
             named[last] = option.group(2).strip()
-        elif last in ("levels", "edges", "atoms") and part:
+        elif last in ("levels", "edges", "atoms", "among") and part:
             named[last] += " " + part  # a list written with commas
         elif part:
             if named:
@@ -273,6 +287,19 @@ def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
             blocks = _whole(named.get("blocks"), "blocks")
             return regress(
                 column, method=of_regression, blocks=blocks, epsilon=epsilon, mode=mode, delta=delta, unit=unit
+            )
+        case "test":
+            return test(
+                column,
+                kind=_one("kind", named.get("kind", "auto"), get_args(OfTest)),
+                among=named.get("among", "").split(),
+                value=_value(named.get("value")),
+                edges=_edges(named.get("edges", "")),
+                centre=named.get("centre"),
+                deviation=named.get("deviation"),
+                low=low,
+                high=high,
+                epsilon=epsilon,
             )
         case _:
             return iqr(

@@ -19,6 +19,7 @@ from reticent.data.query import Per
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import positive, show
+from reticent.statistics.hypotheses.asked import HypothesisTest
 
 FINEST_LEVEL: Final = 10**6  # denominators of levels: scores are multiples of them and must fit 64 bits
 MOST_BINS: Final = 1 << 20
@@ -518,9 +519,8 @@ class DensityOf:
 
 
 Robust: TypeAlias = Scale | TrimmedMean | Location | Regression
-Statistic: TypeAlias = (
-    Count | People | Sum | Mean | Proportion | Variance | Histogram | Quantiles | Iqr | CapShare | Robust | DensityOf
-)
+Simple: TypeAlias = Count | People | Sum | Mean | Proportion | Variance | Histogram | Quantiles | Iqr | CapShare
+Statistic: TypeAlias = Simple | Robust | DensityOf | HypothesisTest
 
 
 def delta_of(asked: Statistic) -> Tested | None:

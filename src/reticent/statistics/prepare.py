@@ -49,6 +49,8 @@ from reticent.statistics.asked import (
 )
 from reticent.statistics.caps import CapStep
 from reticent.statistics.counts import CountStep, Label
+from reticent.statistics.hypotheses import steps as hypotheses
+from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.moments import MomentStep, Shape
 from reticent.statistics.proportions import ProportionStep
 from reticent.statistics.quantiles import SIZE_SHARE, VALUE_SHARE, Pricing, QuantileStep
@@ -136,6 +138,8 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
             return regression.regress(asked, setting, epsilon)
         case CapShare():
             return _capped(setting, epsilon)
+        case HypothesisTest():
+            return hypotheses.test(asked, setting, epsilon)
         case DensityOf():  # study/densities.py prepares it: it is no number
             raise QuestionError(f"{asked.name} is no number, so no half-width is planned for it. Nothing was charged.")
         case _:

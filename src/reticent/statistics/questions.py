@@ -40,6 +40,7 @@ from reticent.statistics.asked import (
     TrimmedMean,
     Variance,
 )
+from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
 
 
 def _read(number: Number | None, name: str) -> Fraction | None:
@@ -452,6 +453,61 @@ def regress(
         epsilon=_read(epsilon, "epsilon"),
         tested=_tested(mode, delta, unit),
     )
+
+
+def test(
+    formula: str,
+    *,
+    kind: OfTest = "auto",
+    among: Sequence[Key] = (),
+    value: Key | None = None,
+    edges: Sequence[Number] = (),
+    centre: Number | None = None,
+    deviation: Number | None = None,
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+) -> HypothesisTest:
+    """A test of a hypothesis, with an effect, a p-value that knows the noise, and its power in a plan.
+
+    Parameters
+    ----------
+    formula : str
+        ``"y ~ g"`` compares y between the groups of g, or two columns; ``"y"`` alone is compared with a normal law.
+    kind : "auto", "means", "proportions", "independence", "ranks", "correlation" or "normal"
+        "auto" is what the declared types of the columns leave.
+    among : sequence, optional
+        Public groups of g, where not all declared ones are meant.
+    value : optional
+        For "proportions": the value whose share is compared.
+    edges : sequence of number, optional
+        For "ranks" and "normal": public bins on which y is counted.
+    centre, deviation : number, optional
+        For "normal": the law meant; by default any normal law.
+    low, high : number, optional
+        Bounds of y for this question; by default those of the study.
+    epsilon : number, optional
+        A share of its own.
+    """
+    parts = [part.strip() for part in formula.split("~")]
+    if len(parts) > 2 or not all(parts):
+        raise QuestionError(f"'{formula}' cannot be read. Write for example: test(\"income ~ sex\").")
+    return HypothesisTest(
+        parts[0],
+        parts[1] if len(parts) == 2 else None,
+        kind=kind,
+        among=tuple(among),
+        value=value,
+        edges=tuple(read(edge, "edges") for edge in edges),
+        centre=_read(centre, "centre"),
+        deviation=_read(deviation, "deviation"),
+        low=_read(low, "low"),
+        high=_read(high, "high"),
+        epsilon=_read(epsilon, "epsilon"),
+    )
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it wherever it is imported
 
 
 def density(
