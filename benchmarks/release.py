@@ -39,8 +39,10 @@ from reticent.synthesis.bernstein import Bernstein, degree_for  # noqa: E402
 from reticent.synthesis.histogram import histogram, unit_of  # noqa: E402
 from reticent.synthesis.kernel import Kernel, bandwidth_for  # noqa: E402
 from reticent.synthesis.ks import Growth, ks_release  # noqa: E402
-from reticent.synthesis.series import Linear, Series, Terms, grid, settled, shares_of  # noqa: E402
+from reticent.synthesis.linear import Linear, settled, shares_of  # noqa: E402
+from reticent.synthesis.series import Series, grid  # noqa: E402
 from reticent.synthesis.series import degree_for as order_for  # noqa: E402
+from reticent.synthesis.sums import Terms  # noqa: E402
 
 Floats = NDArray[np.float64]
 ONE: Final = Fraction(1)

@@ -16,7 +16,8 @@ from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis import bernstein
 from reticent.synthesis.bernstein import Bernstein, Lattice, basis, iterated, lattice, release_function
-from reticent.synthesis.series import UNIT, Terms, grid, widest
+from reticent.synthesis.series import grid
+from reticent.synthesis.sums import UNIT, Terms, widest
 from tests.laws.test_series import TERMS, TINY, moved
 
 ONE = Fraction(1)

@@ -19,8 +19,10 @@ from reticent.mechanisms.geometric import mass
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.synthesis import series
+from reticent.synthesis import sums as summed
 from reticent.synthesis.axis import Axis
-from reticent.synthesis.series import UNIT, Series, Sums, Terms, grid, longest, widest
+from reticent.synthesis.series import Series, grid
+from reticent.synthesis.sums import UNIT, Sums, Terms, longest, widest
 
 ONE = Fraction(1)
 TINY = Fraction(1, 10**6)
@@ -185,7 +187,7 @@ def test_the_noise_that_is_drawn_has_the_stated_size(delta: Fraction) -> None:
 def test_too_many_pairs_give_a_bound_and_never_less(monkeypatch: pytest.MonkeyPatch) -> None:
     table = Series(PLANE, Terms(SUB), ONE, 2).plan.sums.table
     exactly = [widest(table, power, origin=True) for power in (1, 2)]
-    monkeypatch.setattr(series, "PAIRS", 1)
+    monkeypatch.setattr(summed, "PAIRS", 1)
     for power, found in zip((1, 2), exactly, strict=True):
         assert found <= widest(table, power, origin=True) <= 2**power * longest(table, power)  # type: ignore[arg-type]
 

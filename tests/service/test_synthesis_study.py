@@ -19,7 +19,7 @@ from reticent.study.densities import DensityRelease
 from reticent.study.study import Study
 from reticent.synthesis import steps
 from reticent.synthesis.density import Density, from_json
-from reticent.synthesis.series import Sums
+from reticent.synthesis.sums import Sums
 
 METHODS = ("auto", "histogram", "adaptive", "sparse", "tree", "ks", "series", "kernel", "bernstein")
 COLUMNS: dict[str, Column] = {

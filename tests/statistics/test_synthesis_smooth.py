@@ -22,7 +22,9 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.kernel import Kernel
-from reticent.synthesis.series import Linear, Series, Terms, counted, grid, settled, shares_of, unit_of
+from reticent.synthesis.linear import Linear, counted, settled, shares_of, unit_of
+from reticent.synthesis.series import Series, grid
+from reticent.synthesis.sums import Terms
 
 ONE = Fraction(1)
 TINY = Fraction(1, 10**6)

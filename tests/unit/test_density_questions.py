@@ -13,8 +13,8 @@ from reticent.statistics.ask import parse
 from reticent.statistics.asked import DensityOf, delta_of
 from reticent.synthesis.ask import HAS, LARGEST_GRID, Method, Options, plan_for
 from reticent.synthesis.choice import BOUND, ONE, auto
-from reticent.synthesis.series import Terms
 from reticent.synthesis.steps import mixed
+from reticent.synthesis.sums import Terms
 
 NEAR = Adjacency("add_remove")
 X = [("x", Fraction(0), Fraction(1), False)]

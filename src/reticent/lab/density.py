@@ -29,7 +29,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.sensitivity import L1
 from reticent.study.odds import saved
-from reticent.synthesis.series import settled
+from reticent.synthesis.linear import settled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -40,9 +40,10 @@ from reticent.synthesis import size
 from reticent.synthesis.ask import Options, Plan, plan_for
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import KEY, NORMAL, Density, sampled
-from reticent.synthesis.series import PLAIN, Terms
-from reticent.synthesis.series import Expected as InHeights
+from reticent.synthesis.linear import PLAIN
+from reticent.synthesis.linear import Expected as InHeights
 from reticent.synthesis.steps import mixed
+from reticent.synthesis.sums import Terms
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

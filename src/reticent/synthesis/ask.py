@@ -27,8 +27,10 @@ from reticent.synthesis.density import Density
 from reticent.synthesis.histogram import histogram
 from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.ks import ks_release
-from reticent.synthesis.series import Expected, Series, Settle, Terms, grid
+from reticent.synthesis.linear import Expected, Settle
+from reticent.synthesis.series import Series, grid
 from reticent.synthesis.sparse import sparse
+from reticent.synthesis.sums import Terms
 from reticent.synthesis.tree import tree
 
 Method: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]

@@ -40,7 +40,8 @@ from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
-from reticent.synthesis.series import UNIT, Expected, Floats, Linear, Settle, Sums, Terms
+from reticent.synthesis.linear import Expected, Linear, Settle
+from reticent.synthesis.sums import UNIT, Floats, Sums, Terms
 
 MOST_AXES: Final = 4
 MOST_POINTS: Final = 4096  # of a lattice
@@ -72,7 +73,7 @@ class Bernstein:
 
     Guarantee
     ---------
-    epsilon, pure, or (epsilon, delta); of ``series.Sums``.
+    epsilon, pure, or (epsilon, delta); of ``sums.Sums``.
 
     Accuracy
     --------

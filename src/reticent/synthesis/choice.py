@@ -52,21 +52,9 @@ from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
 from reticent.synthesis.kernel import Kernel
-from reticent.synthesis.series import (
-    Expected,
-    Floats,
-    Integers,
-    Linear,
-    Series,
-    Settle,
-    Sums,
-    Terms,
-    counted,
-    grid,
-    longest,
-    shares_of,
-    widest,
-)
+from reticent.synthesis.linear import Expected, Linear, Settle, counted, shares_of
+from reticent.synthesis.series import Series, grid
+from reticent.synthesis.sums import Floats, Integers, Sums, Terms, longest, widest
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of records is private
 CHOOSING: Final = Fraction(1, 5)

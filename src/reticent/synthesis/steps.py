@@ -37,7 +37,9 @@ from reticent.synthesis import size
 from reticent.synthesis.ask import Columns, Options, Plan, plan_for
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
-from reticent.synthesis.series import Expected, Terms, grid
+from reticent.synthesis.linear import Expected
+from reticent.synthesis.series import grid
+from reticent.synthesis.sums import Terms
 
 ROW: Final = Adjacency("add_remove", unit="row")
 NARROW: Final = Fraction(1, 1 << 40)  # of the range of a real column: the width of an atom

@@ -1,0 +1,229 @@
+"""A density from noisy sums by a linear map: the way back that series, kernels and polynomials share.
+
+    noisy sums --back--> heights of cells --nearest density--> Density, with the band of the noise
+
+Where the number of records is private it is a linear function of the sums as well, and is divided by.
+
+Proof of the bands: docs/proofs/densities.md, section 6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, assert_never
+
+import numpy as np
+
+from reticent.data.order import ABSENT
+from reticent.data.query import Query, Records, Tally
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.outcome import NO_REPLY, Outcome, Reply
+from reticent.privacy import compose
+from reticent.privacy.guarantee import Guarantee
+from reticent.synthesis.axis import Axis
+from reticent.synthesis.density import NORMAL, Density
+from reticent.synthesis.sums import Floats, Integers, Sums
+
+Settle = Literal["simplex", "clip"]
+
+FINE: Final = 20  # binary places below a cell to which records are read
+LAPLACE: Final = math.log(20.0) / math.sqrt(2.0)  # the 95 % point of |Laplace| in standard deviations
+PLAIN: Final = 1.0  # half-width, in units of the uniform density, beyond which noise hides every shape
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """Half-widths at 95 %, in units of the uniform density, a typical point's; from public numbers alone."""
+
+    noise: float
+    sampling: float
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Linear:
+    """A density from noisy sums by a linear map: number of records x density at cells = ``back`` @ sums.
+
+    Attributes
+    ----------
+    axes : tuple of Axis
+    sums : Sums
+        A row of its table for each cell of the grid, in row-major order.
+    back : array, shape (cells, coordinates)
+        Density in units of the uniform one. Where ``base``, the uniform density is added to it.
+    base : bool
+        The sums leave out the constant, whose coefficient is public.
+    method : str
+    settle : "simplex" or "clip"
+        The nearest density in L2, or negative parts cut off and the rest divided by its total.
+    """
+
+    axes: tuple[Axis, ...]
+    sums: Sums
+    back: Floats
+    base: bool
+    method: str
+    settle: Settle
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return compose.processed(self.sums.guarantee, label=f"density by {self.method}")
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        if len(self.axes) == 1:
+            return (Tally(self.axes[0].column, self.axes[0].edges),)
+        return (Records(tuple(one.column for one in self.axes), tuple(unit_of(one) for one in self.axes)),)
+
+    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+        """The density, or no reply where the noise hides that there are records at all."""
+        (result,) = results
+        if len(self.axes) > 1:
+            assert result.records is not None
+            return self.release(counted(self.axes, result.records), entropy)
+        return self.release(np.array(result.vectors[0], np.int64), entropy)
+
+    def release(self, counts: Integers, entropy: Entropy) -> Outcome[Density]:
+        """The density of a table with ``counts`` records in each cell, in row-major order."""
+        noisy = self.sums.draw(counts, entropy)
+        totals, shares = self.back @ noisy, shares_of(self.axes)
+        size, rows = self.sums.terms.size, self.back
+        if size is None:
+            weights = shares @ self.back  # of the sums in the noisy number of records
+            n = float(weights @ noisy)
+            if n < max(1.0, self.sums.deviation * float(self.reaches(weights[None])[0])):
+                return NO_REPLY
+            rows = rows - np.outer(totals / n, weights)
+        else:
+            n = float(size)
+            rows = rows - shares @ self.back  # both ways to a density take off the noise of the total
+        heights = totals / n + (1.0 if self.base else 0.0)
+        masses = shares * settled(heights, shares, self.settle)
+        spread = self.sums.deviation / n
+        cells = tuple(one.cells for one in self.axes)
+        return Reply(
+            Density(
+                self.axes,
+                (masses / masses.sum()).reshape(cells),
+                self.method,
+                self.guarantee,
+                max(round(n), 1),
+                band=(spread * shares * self.reaches(rows)).reshape(cells),
+                wander=min(spread * self._together(shares[:, None] * rows), 1.0),
+                words=("the noise of neighbouring cells goes together: the band is about one point at a time",),
+            )
+        )
+
+    def expected(self, people: int) -> Expected:
+        """What noise and sampling leave for ``people`` records that are spread evenly."""
+        n = self.sums.terms.size or people
+        noise = self.sums.deviation / n * math.sqrt(float(np.mean(self.reaches(self.back) ** 2)))
+        table = self.sums.table - self.sums.table.mean(axis=0)
+        spread = self.back @ (table.T @ table / len(table))  # times back: what the cell of a record leaves to chance
+        sampling = NORMAL * math.sqrt(float(np.mean(np.sum(spread * self.back, axis=1))) / n)
+        hidden = "at this ε and so few records the noise hides every shape: expect the uniform density"
+        return Expected(noise, sampling, hidden if noise > PLAIN else "")
+
+    def reaches(self, rows: Floats) -> Floats:
+        """Deviations of one sum that hold rows @ noise at 95 %, each by itself."""
+        widths = np.linalg.norm(rows, axis=1)
+        if self.sums.delta:
+            return np.asarray(NORMAL * widths, np.float64)
+        return np.asarray(np.minimum(_heavier(NORMAL, _shares_of_one(rows)), LAPLACE) * widths, np.float64)
+
+    def _together(self, rows: Floats) -> float:
+        """Deviations of one sum that hold all values of the distribution function together, at 95 %."""
+        run = rows.reshape(*(one.cells for one in self.axes), -1)
+        for place in range(len(self.axes)):
+            run = np.cumsum(run, axis=place)
+        flat = run.reshape(-1, run.shape[-1])
+        widths = np.linalg.norm(flat, axis=1)
+        most = float(widths.max())
+        there = widths > 1e-6 * most
+        if len(self.axes) == 1:
+            turned = flat[there] / widths[there, None]
+            length = float(np.linalg.norm(np.diff(turned, axis=0), axis=1).sum())
+            reach = _sup(length, 1.0)
+        else:
+            reach = _sup(0.0, float(there.sum()))
+        if not self.sums.delta:
+            tail = -math.log(max(math.erfc(reach / math.sqrt(2.0)), 1e-300)) / math.sqrt(2.0)  # of one Laplace
+            widest = flat[int(np.argmax(widths))][None]
+            reach = min(float(_heavier(reach, _shares_of_one(widest))[0]), max(tail, reach))
+        return most * reach
+
+
+# --- rows to cells, heights to densities ------------------------------------------------------------------------------
+
+
+def unit_of(one: Axis) -> Fraction:
+    """The public unit in which a column is read: a power of two far below a cell, or 1 for whole numbers."""
+    if one.whole:
+        return Fraction(1)
+    width = (one.edges[-1] - one.edges[0]) / one.cells
+    power = width.numerator.bit_length() - width.denominator.bit_length() - FINE
+    return Fraction(2) ** power
+
+
+def counted(axes: Sequence[Axis], records: Integers) -> Integers:
+    """How many records lie in each cell, in row-major order; beyond the bounds the end cells count them."""
+    present = records[records[:, 0] != ABSENT]
+    place = np.zeros(len(present), np.int64)
+    for column, one in zip(present.T, axes, strict=True):
+        unit = unit_of(one)
+        inner = np.array([math.ceil(edge / unit) for edge in one.edges[1:-1]], np.int64)
+        place = place * one.cells + np.searchsorted(inner, column, side="right")
+    return np.bincount(place, minlength=math.prod(one.cells for one in axes)).astype(np.int64)
+
+
+def shares_of(axes: Sequence[Axis]) -> Floats:
+    """The uniform density's mass of each cell, in row-major order."""
+    found = np.ones(1)
+    for one in axes:
+        found = np.multiply.outer(found, one.sizes / one.steps[-1]).ravel()
+    return found
+
+
+def settled(heights: Floats, shares: Floats, settle: Settle) -> Floats:
+    """Heights >= 0 whose masses add up to 1."""
+    match settle:
+        case "simplex":
+            order = np.argsort(-heights)
+            weight = np.cumsum(shares[order])
+            cut = (np.cumsum(shares[order] * heights[order]) - 1.0) / weight
+            last = int(np.nonzero(heights[order] > cut)[0][-1])
+            return np.asarray(np.maximum(heights - cut[last], 0.0), np.float64)
+        case "clip":
+            kept = np.maximum(heights, 0.0)
+            total = float(shares @ kept)
+            return kept / total if total > 0 else np.ones_like(kept)
+        case _:
+            assert_never(settle)
+
+
+def _sup(length: float, points: float) -> float:
+    """Deviations that hold a path on the sphere of this length, or so many points, at 95 %, for normal noise.
+
+    P(sup > u) <= points P(|N| > u) + length / pi e^(-u^2 / 2) (Davies 1987).
+    """
+    low, high = 0.0, 40.0
+    for _ in range(60):
+        u = (low + high) / 2.0
+        chance = points * math.erfc(u / math.sqrt(2.0)) + length / math.pi * math.exp(-u * u / 2.0)
+        low, high = (u, high) if chance > 0.05 else (low, u)
+    return high
+
+
+def _shares_of_one(rows: Floats) -> Floats:
+    """Sum of fourth powers over the square of the sum of squares: 1 for one coordinate, 1 / m for m equal ones."""
+    squared = rows**2
+    return np.asarray((squared**2).sum(axis=1) / np.maximum(squared.sum(axis=1) ** 2, 1e-300), np.float64)
+
+
+def _heavier(reach: float, share: Floats) -> Floats:
+    """A normal reach widened for sums of Laplace noise of excess kurtosis 3 x share (Cornish and Fisher 1938)."""
+    return np.asarray(reach + share * (reach**3 - 3.0 * reach) / 8.0, np.float64)
