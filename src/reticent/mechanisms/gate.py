@@ -32,11 +32,11 @@ class Bar:
     """What a noisy distance must reach, and the greatest distance at which the proposal behind it may be unsafe.
 
     Where a test passes though the distance of either neighbour is at most ``unsafe``, what is released after it is
-    covered by delta and by nothing else.
+    covered by delta and by nothing else. A question of a sparse vector proposes nothing: there it is None.
     """
 
     threshold: int
-    unsafe: int
+    unsafe: int | None
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -35,11 +35,13 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias, assert_never, get_args
 
 from reticent.entropy import Entropy, Forks
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact import sampling
+from reticent.mechanisms import gate
+from reticent.mechanisms.gate import Bar
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
@@ -59,6 +61,7 @@ TOGETHER: Final = Theorem(
 )
 
 Direction: TypeAlias = Literal["either", "together"]
+Noise: TypeAlias = Literal["threshold", "question", "value"]
 STOPPED: Final = -1
 
 
@@ -171,6 +174,46 @@ class SparseVector:
         return (*marks, *values) if self.values else tuple(marks)
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One noise of a conversation, as the gate sees it: Z, an X_i or a Y_i.
+
+    Attributes
+    ----------
+    whole : SparseVector
+        What the conversation follows, and what pays for it: ``guarantee`` is of all its parts together.
+    noise : "threshold", "question" or "value"
+    """
+
+    whole: SparseVector
+    noise: Noise
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.whole.guarantee
+
+    @property
+    def sensitivity(self) -> Linf:
+        """How far neighbours move the integer that goes in; into a threshold goes 0."""
+        return self.whole.sensitivity
+
+    @property
+    def scale(self) -> Fraction:
+        match self.noise:
+            case "threshold":
+                return self.whole.threshold_scale
+            case "question":
+                return self.whole.question_scale
+            case "value":
+                return self.whole.value_scale
+            case _:
+                assert_never(self.noise)
+
+    def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
+        """Every integer with a noise of its own."""
+        return tuple(x + sampling.one_discrete_laplace(self.scale, entropy) for x in exact)
+
+
 class Conversation:
     """One sparse vector that is going on: the noisy threshold, and how many answers "above" are left.
 
@@ -183,7 +226,7 @@ class Conversation:
     def __init__(self, mechanism: SparseVector, entropy: Entropy) -> None:
         self._mechanism, self._left = mechanism, mechanism.positives
         self._lock, self._owner = threading.Lock(), (os.getpid(), Forks.count)
-        self._threshold = sampling.one_discrete_laplace(mechanism.threshold_scale, entropy)
+        (self._threshold,) = gate.draw(Part(mechanism, "threshold"), (0,), entropy)
 
     @property
     def left(self) -> int:
@@ -206,10 +249,10 @@ class Conversation:
             if left == 0:
                 raise QuestionError("This conversation is over: open another, which is charged.")
             made = self._mechanism
-            above = f + sampling.one_discrete_laplace(made.question_scale, entropy) >= self._threshold
+            above = gate.passes(Part(made, "question"), f, Bar(self._threshold, None), entropy)
             shown = 0
             if above and made.values:
-                shown = g + sampling.one_discrete_laplace(made.value_scale, entropy)
+                (shown,) = gate.draw(Part(made, "value"), (g,), entropy)
             self._left = left - above
             return Mark(above, shown)
 

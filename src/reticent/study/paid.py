@@ -13,7 +13,17 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Literal, NoReturn, TypeAlias, TypeVar, assert_never
+from typing import (
+    TYPE_CHECKING,
+    Generic,
+    Literal,
+    NoReturn,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    assert_never,
+    runtime_checkable,
+)
 
 from reticent.entropy import Forks, SystemEntropy, system
 from reticent.errors import Fault, PublicParameterError, QuestionError
@@ -41,6 +51,13 @@ A = TypeVar("A")
 Of: TypeAlias = Literal["means", "counts"]
 
 
+@runtime_checkable
+class MadeUp(Protocol):
+    """A study of made-up rows, whose sessions draw what it says: an audit's. A ``Study`` has no such method."""
+
+    def coins(self) -> SystemEntropy: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Agreed:
     """What a session was agreed to be, all of it public; ``parts`` are the rounds it may open."""
@@ -59,6 +76,7 @@ class Paid(Generic[T]):
     """One session's rows, its receipts and its lock. ``T`` is what a part consists of once it is paid for."""
 
     __slots__ = (
+        "_coins",
         "_guarantees",
         "_ledger",
         "_lock",
@@ -75,7 +93,7 @@ class Paid(Generic[T]):
     )
 
     def __init__(self, study: Study, plan: Agreed, start: Callable[[SystemEntropy], T]) -> None:
-        self._plan, self._start = plan, start
+        self._plan, self._start, self._coins = plan, start, study.coins if isinstance(study, MadeUp) else system
         self._lock, self._owner, self._over = threading.Lock(), (os.getpid(), Forks.count), False
         self._told: list[tuple[str, str]] = []
         self._guarantees: list[Guarantee] = []
@@ -89,7 +107,7 @@ class Paid(Generic[T]):
         self._reserve(plan.first)
         try:
             self._size = self._read(table)
-            self._started = start(system())
+            self._started = start(self._coins())
         except BaseException as cause:
             reference = self._failed(cause)
             if not isinstance(cause, Exception):
@@ -111,7 +129,7 @@ class Paid(Generic[T]):
             self._over = True
             assert self._started is not None
             try:
-                reply, ended = draw(self._started, self._rows, self._size, system())
+                reply, ended = draw(self._started, self._rows, self._size, self._coins())
                 self._told.append((question, repr(reply)))
                 if ended:
                     self._commit()
@@ -167,7 +185,7 @@ class Paid(Generic[T]):
             raise QuestionError("All that this session may spend is spent. Open another, which is charged.")
         self._reserve(self._plan.part)
         try:
-            self._started = self._start(system())
+            self._started = self._start(self._coins())
         except BaseException as cause:
             self._over = True
             reference = self._failed(cause)
@@ -197,7 +215,7 @@ class Paid(Generic[T]):
         from reticent.mechanisms.gaussian import Gaussian
         from reticent.mechanisms.geometric import Geometric
 
-        entropy = system()
+        entropy = self._coins()
         (found,) = table.run([query_of(self._plan.axes)], entropy.bits(256).to_bytes(32))
         assert found.records is not None
         self._rows = private_rows(self._plan.axes, found.records)
