@@ -11,7 +11,7 @@ import os
 import threading
 from io import BytesIO
 from os import getpid
-from typing import ClassVar, NoReturn, Protocol
+from typing import ClassVar, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,3 +161,14 @@ class Replayed:
 
     def __repr__(self) -> str:
         return "Replayed()"
+
+
+Simulation: TypeAlias = np.random.Generator
+
+
+def simulated(name: str) -> Simulation:
+    """A public stream for simulating laws after the noise is drawn: the same for the same name, wherever it is asked.
+
+    It is no ``Entropy``, so nothing that protects anyone can draw from it.
+    """
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(hashlib.sha256(name.encode()).digest()[:16])))

@@ -1,18 +1,76 @@
-"""From a test as asked and its setting to a step. No row is read."""
+"""From a test as asked and its setting to a step. No row is read.
+
+Each kind is a module with ``step(asked, setting, epsilon) -> HypothesisStep``.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
+from reticent.data.schema import Category
 from reticent.errors import QuestionError
+from reticent.statistics.hypotheses import groups
 from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.hypotheses.step import HypothesisStep
 from reticent.statistics.setting import Setting
 
 if TYPE_CHECKING:
     from reticent.statistics.setting import Step
 
+Kind: TypeAlias = Literal["means", "proportions", "independence", "ranks", "correlation", "normal"]
+
 
 def test(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Step:
-    """The step that answers a test for exactly ``epsilon``."""
-    raise QuestionError(f"{asked.name} is not answered. Nothing was charged.")
+    """The step that answers a test for exactly ``epsilon``.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: where the columns do not suit the kind, and what has to be declared.
+    """
+    if setting.keys is not None:
+        raise QuestionError(
+            f"{asked.name} has its groups in the formula and is not asked by {setting.keys.column}. "
+            "Nothing was charged."
+        )
+    kind = kind_of(asked, setting)
+    made = _made(kind, asked, setting, epsilon)
+    if asked.kind != "auto":
+        return made
+    return replace(made, caveats=(f"kind auto: {kind}, by what the columns are declared as", *made.caveats))
+
+
+def kind_of(asked: HypothesisTest, setting: Setting) -> Kind:
+    """The kind asked for, or the one that the declared columns leave.
+
+    Raises
+    ------
+    QuestionError
+        Where "auto" finds groups on the left and numbers on the right.
+    """
+    if asked.kind != "auto":
+        return asked.kind
+    left = isinstance(setting.schema.column(asked.column), Category)
+    if asked.on is None:
+        return "normal"
+    right = isinstance(setting.schema.column(asked.on), Category) or bool(asked.among)
+    if left and right:
+        return "independence" if asked.value is None else "proportions"
+    if left:
+        raise QuestionError(
+            f"{asked.column} is a category and {asked.on} a number: ask test({asked.on} ~ {asked.column}). "
+            "Nothing was charged."
+        )
+    if not right:
+        return "correlation"
+    return "means" if len(groups.keys_of(asked, setting).among) == 2 else "ranks"
+
+
+def _made(kind: Kind, asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
+    match kind:
+        case "means" | "proportions" | "independence" | "ranks" | "correlation" | "normal":
+            raise QuestionError(f"{asked.name} is not answered. Nothing was charged.")
+        case _:
+            assert_never(kind)

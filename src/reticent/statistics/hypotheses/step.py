@@ -1,0 +1,101 @@
+"""A prepared test: integers of the table, one draw of noise, and what the noisy integers say of the hypothesis.
+
+    results --protected--> integers --mechanism--> noisy integers --tell--> Told --> cells
+
+A ``Hypothesis`` is one kind on public parameters. It knows the scale of the noise it will get and nothing of the rows;
+what it tells is post-processing of the noisy integers and charges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from reticent.data.query import Query
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.mechanisms import Geometric
+from reticent.outcome import Estimate, Reply
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.counts import guarantee_of, noisy
+from reticent.statistics.hypotheses.null import PValue
+from reticent.statistics.setting import Expected, Setting
+
+P_VALUE: Final = "p-value"
+STATISTIC: Final = "statistic"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the noisy integers say: the effect with its interval, the statistic, the p-value and words.
+
+    ``words`` depend on noisy integers and public numbers only.
+    """
+
+    effect: Estimate
+    statistic: float
+    p: PValue
+    words: tuple[str, ...] = ()
+
+
+class Hypothesis(Protocol):
+    """What noisy integers are held against: one kind of test on the public parameters of one question."""
+
+    @property
+    def effect(self) -> str:
+        """The name of the effect, as its cell is labelled: ``difference of means``."""
+        ...
+
+    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+        """The integers that get noise, whose L1 sensitivity together is that of the step's mechanism."""
+        ...
+
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+        """What noisy integers of the shape of ``protected`` say. Deterministic."""
+        ...
+
+    def expected(self, people: int) -> Expected:
+        """Half-widths of the effect for an assumed shape, and the effect seen with power .8 at level .05 in words."""
+        ...
+
+    def power(self, effect: float, people: int, level: float) -> float:
+        """P(p-value <= level) for a true effect of this size, of ``people`` persons of an assumed shape."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HypothesisStep:
+    """A test as a step."""
+
+    name: str
+    queries: tuple[Query, ...]
+    mechanism: Geometric
+    hypothesis: Hypothesis
+    setting: Setting
+    caveats: tuple[str, ...] = ()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return guarantee_of(self.mechanism, self.setting, self.name)
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        told = self.hypothesis.tell(noisy(self.hypothesis.protected(results), self.mechanism, entropy))
+        cells = (
+            Cell((("test", self.hypothesis.effect),), Reply(told.effect)),
+            Cell((("test", STATISTIC),), Reply(_exactly(told.statistic))),
+            Cell((("test", P_VALUE),), Reply(Estimate(told.p.value, told.p.low, told.p.high, 0.0, 0.0))),
+        )
+        return Answer(self.name, cells, (*self.caveats, *told.words))
+
+    def expected(self, people: int) -> Expected:
+        return self.hypothesis.expected(people)
+
+
+def _exactly(value: float) -> Estimate:
+    """A number of the noisy integers as it is: nothing is estimated by it."""
+    return Estimate(value, value, value, 0.0, 0.0)
+
+
+__all__ = ["P_VALUE", "STATISTIC", "Hypothesis", "HypothesisStep", "Told"]
