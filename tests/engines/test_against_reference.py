@@ -50,6 +50,7 @@ from reticent.data.schema import (
     real,
 )
 from reticent.data.table import Result, open_table
+from reticent.errors import PublicParameterError, QuestionError
 from tests.support.data_reference import Cell, Reference, Row
 
 SECRET = bytes(range(100, 132))
@@ -80,6 +81,7 @@ NAMES: tuple[Cell, ...] = (None, "p", "q", "r:1", "1:r", "", "s")
 
 NEEDS = Needs(((-2, 1), (3, 9), (12, 12), (28, 40), (500, 501)), ((0, 3), (2, 30), (4, 4), (20, 900)))
 UNITS = (Fraction(1), Fraction(1, 8), Fraction(3))
+TOWN = Records(("town",), (Fraction(1),), ("town",))
 
 
 def columns() -> dict[str, Real | Integer | Category]:
@@ -137,6 +139,7 @@ def queries() -> list[Query]:
         asked += [Ordered("free", Fraction(1, 4), None, keys), Ordered("word", Fraction(3, 7), None, keys, "person")]
         asked += [Ordered("stands", Fraction(1, 2), NEEDS, keys), Ordered("site", Fraction(1), NEEDS, keys, "person")]
     asked += [Records(("free",), (Fraction(1, 4),)), Records(("site", "stands", "x"), UNITS)]
+    asked += [Records(("flag", "x", "code"), (Fraction(1), *UNITS[:2]), ("flag", "code")), TOWN]
     asked += [Tally("site", among=(0, 5)), Moments("word", grid_by_width(Fraction(0), Fraction(50)), 1)]
     return asked
 
@@ -364,6 +367,19 @@ def test_atoms_and_infinities_have_exact_order_statistics(
     assert shown(found) == expected(schema, rows, asked)
     (whole,) = found[1].orders
     assert shown_order(fetched(whole, needs)) == shown_order(found[0].orders[0])
+
+
+def test_records_of_a_category_are_the_places_of_its_keys_and_an_unlisted_value_is_missing() -> None:
+    schema = Schema({"g": category(["b", "a"]), "x": integer(0, 9)}, Person("add_remove"))
+    rows = {"g": ["a", "b", "c", None, "a"], "x": [1, 2, 3, 4, None]}
+    query = Records(("g", "x"), (Fraction(1), Fraction(1)), ("g",))
+    records = open_table(rows, schema).run([query], SECRET)[0].records
+    assert records is not None
+    assert records.tolist() == [[ABSENT, 0]] * 3 + [[0, 2], [1, 1]]
+    with pytest.raises(QuestionError, match="needs numbers"):
+        open_table(rows, schema).run([Records(("g", "x"), (Fraction(1), Fraction(1)))], SECRET)
+    with pytest.raises(PublicParameterError):
+        Records(("g",), (Fraction(1),), ("x",))
 
 
 def test_records_of_one_person_are_as_many_as_its_kept_rows() -> None:

@@ -168,10 +168,18 @@ class Reference:
         found = []
         for who in self.persons:
             for row in self.kept(who):
-                cells = [self.present([row], name) for name in query.columns]
+                cells = [self._cell(row, name) for name in query.columns]
                 steps = [steps_of(x, unit) for cell, unit in zip(cells, query.units, strict=True) for x in cell]
                 found.append(steps if len(steps) == len(cells) else [ABSENT] + [0] * (len(cells) - 1))
         return sorted(found)
+
+    def _cell(self, row: Typed, name: str) -> list[float]:
+        """The number of one cell, of a category the place of its key; nothing where it is missing."""
+        column, found = self.schema.columns[name], row[name]
+        if not isinstance(column, Category):
+            return self.present([row], name)
+        texts = [("true" if key else "false") if isinstance(key, bool) else str(key) for key in column.among]
+        return [float(texts.index(found))] if isinstance(found, str) else []
 
     def values(self, query: Ranks | Ordered) -> Values:
         """Values with how often they occur."""

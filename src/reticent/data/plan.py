@@ -47,17 +47,7 @@ from reticent.data.query import (
     groups_of_kept,
     keys_of,
 )
-from reticent.data.schema import (
-    EXACT_DOUBLE,
-    Category,
-    Column,
-    Fixed,
-    Integer,
-    Key,
-    Real,
-    Schema,
-    grid_by_width,
-)
+from reticent.data.schema import EXACT_DOUBLE, Category, Column, Fixed, Integer, Key, Real, Schema, grid_by_width
 from reticent.errors import QuestionError
 
 DTYPES: Final[Mapping[Storage, str]] = {"text": "string", "whole": "int64", "real": "float64", "truth": "boolean"}
@@ -106,8 +96,8 @@ def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
                     raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
             case Total(column=column) | Moments(column=column) | Ranks(column=column) | Ordered(column=column):
                 used.add(_numeric(schema, column))
-            case Records(columns=columns):
-                used.update(_numeric(schema, column) for column in columns)
+            case Records(columns=columns, coded=coded):
+                used.update(column if column in coded else _numeric(schema, column) for column in columns)
             case _:
                 assert_never(query)
         keys = keys_of(query)
@@ -458,13 +448,20 @@ class _Asking:
     def records(self, query: Records) -> Table:
         """Kept rows as integers x0, x1, ...; a row with a missing value is ABSENT and zeros."""
         rows = self.kept(None)
-        cells = [self.present(rows, column) for column in query.columns]
+        cells = [self._coded(self.present(rows, column), self.schema.columns[column]) for column in query.columns]
         whole = reduce(lambda a, b: a & b, [cell.notnull() for cell in cells])
         found = {
             f"x{nth}": ibis.ifelse(whole, steps(cell, unit), ibis.literal(0 if nth else ABSENT, "int64"))
             for nth, (cell, unit) in enumerate(zip(cells, query.units, strict=True))
         }
         return rows.select(**found)
+
+    def _coded(self, x: Expr, column: Column) -> Expr:
+        """A number as it is; of a category the place of its key."""
+        if not isinstance(column, Category):
+            return x
+        places = [(x == key_text(key), double(nth)) for nth, key in enumerate(column.among)]
+        return ibis.cases(*places, else_=ibis.null("float64"))
 
     def totals(self, column: str, grid: Fixed, keys: Keys | None) -> Table:
         """One row per person (and group): the clamped total."""

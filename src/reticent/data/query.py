@@ -164,14 +164,20 @@ class Records:
 
     A row with a missing value (without a public stand-in) is (ABSENT, 0, ...), so that every kept row is one record and
     a person adds at most ``rows`` of them. Records are sorted: their order tells nothing of the file. Feeds a score.
+
+    ``coded`` names the categories among the columns: each value is the place of its key in the declared list, and a
+    value that is not listed is missing. A category that is not named there is refused.
     """
 
     columns: tuple[str, ...]
     units: tuple[Fraction, ...]
+    coded: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.columns or len(self.columns) != len(self.units):
             raise PublicParameterError("records are of one column or more, each with its unit")
+        if not set(self.coded) <= set(self.columns):
+            raise PublicParameterError("coded names columns of the records")
         for unit in self.units:
             _check_unit(unit)
 
