@@ -181,11 +181,11 @@ def test_an_answer_of_a_command_that_was_not_charged_is_found(
 
 
 def test_a_changed_certificate_that_verifies_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reticent.study import certificate
+    from reticent.study import checks
 
-    monkeypatch.setattr(certificate, "_signature", lambda *_: certificate.Check("signature", True, "fine"))
-    monkeypatch.setattr(certificate, "_in_ledger", lambda *_: iter(()))
-    monkeypatch.setattr(certificate, "_derivation", lambda *_: iter(()))
+    monkeypatch.setattr(checks, "_signature", lambda *_: checks.Check("signature", True, "fine"))
+    monkeypatch.setattr(checks, "_in_ledger", lambda *_: iter(()))
+    monkeypatch.setattr(checks, "_derivation", lambda *_: iter(()))
     assert "believed" in kinds("certificate", 60, tmp_path)
 
 

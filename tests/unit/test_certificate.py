@@ -25,7 +25,8 @@ from reticent.privacy.loss import ZCDP, from_json, to_json
 from reticent.privacy.sensitivity import L2
 from reticent.statistics.answer import Answer, Cell
 from reticent.study import form
-from reticent.study.certificate import NOT_DURABLE, Certificate, _derivable, answer_to_json, read_certificate
+from reticent.study.certificate import NOT_DURABLE, Certificate, answer_to_json, read_certificate
+from reticent.study.checks import derivable
 from reticent.study.keys import load_private, load_public, make_keys
 from reticent.study.page import page
 from reticent.study.review import TIERS
@@ -548,4 +549,4 @@ def test_registry_entries_mark_what_is_missing() -> None:
 def test_a_proof_that_rests_on_declared_steps_is_not_verified() -> None:
     step = ptr.declared(Fraction(1, 10**9), Fraction(1, 10**12), Adjacency("substitute"), label="the median", law="v")
     with pytest.raises(CheckError, match="the median: only declared"):
-        _derivable(ptr.one_test(step))
+        derivable(ptr.one_test(step))

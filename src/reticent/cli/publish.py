@@ -180,7 +180,7 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
     """A release on standard output, what surrounds it on standard error."""
     from reticent.privacy.explain import sentence
     from reticent.privacy.loss import from_json, words
-    from reticent.study.certificate import audit_words
+    from reticent.study.checks import audit_words
 
     document = made.certificate.document
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
-    from reticent.study.certificate import Verification
+    from reticent.study.checks import Verification
     from reticent.study.plan import Plan
     from reticent.study.release import Release
     from reticent.study.study import Study

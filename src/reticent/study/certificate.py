@@ -1,4 +1,6 @@
-"""The certificate of a release: what was answered, at what price, by which proof, signed, and checkable by a stranger.
+"""The certificate: what was let out, at what price, by which proof, signed, and checkable by a stranger.
+
+Of a release the answers, of a model its numbers, of a session its transcript.
 
     document --of--> Certificate --sign--> Certificate --to_json--> file --read_certificate--> Certificate --verify
 
@@ -11,24 +13,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
 
-from reticent.errors import CheckError, LedgerError, PublicParameterError
+from reticent.errors import CheckError, PublicParameterError
 from reticent.ledger import Ledger
-from reticent.ledger.events import Committed, Reserved
-from reticent.mechanisms import axiom_again
 from reticent.outcome import NO_REPLY, Estimate, Reply
-from reticent.privacy import compose, convert, explain, filters, ptr, record
-from reticent.privacy.groups import largest
+from reticent.privacy import explain, record
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ApproxDP, Loss, from_json, words
+from reticent.privacy.loss import Loss, from_json, words
 from reticent.statistics.answer import Answer, Cell
 from reticent.study import form
+from reticent.study.checks import Verification, nodes, verified
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -36,47 +34,13 @@ if TYPE_CHECKING:
 
     from reticent.synthesis.density import Density
 
+Kind: TypeAlias = Literal["release", "model", "session"]
 NOT_DURABLE: Final = "The ledger of this release was not durable: it ended with the program that held it."
-UNSIGNED: Final = "unsigned: nothing ties this certificate to an officer"
-RUN: Final = "reticent audit STUDY"
-LIMIT: Final = 1000  # the largest epsilon, and the largest group with delta > 0, that is derived again
-ONE_PART: Final = {
-    compose.GROUP.name,
-    compose.PROCESSED.name,
-    *convert.NAMES,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check of a certificate: what was checked, whether it holds, and in words."""
-
-    name: str
-    ok: bool
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """Every check that was made. ``ok`` is that all of them hold."""
-
-    checks: tuple[Check, ...]
-
-    @property
-    def ok(self) -> bool:
-        return all(check.ok for check in self.checks)
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        return tuple(check.words for check in self.checks)
-
-    def __str__(self) -> str:
-        return " · ".join(self.lines)
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate, version 1. Make one with ``Certificate.of`` or ``read_certificate``.
+    """A certificate, version 1 or 2. Make one with ``Certificate.of`` or ``read_certificate``.
 
     Attributes
     ----------
@@ -111,6 +75,12 @@ class Certificate:
     def document(self) -> dict[str, Any]:
         """The content as JSON values; a copy, so changing it changes nothing here."""
         return dict(json.loads(self.text))
+
+    @property
+    def kind(self) -> Kind:
+        """What it is of: ``"release"``, ``"model"`` or ``"session"``."""
+        document = self.document
+        return "release" if document["version"] == 1 else cast(Kind, document["kind"])  # checked when it was read
 
     @property
     def canonical(self) -> bytes:
@@ -173,10 +143,7 @@ class Certificate:
 
     def to_json(self) -> str:
         """The file: indented, in the order a person reads."""
-        document = self.document
-        known = [name.removesuffix("?") for name in form.DOCUMENT]
-        ordered = {name: document[name] for name in [*known, *sorted(set(document) - set(known))] if name in document}
-        return json.dumps(ordered, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(form.ordered(self.document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     # reading
 
@@ -206,8 +173,7 @@ class Certificate:
             When the key file or the ledger file cannot be read at all.
         """
         opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
-        signature = _signature(self, key, allow_unsigned)
-        return Verification((signature, *_in_ledger(self, opened), *_derivation(self), *_audit(self)))
+        return verified(self, opened, key, allow_unsigned)
 
     def explain(self, prior: float = 0.1) -> str:
         """What the release means for one person, in odds, for someone who believed with probability ``prior``."""
@@ -309,7 +275,7 @@ def answer_to_json(answer: Answer) -> dict[str, object]:
 
 def methods(tree: Guarantee) -> str:
     """``geometric (6 parts), exponential (2 parts)``: what the leaves of a proof are."""
-    counted = Counter(leaf.by.name.replace("_", " ") for leaf in _nodes(tree) if not leaf.parts)
+    counted = Counter(leaf.by.name.replace("_", " ") for leaf in nodes(tree) if not leaf.parts)
     return ", ".join(f"{name} ({count} {'part' if count == 1 else 'parts'})" for name, count in counted.items())
 
 
@@ -339,169 +305,3 @@ def _readable(document: dict[str, Any]) -> None:
             _density(answer)
     except (PublicParameterError, KeyError, TypeError, ValueError):
         raise CheckError("This certificate is malformed: a loss or its neighbours have no meaning.") from None
-
-
-# checks
-
-
-def _signature(certificate: Certificate, key: bytes | str | Path | None, allow_unsigned: bool) -> Check:
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-    from reticent.study.keys import load_public
-
-    public = load_public(key) if isinstance(key, str | Path) else key
-    if public is not None and len(public) != 32:
-        raise CheckError("A public key of Ed25519 has 32 bytes.")
-    stated = certificate.document["signature"]
-    if stated is not None and set(stated) != {"algorithm", "public_key", "value"}:
-        return Check("signature", False, "signature wrong: it holds fields that nobody signed")
-    if stated is None:
-        return Check("signature", allow_unsigned, UNSIGNED)
-    signer = bytes.fromhex(stated["public_key"])
-    name = Path(key).name if isinstance(key, str | Path) else f"key {stated['public_key'][:16]}…"
-    try:
-        Ed25519PublicKey.from_public_bytes(signer).verify(bytes.fromhex(stated["value"]), certificate.canonical)
-    except (InvalidSignature, ValueError):
-        return Check("signature", False, "signature wrong: the certificate was changed after it was signed")
-    if public is None:
-        return Check(
-            "signature", allow_unsigned, f"signed by {name}, but whose key that is was not checked: no key was given"
-        )
-    if public != signer:
-        return Check("signature", False, f"signature by another key than {name}")
-    return Check("signature", True, f"signature ok (Ed25519, {name})")
-
-
-def _in_ledger(certificate: Certificate, ledger: Ledger | None) -> Iterator[Check]:
-    document = certificate.document
-    if ledger is None:
-        yield Check("ledger", True, "no ledger given: the entry was not looked up")
-        return
-    release, stated = document["release"], document["ledger"]["entry"]
-    try:
-        problems = ledger.verify()
-        entries = () if problems else ledger.entries()
-    except LedgerError as problem:
-        problems, entries = (str(problem),), ()
-    if problems:
-        yield Check("chain", False, f"ledger chain broken: {problems[0]}")
-        return
-    charges = [e for e in entries if isinstance(e.event, Reserved) and e.event.id == release and e.digest == stated]
-    ends = [e.event.digest for e in entries if isinstance(e.event, Committed) and e.event.id == release]
-    if not charges:
-        yield Check("entry", False, f"entry {release} not found in this ledger")
-    elif ends != [certificate.digest]:
-        why = "digest differs" if ends else "no certificate was recorded for it"
-        yield Check("entry", False, f"entry {release} found, {why}")
-    else:
-        yield Check("entry", True, f"entry {release} found, digest equal")
-    yield Check("chain", True, "ledger chain ok")
-    yield from (_totals(certificate, ledger, entry.event) for entry in charges if isinstance(entry.event, Reserved))
-
-
-def _totals(certificate: Certificate, ledger: Ledger, event: Reserved) -> Check:
-    """Charge and neighbours are the ledger's. Others may have charged since, so spent is at least the entry's."""
-    document = certificate.document
-    if event.charge != certificate.charged:
-        return Check("charge", False, f"charge differs: the ledger says {words(event.charge)}")
-    if ledger.adjacency != certificate.guarantee.adjacency:
-        return Check("charge", False, f"neighbours differ: the ledger says {ledger.adjacency.words()}")
-    spent = filters.parts(from_json(document["budget"]["spent"]))
-    if any(mine < theirs for mine, theirs in zip(spent, filters.parts(event.spent), strict=True)):
-        return Check("charge", False, "total differs: the certificate says less was spent than the ledger")
-    return Check("charge", True, "charge and neighbours equal")
-
-
-def _derivation(certificate: Certificate) -> Iterator[Check]:
-    """Every loss again from the leaves, then against the charge; the neighbours of the root against the stated ones."""
-    document, tree = certificate.document, certificate.guarantee
-    try:
-        _derivable(tree)
-        derived = compose.rederive(tree, axiom_again)
-    except CheckError as problem:
-        yield Check("losses", False, f"losses not derived: {problem}")
-    except (PublicParameterError, ValueError, ArithmeticError, LookupError, RecursionError):
-        yield Check("losses", False, "losses not derived: the numbers of the proof do not fit its theorems")
-    else:
-        same = certificate.charged in (derived, _entered(derived, from_json(document["budget"]["approved"])))
-        ending = "equal" if same else f"not equal to the charge {words(certificate.charged)}"
-        yield Check("losses", same, f"losses re-derived: {words(derived)} {ending}")
-    honest = document["adjacency"] == record.adjacency_to_json(tree.adjacency) and _own_words(document["guarantee"])
-    yield Check("neighbours", honest, "neighbours equal" if honest else "neighbours differ from those of the proof")
-
-
-def _audit(certificate: Certificate) -> Iterator[Check]:
-    """Whether a stated plan audit is one of these answers and passed. Running it again takes the study file."""
-    document = certificate.document
-    stated = document["audit"]
-    if stated is None:
-        return
-    names, asked = [one["name"] for one in stated["answers"]], [answer["name"] for answer in document["answers"]]
-    shares = [stated["greatest_share_of_loss"], *(one["ratio"] for one in stated["answers"])]
-    if stated["verdict"] != "passed" or stated["findings"] or stated["findings_in_all"]:
-        yield Check("audit", False, "plan audit: it found an error in what was released")
-    elif names[: len(asked)] != asked or len(names) > len(asked) + 1:
-        yield Check("audit", False, "plan audit: it is of another plan than that of these answers")
-    elif (
-        any(share is not None and not 0 <= share <= 1 for share in shares)
-        or sum(one["calls"] for one in stated["answers"]) != stated["noise_calls"]
-        or source_of(stated) is None
-    ):
-        yield Check("audit", False, "plan audit: its numbers do not fit each other")
-    else:
-        source = f", by a program of source sha256 {source_of(stated)}" if source_of(stated) else ""
-        yield Check("audit", True, f"stated, not run again: {audit_words(stated)}{source}; to run it: {RUN}")
-
-
-def source_of(stated: dict[str, Any]) -> str | None:
-    """The digest of the source that ran an audit; empty where none is stated, None where it is no digest."""
-    source = stated.get("source", "")
-    return source if isinstance(source, str) and re.fullmatch(f"({form.HEX})?", source) else None
-
-
-def audit_words(stated: dict[str, Any]) -> str:
-    """``plan audit passed: 50 made-up pairs of neighbours, 342 noise calls``, from the numbers."""
-    return (
-        f"plan audit {stated['verdict']}: {stated['triples']:,} made-up pairs of neighbours, "
-        f"{stated['noise_calls']:,} noise calls"
-    )
-
-
-def _derivable(tree: Guarantee) -> None:
-    """What ``rederive`` takes for granted: one part where the theorem has one, and numbers that can be worked with."""
-    try:
-        ptr.chargeable(tree)
-    except PublicParameterError as problem:
-        raise CheckError(str(problem)) from None
-    for node in _nodes(tree):
-        if node.by.name in ONE_PART and len(node.parts) != 1:
-            raise CheckError(f"'{node.by.name}' is about one part, and here are {len(node.parts)}")
-        if largest(node.loss) > LIMIT:
-            raise CheckError(f"a loss above {LIMIT} protects no one and is not derived")
-        if node.by.name == compose.GROUP.name:
-            size = int(node.parameter("size"))
-            if size > LIMIT and isinstance(node.loss, ApproxDP):
-                raise CheckError(f"groups of more than {LIMIT} with δ > 0 are not derived")
-
-
-def _nodes(tree: Guarantee) -> Iterator[Guarantee]:
-    yield tree
-    for part in tree.parts:
-        yield from _nodes(part)
-
-
-def _own_words(tree: dict[str, Any]) -> bool:
-    """Whether the neighbours at every node are described in the words that belong to them."""
-    stated = tree["adjacency"]
-    return stated == record.adjacency_to_json(record.adjacency_from_json(stated)) and all(
-        _own_words(part) for part in tree["parts"]
-    )
-
-
-def _entered(loss: Loss, budget: Loss) -> Loss | None:
-    """``loss`` in the currency of ``budget``, if it has a price there."""
-    try:
-        return filters.enter(loss, budget)
-    except PublicParameterError:
-        return None

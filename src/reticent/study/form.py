@@ -17,11 +17,13 @@ from reticent.errors import CheckError
 
 LARGEST: Final = 64 * 1024 * 1024  # bytes of a certificate that are read at most
 DEEPEST: Final = 64  # levels of a proof
-VERSION: Final = 1
+VERSIONS: Final = (1, 2)  # of a release; of a model or a session, which has a part that version 1 does not know
 FORMAT: Final = "reticent certificate"
 
 NUMBER: Final = r"-?[0-9]{1,1000}(\.[0-9]{1,1000})?(e-?[0-9]{1,3})?|-?[0-9]{1,1000}/[0-9]{1,1000}"
 HEX: Final = r"[0-9a-f]{64}"
+
+_OR: Final = " or ".join(map(str, VERSIONS))
 
 Shape: TypeAlias = "str | Any | list[Any] | dict[str, Any] | tuple[Any, ...]"
 
@@ -112,6 +114,32 @@ DOCUMENT: Final = {
     "audit": ("null", AUDIT),
     "signature": ("null", {"algorithm": Text("Ed25519"), "public_key": Text(HEX), "value": Text("[0-9a-f]{128}")}),
 }
+PARTS: Final[dict[str, dict[str, Any]]] = {
+    "model": {
+        "name": "text",
+        "what": "text",
+        "parameters": Each("any"),
+        "columns": ["text"],
+        "bounds": [[Text(NUMBER)]],
+        "target": ("text", "null"),
+        "released": Each("any"),
+    },
+    "session": {
+        "what": "text",
+        "parameters": Each("text"),
+        "rows": {"count": "whole", "noise": "tally"},
+        "rounds": [{"release": "text", "entry": Text(HEX), "digest": (Text(HEX), "null")}],
+        "transcript": [["text"]],
+    },
+}
+
+
+def ordered(document: Mapping[str, object]) -> dict[str, object]:
+    """The fields in the order a person reads: what it is first, what is unknown here last."""
+    names = [name.removesuffix("?") for name in DOCUMENT]
+    after = names.index("answers") + 1
+    names = ["format", "version", "kind", *names[2:after], *PARTS, *names[after:]]
+    return {name: document[name] for name in [*names, *sorted(set(document) - set(names))] if name in document}
 
 
 def parsed(text: str) -> dict[str, object]:
@@ -139,7 +167,7 @@ def canonical(value: object) -> bytes:
 
 
 def well_formed(document: Mapping[str, object]) -> None:
-    """Refuse a document that is not a certificate of this version.
+    """Refuse a document that is not a certificate of a version this program reads.
 
     Raises
     ------
@@ -149,11 +177,19 @@ def well_formed(document: Mapping[str, object]) -> None:
     if document.get("format") != FORMAT:
         raise CheckError(f'This is not a certificate: its format is not "{FORMAT}".')
     version = document.get("version")
-    if version != VERSION or isinstance(version, bool):
-        raise CheckError(f"This certificate has another version than {VERSION}, the one this reticent reads.")
-    problem = _problem(DOCUMENT, document, "certificate", 0)
+    if version not in VERSIONS or isinstance(version, bool):
+        raise CheckError(f"This certificate has another version than {_OR}, those this reticent reads.")
+    problem = _problem(DOCUMENT, document, "certificate", 0) or (_odd_part(document) if version == 2 else None)
     if problem:
         raise CheckError(f"This certificate is malformed: {problem}.")
+
+
+def _odd_part(document: Mapping[str, object]) -> str | None:
+    """Of version 2: the part that its kind names."""
+    kind = document.get("kind")
+    if not isinstance(kind, str) or kind not in PARTS:
+        return "certificate.kind is missing or has another form"
+    return _problem({kind: PARTS[kind]}, dict(document), "certificate", 0)
 
 
 def _problem(shape: Shape, value: object, where: str, depth: int) -> str | None:

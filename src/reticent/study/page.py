@@ -15,7 +15,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import sentence
 from reticent.privacy.loss import from_json, words
 from reticent.statistics.answer import Answer, Cell
-from reticent.study.certificate import NOT_DURABLE, Certificate, audit_words, methods, source_of
+from reticent.study.certificate import NOT_DURABLE, Certificate, methods
+from reticent.study.checks import audit_words, source_of
 from reticent.study.picture import alternative, bar, svg
 from reticent.study.sheet import label_words, plain, shown
 

@@ -8,12 +8,7 @@ the integers a query asked for reaches this module, and nothing but noisy number
 from __future__ import annotations
 
 import logging
-import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cache
-from importlib import metadata
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
@@ -30,22 +25,22 @@ from reticent.data.query import (
     Tally,
     Total,
 )
-from reticent.data.schema import Category, Column, Schema
+from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, Result, Table
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError
 from reticent.ledger import Ledger, Receipt
 from reticent.ledger.fingerprint import note_head
 from reticent.outcome import NoReply, Reply
-from reticent.privacy import loss as losses
-from reticent.privacy import record
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
-from reticent.privacy.numbers import show
 from reticent.statistics.answer import Answer, Cell
 from reticent.study.asking import Prepared
 from reticent.study.certificate import Certificate, answer_to_json, cell_to_json
+from reticent.study.document import Circumstances as Circumstances
+from reticent.study.document import column_to_json, stated
+from reticent.study.document import software as software
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -53,23 +48,6 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 FILES: Final = (".csv", ".json", ".html", ".svg")
-_NO_BOUNDS: Final = {"low": None, "high": None, "missing": "drop"}
-
-
-@dataclass(frozen=True, slots=True)
-class Circumstances:
-    """The public facts a certificate states beside the answers."""
-
-    title: str
-    name: str
-    purpose: str
-    who: str
-    source: str
-    approved: str
-    ends: str | None
-    people: int | None
-    override: str = ""
-    audit: Mapping[str, object] | None = None
 
 
 class Release:
@@ -285,33 +263,9 @@ def certified(
 ) -> dict[str, object]:
     """The document of a certificate, version 1. Fields may be added, never removed or given a new meaning."""
     used = set().union(*(_columns(query) for step in prepared.all_steps for query in step.queries))
-    return {
-        "format": "reticent certificate",
-        "version": VERSION,
-        "release": receipt.id,
-        "name": about.name,
-        "purpose": about.purpose,
-        "who": about.who,
-        "when": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "override": about.override,
-        "study": {"title": about.title, "approved": about.approved, "ends": about.ends, "source": about.source},
-        "software": software(),
-        "adjacency": record.adjacency_to_json(prepared.guarantee.adjacency),
-        "people": about.people,
-        "guarantee": record.to_json(prepared.guarantee),
-        "charged": losses.to_json(receipt.charge),
-        "budget": {
-            "approved": losses.to_json(ledger.budget),
-            "spent": losses.to_json(ledger.spent()),
-            "left": losses.to_json(ledger.left()),
-        },
-        "columns": {name: _column(column) for name, column in schema.columns.items() if name in used},
-        "answers": [answer_to_json(answer) for answer in answers],
-        "caveats": list(caveats),
-        "ledger": {"durable": ledger.durable, "entry": receipt.entry},
-        "audit": None if about.audit is None else dict(about.audit),
-        "signature": None,
-    }
+    columns = {name: column_to_json(column) for name, column in schema.columns.items() if name in used}
+    found = stated(VERSION, prepared.guarantee, receipt.charge, columns, about, receipt, ledger)
+    return {**found, "answers": [answer_to_json(answer) for answer in answers], "caveats": list(caveats)}
 
 
 def _columns(query: Query) -> set[str]:
@@ -328,35 +282,6 @@ def _columns(query: Query) -> set[str]:
         case _:
             assert_never(query)
     return found if keys is None else found | {keys.column}
-
-
-def software() -> dict[str, str]:
-    """Versions of what computed the answers."""
-    return dict(_versions())
-
-
-@cache
-def _versions() -> Mapping[str, str]:
-    found = {"python": platform.python_version()}
-    for name in ("reticent", "numpy", "duckdb", "ibis-framework"):
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def _column(column: Column) -> dict[str, object]:
-    if isinstance(column, Category):
-        return {**_NO_BOUNDS, "kind": "category", "among": list(column.among), "why": column.why}
-    return {
-        "kind": type(column).__name__.lower(),
-        "low": None if column.low is None else show(column.low),
-        "high": None if column.high is None else show(column.high),
-        "among": None,
-        "why": column.why,
-        "missing": column.missing if isinstance(column.missing, str) else show(column.missing),
-    }
 
 
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:

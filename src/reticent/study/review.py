@@ -13,7 +13,8 @@ from typing import Final
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import at_most, epsilon_delta, odds, one_in_most
 from reticent.privacy.loss import from_json, words
-from reticent.study.certificate import NOT_DURABLE, UNSIGNED, Certificate, audit_words, methods
+from reticent.study.certificate import NOT_DURABLE, Certificate, methods
+from reticent.study.checks import UNSIGNED, audit_words
 
 TIERS: Final = {
     1: ("name", "description", "organisation", "contact", "date", "data_source", "publication"),

@@ -1,0 +1,127 @@
+"""What every certificate states, whatever it is of: who, what for, which neighbours, the proof, the charge, the bounds.
+
+    stated(…)   the part that releases, models and sessions have alike; each adds what it let out
+    software    versions of what computed it
+
+Everything here is public: names somebody typed, the study file, the ledger, losses.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib import metadata
+from typing import Final
+
+from reticent.data.schema import Category, Column
+from reticent.ledger import Ledger, Receipt
+from reticent.privacy import loss as losses
+from reticent.privacy import record
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import Loss
+from reticent.privacy.numbers import show
+
+_NO_BOUNDS: Final = {"low": None, "high": None, "missing": "drop"}
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """The public facts a certificate states beside the answers."""
+
+    title: str
+    name: str
+    purpose: str
+    who: str
+    source: str
+    approved: str
+    ends: str | None
+    people: int | None
+    override: str = ""
+    audit: Mapping[str, object] | None = None
+
+
+def stated(
+    version: int,
+    guarantee: Guarantee,
+    charged: Loss,
+    columns: Mapping[str, object],
+    about: Circumstances,
+    receipt: Receipt,
+    ledger: Ledger,
+) -> dict[str, object]:
+    """The fields that every certificate has, but for what was let out: ``answers`` is empty."""
+    return {
+        "format": "reticent certificate",
+        "version": version,
+        "release": receipt.id,
+        "name": about.name,
+        "purpose": about.purpose,
+        "who": about.who,
+        "when": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "override": about.override,
+        "study": {"title": about.title, "approved": about.approved, "ends": about.ends, "source": about.source},
+        "software": software(),
+        "adjacency": record.adjacency_to_json(guarantee.adjacency),
+        "people": about.people,
+        "guarantee": record.to_json(guarantee),
+        "charged": losses.to_json(charged),
+        "budget": {
+            "approved": losses.to_json(ledger.budget),
+            "spent": losses.to_json(ledger.spent()),
+            "left": losses.to_json(ledger.left()),
+        },
+        "columns": dict(columns),
+        "answers": [],
+        "caveats": [],
+        "ledger": {"durable": ledger.durable, "entry": receipt.entry},
+        "audit": None if about.audit is None else dict(about.audit),
+        "signature": None,
+    }
+
+
+def by_ledger(ledger: Ledger, name: str, purpose: str, who: str, source: str, people: int | None) -> Circumstances:
+    """Circumstances whose title, approval and last day are those the ledger was opened with."""
+    ends = ledger.ends
+    return Circumstances(
+        title=ledger.title,
+        name=name,
+        purpose=purpose,
+        who=who,
+        source=source,
+        approved=ledger.approved or "",
+        ends=None if ends is None else ends.isoformat(),
+        people=people,
+    )
+
+
+def column_to_json(column: Column) -> dict[str, object]:
+    """A declared column: kind, bounds with their reason, and how missing values count."""
+    if isinstance(column, Category):
+        return {**_NO_BOUNDS, "kind": "category", "among": list(column.among), "why": column.why}
+    return {
+        "kind": type(column).__name__.lower(),
+        "low": None if column.low is None else show(column.low),
+        "high": None if column.high is None else show(column.high),
+        "among": None,
+        "why": column.why,
+        "missing": column.missing if isinstance(column.missing, str) else show(column.missing),
+    }
+
+
+def software() -> dict[str, str]:
+    """Versions of what computed the answers."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> Mapping[str, str]:
+    found = {"python": platform.python_version()}
+    for name in ("reticent", "numpy", "duckdb", "ibis-framework"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
