@@ -25,6 +25,7 @@ WITHOUT: Final[dict[str, tuple[str, str]]] = {
         "mechanism sparse vector",
         "longer and adaptive conversations: tests/laws/test_sparse_vector.py",
     ),
+    "privtree": ("", "the laws of all small trees, and of trees that are drawn: tests/laws/test_privtree.py"),
     "subsampled": ("", "a wrapper of others that draws who takes part: tests/statistics/test_subsampled.py"),
     "shuffled": ("", "a wrapper of others that shuffles answers: tests/statistics/test_subsampled.py"),
 }

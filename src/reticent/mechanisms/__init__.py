@@ -18,6 +18,7 @@ from reticent.mechanisms import (
     local_mean,
     one_sided,
     permute_and_flip,
+    privtree,
     randomized_response,
     smooth,
     sparse_vector,
@@ -35,6 +36,7 @@ from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.local_mean import LocalMean
 from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+from reticent.mechanisms.privtree import PrivTree
 from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
 from reticent.mechanisms.shuffled import Shuffled
 from reticent.mechanisms.smooth import Smooth
@@ -47,7 +49,7 @@ from reticent.privacy.guarantee import Guarantee
 
 LOCAL: Final = (randomized_response, kary, unary, subset, hadamard, hashing, local_mean, one_sided)
 # they state axioms
-ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, ks, smooth, sparse_vector, *LOCAL)
+ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, ks, privtree, smooth, sparse_vector, *LOCAL)
 
 
 def axiom_again(leaf: Guarantee) -> Guarantee:
@@ -74,6 +76,8 @@ def _again(name: str) -> Callable[[dict[str, str], Adjacency], Guarantee]:
             return permute_and_flip.again
         case ks.THEOREM.name:
             return ks.again
+        case privtree.THEOREM.name:
+            return privtree.again
         case randomized_response.THEOREM.name:
             return randomized_response.again
         case smooth.THEOREM.name:
@@ -116,6 +120,7 @@ __all__ = [
     "OneSided",
     "PermuteAndFlip",
     "Poisson",
+    "PrivTree",
     "RandomizedResponse",
     "ScalarGaussian",
     "Shuffled",
