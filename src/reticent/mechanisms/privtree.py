@@ -2,28 +2,33 @@
 
 Statement. Boxes are halved along each of d axes into b = 2^d parts, from one box on, at most ``depth`` times. A box at
 level l that holds c records has the score x = max(-F, c - l F) and is halved where x + Z >= 0, independent
-P(Z = z) proportional to a^|z|, a = e^{-1/s}. With m the most records that a neighbour has more or less, each replaced
-one counted twice, a scale s = m (2 b - 1) / ((b - 1) eps), and a whole number F >= s ln b, the tree is
-eps-differentially private.
+P(Z = z) proportional to a^|z|, a = e^{-1/s}, F >= 1 whole. Let q = a^F, and m the most records that a neighbour has
+more or less, a replaced one counted twice. The tree is eps-differentially private where
 
-Source. Zhang, Xiao and Xie 2016, Theorem 3.1, for Laplace noise; the discrete form is derived here.
+    1/s + a (1 - a) (1 + q / ((1 - q) (1 + a (1 - q)))) <= eps / m.
+
+Source. Zhang, Xiao and Xie 2016, Theorem 3.1, for Laplace noise; the discrete form and its bound are derived here.
 
 Proof. Let D' have one record more than D. A tree's probability is a product over boxes in which a decision was drawn,
 and whether one is drawn depends on the decisions before alone. Only boxes that hold the record differ: a chain, one of
 each level, halved but for the last. (1) *Halved boxes.* P(Z >= -x) grows with x, so each factor P'/P is at least 1, and
 it is 1 where both scores are -F. Write x for the score with the record. Otherwise x >= 1 - F, and the score without it
 is x - 1. For x <= 0 the factor is P(Z >= -x) / P(Z >= 1 - x) = 1/a, whose logarithm is 1/s. For x >= 1 it is
-(1 + a - a^{x+1}) / (1 + a - a^x) = 1 + a^x (1 - a) / (1 + a - a^x) <= 1 + a^x (1 - a), as a^x <= a; its logarithm is
-at most a^x / s, as 1 - a <= 1/s. Down the chain c does not grow, so scores above -F fall by F or more per level: of
-those that count the last is at least 1 - F, the one before at least 1, then 1 + F, and so on. Together at most
-1/s + (a + a^{1+F} + a^{1+2F} + ...) / s <= (1 + 1 / (1 - a^F)) / s <= (1 + b / (b - 1)) / s = (2b - 1) / ((b - 1) s),
-since a^F <= 1/b. (2) *The box that is not halved*: P(Z <= -x - 1) falls by a factor of at least a where x grows by at
-most 1: its logarithm lies in [-1/s, 0]. So P'/P lies in [e^{-1/s}, e^{(2b-1)/((b-1)s)}], and a neighbour is at most m
-such steps away. A box at the last level, and boxes that are left because there would be more than ``CROWD`` of them,
-draw no decision: their factor is 1.
+(1 + a - a^{x+1}) / (1 + a - a^x), whose logarithm is at most y(x) = a^x (1 - a) / (1 + a - a^x); this is at most 1/s,
+as a^x <= a and 1 - a <= 1/s, and falls in x. Down the chain c does not grow, so scores above -F fall by F or more per
+level: of those that count the last is at least 1 - F, the one before at least 1, then 1 + F, and so on. Together at
+most 1/s + y(1) + y(1 + F) + y(1 + 2F) + ..., with y(1) = a (1 - a), and from y(1 + F) on the denominators are
+1 + a - a q or more: at most a (1 - a) (q + q^2 + ...) / (1 + a - a q). (2) *The box that is not halved*:
+P(Z <= -x - 1) falls by a factor of at least a where x grows by at most 1: its logarithm lies in [-1/s, 0]. So the
+logarithm of P'/P lies between -1/s and the bound, and a neighbour is at most m such steps away. A box at the last
+level, and boxes that are left because there would be more than ``CROWD`` of them, draw no decision: their factor is 1.
 
-Deviations. Noise is discrete, the fall F is whole and may be above s ln b, the threshold is 0 as the source proposes,
-and depth and number of boxes have public limits. The counts of the boxes are no part of it; they are paid for apart.
+The scale is the least of ``GRID`` public multiples that keeps this, certified in rationals; F is s ln b rounded up, so
+that a box without records has fewer than one part that is halved, on average, and trees end.
+
+Deviations. Noise is discrete and the fall whole. The source's scale (2b - 1) / ((b - 1) eps) per record is the largest
+of the multiples; at eps = 1 and one axis less than two thirds of it is enough. The threshold is 0 as the source
+proposes, and depth and number of boxes have public limits. Counts of the boxes are no part of it; they are paid apart.
 """
 
 from __future__ import annotations
@@ -31,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 from typing import Any, Final
 
@@ -40,6 +46,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
+from reticent.exact.rounding import exp_down, exp_up
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
@@ -52,6 +59,7 @@ THEOREM: Final = Theorem(
     "Zhang, Xiao and Xie 2016, Theorem 3.1",
 )
 
+GRID: Final = 64  # scales that are tried, up to the source's
 LN_TWO: Final = Fraction(6932, 10_000)  # above ln 2 = .693147...
 PLACES: Final = 60  # bits of a place on the finest grid
 WIDEST: Final = 1 << 48  # scale: scores, falls and noise fit 64 bits
@@ -84,16 +92,23 @@ class PrivTree:
     @property
     def scale(self) -> Fraction:
         """Of the noise of a score."""
-        return _steps(self.neighbours) * _factor(self.axes) / self.epsilon
+        return scale_for(self.epsilon / _steps(self.neighbours), self.axes)
 
     @property
     def fall(self) -> int:
         """What a score loses at each level."""
-        return max((self.scale * self.axes * LN_TWO).__ceil__(), 1)
+        return fall_of(self.scale, self.axes)
 
     @property
     def guarantee(self) -> Guarantee:
-        return axiom(PureDP(self.epsilon), self.neighbours, THEOREM, scale=show(self.scale), axes=str(self.axes))
+        return axiom(
+            PureDP(self.epsilon),
+            self.neighbours,
+            THEOREM,
+            epsilon=show(self.epsilon),
+            scale=show(self.scale),
+            axes=str(self.axes),
+        )
 
     def sample(self, exact: Sequence[Box], entropy: Entropy) -> tuple[Box, ...]:
         """The boxes that are not halved: a partition, level by level.
@@ -142,15 +157,34 @@ def _steps(neighbours: Adjacency) -> int:
     return neighbours.rows * (2 if neighbours.kind == "substitute" else 1)
 
 
-def _factor(axes: int) -> Fraction:
-    """(2 b - 1) / (b - 1) for b = 2^axes parts."""
-    return Fraction((2 << axes) - 1, (1 << axes) - 1)
+def fall_of(scale: Fraction, axes: int) -> int:
+    """The least whole number of at least s ln b, but for the sixth digit of ln 2."""
+    return max((scale * axes * LN_TWO).__ceil__(), 1)
+
+
+def loss_above(scale: Fraction, fall: int) -> Fraction:
+    """An upper bound of what one record more or less can cost: the left side of the statement."""
+    low, high, q = exp_down(-1 / scale), exp_up(-1 / scale), exp_up(-fall / scale)
+    return 1 / scale + high * (1 - low) * (1 + q / ((1 - q) * (1 + low * (1 - q))))
+
+
+@lru_cache(maxsize=64)
+def scale_for(epsilon: Fraction, axes: int) -> Fraction:
+    """The least multiple of 1 / ``GRID`` of the source's scale at which one record costs at most ``epsilon``."""
+    most = Fraction((2 << axes) - 1, (1 << axes) - 1) / epsilon
+    for part in range(GRID // 4, GRID):
+        scale = most * part / GRID
+        if loss_above(scale, fall_of(scale, axes)) <= epsilon:
+            return scale
+    return most
 
 
 def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
     """A stored leaf, stated again; how deep the tree could become does not matter to it."""
-    axes = int(stored(parameters, "axes"))
-    return PrivTree(neighbours, _steps(neighbours) * _factor(axes) / stored(parameters, "scale"), axes, 1).guarantee
+    made = PrivTree(neighbours, stored(parameters, "epsilon"), int(stored(parameters, "axes")), 1)
+    if made.scale != stored(parameters, "scale"):
+        raise PublicParameterError("this is not the scale of the noise at that epsilon")
+    return made.guarantee
 
 
 # The greatest loss is that of a chain of decisions and not of one likely answer, which is what specimens are for; the
