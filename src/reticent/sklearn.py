@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from reticent.learning.bernstein import BernsteinClassifier, FunctionClassifier, stability_of_risk
 from reticent.learning.classifiers import LinearSVC, LogisticRegression
 from reticent.learning.handles import public
 from reticent.learning.linear import HuberRegressor, LinearRegression, QuantileRegressor
@@ -10,8 +11,10 @@ from reticent.learning.search import Clip, GridSearchCV
 from reticent.learning.trees import DecisionTreeClassifier, RandomForestClassifier
 
 __all__ = [
+    "BernsteinClassifier",
     "Clip",
     "DecisionTreeClassifier",
+    "FunctionClassifier",
     "GaussianNB",
     "GridSearchCV",
     "HuberRegressor",
@@ -24,4 +27,5 @@ __all__ = [
     "RandomForestClassifier",
     "StandardScaler",
     "public",
+    "stability_of_risk",
 ]

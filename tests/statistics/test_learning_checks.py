@@ -7,9 +7,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from reticent import sklearn as private
+from reticent.learning.scaling import Floats
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP
@@ -45,6 +47,9 @@ EXPECTED = {
 }
 """Checks that may fail, and why they must be let off."""
 
+WIDE = "the check has 5 or 10 columns, and a lattice is of four at most"
+OF_FOUR = dict.fromkeys(("check_estimators_dtypes", "check_dtype_object", "check_fit2d_1sample"), WIDE)
+
 REGRESSIONS: dict[str, object] = {"y_bounds": (-100, 100)}
 CLASSES: dict[str, object] = {"classes": [0, 1]}
 
@@ -53,6 +58,13 @@ def account(folder: Path) -> Ledger:
     """A ledger in a file, so that estimators can be pickled."""
     budget = ApproxDP(Fraction(10**7), Fraction(1, 1000))
     return Ledger.create(folder / "checks.ledger", title="checks", adjacency=Adjacency("substitute"), budget=budget)
+
+
+def nearest(rows: Floats, signs: Floats) -> Callable[[Floats], Floats]:
+    """The sign of the nearest row, or 0: whoever is replaced moves it by at most 2."""
+    if not len(rows):
+        return lambda points: np.zeros(len(points))
+    return lambda points: np.asarray(signs[((points[:, None] - rows) ** 2).sum(axis=2).argmin(axis=1)])
 
 
 MADE: tuple[tuple[Callable[..., object], dict[str, object]], ...] = (
@@ -64,6 +76,8 @@ MADE: tuple[tuple[Callable[..., object], dict[str, object]], ...] = (
     (private.GaussianNB, CLASSES),
     (private.DecisionTreeClassifier, {**CLASSES, "max_depth": 1}),
     (private.RandomForestClassifier, {**CLASSES, "n_estimators": 2, "max_depth": 1}),
+    (private.BernsteinClassifier, {**CLASSES, "degree": 2}),
+    (private.FunctionClassifier, {**CLASSES, "train": nearest, "stability": 2, "degree": 2}),
     (private.StandardScaler, {}),
     (private.PCA, {}),
     (private.KMeans, {"n_clusters": 3}),
@@ -78,7 +92,8 @@ def test_scikit_learns_checks_pass(made: Callable[..., object], own: dict[str, o
         warnings.simplefilter("ignore")
         found = checks.check_estimator(made(**given, **own, **scored), on_fail=None)
     failed = {one["check_name"] for one in found if one["status"] == "failed"}
-    assert failed - EXPECTED.keys() == set()
+    few = OF_FOUR if made in (private.BernsteinClassifier, private.FunctionClassifier) else {}
+    assert failed - EXPECTED.keys() - few.keys() == set()
     assert sum(one["status"] == "passed" for one in found) > 30
 
 

@@ -43,6 +43,7 @@ CLASSIFIERS: tuple[Callable[..., Any], ...] = (
     private.GaussianNB,
     private.DecisionTreeClassifier,
     private.RandomForestClassifier,
+    private.BernsteinClassifier,
 )
 REGRESSORS: tuple[Callable[..., Any], ...] = (
     private.LinearRegression,

@@ -5,6 +5,7 @@ The models follow scikit-learn's conventions (``reticent.sklearn`` has the same 
 
 from __future__ import annotations
 
+from reticent.learning.bernstein import BernsteinClassifier, FunctionClassifier, stability_of_risk
 from reticent.learning.bounded import Accuracy, Between, Level, Product
 from reticent.learning.classifiers import LinearSVC, LogisticRegression
 from reticent.learning.handles import public
@@ -15,9 +16,11 @@ from reticent.learning.trees import DecisionTreeClassifier, RandomForestClassifi
 
 __all__ = [
     "Accuracy",
+    "BernsteinClassifier",
     "Between",
     "Clip",
     "DecisionTreeClassifier",
+    "FunctionClassifier",
     "GaussianNB",
     "GridSearchCV",
     "HuberRegressor",
@@ -32,4 +35,5 @@ __all__ = [
     "RandomForestClassifier",
     "StandardScaler",
     "public",
+    "stability_of_risk",
 ]
