@@ -1,27 +1,27 @@
-"""What is public of a fit, and the order of one: reserve, read, draw, commit.
+"""What is public of a fit, and the order of one: reserve, read, draw, certify, commit.
 
     Circumstances   neighbours, ledger, bounds, the public number of rows; how to read the rows once that is paid
     of_arrays       for arrays the caller holds: neighbours, bounds and ledger must be named, nothing is taken from them
     of_handles      for handles on a study, which has all three
-    paid            reserve, read, draw, commit; whatever fails after the charge is one opaque fault
+    Found           what a certificate says of a fit beside its price
+    paid            reserve, read, draw, certify, commit; whatever fails after the charge is one opaque fault
 
 A row of an array is a person's, or one of at most ``rows_each`` of them.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, SupportsFloat, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, SupportsFloat, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import SystemEntropy, system
 from reticent.errors import Fault, PublicParameterError, QuestionError
-from reticent.learning.handles import Handle
+from reticent.learning.handles import Handle, Shelf
 from reticent.learning.price import Price
 from reticent.learning.scaling import Bound, Floats
 from reticent.ledger import Ledger, Receipt
@@ -31,6 +31,9 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
 
+if TYPE_CHECKING:
+    from reticent.study.certificate import Certificate
+
 T = TypeVar("T")
 Between: TypeAlias = Literal["add_remove", "substitute"]
 Bounds: TypeAlias = Sequence[object] | None
@@ -39,7 +42,10 @@ MOST_EPSILON = 10
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Circumstances:
-    """Everything public of one fit, and ``read``, which gives X and y as they are: called once, after the charge."""
+    """Everything public of one fit, and ``read``, which gives X and y as they are: called once, after the charge.
+
+    ``shelf`` and ``target`` are where the columns are kept and the name of y; None for arrays.
+    """
 
     names: tuple[str, ...] | None
     bounds: tuple[Bound, ...]
@@ -49,6 +55,26 @@ class Circumstances:
     read: Callable[[], tuple[Floats, NDArray[np.generic] | None]]
     charged: Callable[[], None]
     released: Callable[[Receipt], None]
+    shelf: Shelf | None = None
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a certificate says of a fit, a search or a score beside its price.
+
+    Attributes
+    ----------
+    model, what : str
+        The estimator, and what was done with it: "fit", "grid search", "accuracy", "R squared".
+    parameters, released : mapping of name to JSON value
+        Public parameters of the estimator, and every number that was found: ``learning.shown``.
+    """
+
+    model: str
+    what: str
+    parameters: Mapping[str, object]
+    released: Mapping[str, object]
 
 
 def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
@@ -74,7 +100,16 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
         return found[:, : len(x.columns)], None if y is None else found[:, -1]
 
     return Circumstances(
-        x.columns, given, shelf.neighbours, shelf.ledger, shelf.people, rows, shelf.charged, shelf.released
+        x.columns,
+        given,
+        shelf.neighbours,
+        shelf.ledger,
+        shelf.people,
+        rows,
+        shelf.charged,
+        shelf.released,
+        shelf,
+        None if y is None else y.columns[0],
     )
 
 
@@ -218,9 +253,14 @@ def paid(
     guarantee: Guarantee,
     what: str,
     draw: Callable[[Floats, NDArray[np.generic] | None, SystemEntropy], T],
+    tell: Callable[[T], Found],
+    *,
     purpose: str = "",
-) -> T:
-    """What ``draw`` makes of the rows, charged first.
+    who: str = "curator",
+) -> tuple[T, Certificate]:
+    """What ``draw`` makes of the rows, charged first, and its certificate, whose digest the ledger has.
+
+    ``tell`` says what of it the certificate shows; it is given what was drawn and nothing of the rows.
 
     Raises
     ------
@@ -229,15 +269,18 @@ def paid(
     Fault
         After the charge, whatever went wrong; its text is constant but for the reference.
     """
+    from reticent.study.certified import of_model
+
     charge = compose.in_zcdp(guarantee).loss if here.ledger.currency == "zcdp" else guarantee.loss
-    receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=what, purpose=purpose)
+    receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=what, purpose=purpose, who=who)
     here.charged()
     try:
         values, targets = here.read()
         found = draw(values, targets, system())
-        here.ledger.commit(receipt, digest=hashlib.sha256(f"{what} {receipt.id}".encode()).hexdigest())
+        certificate = of_model(here, guarantee, receipt, tell(found), (what, purpose, who))
+        here.ledger.commit(receipt, digest=certificate.digest)
         here.released(receipt)
-        return found
+        return found, certificate
     except BaseException as cause:
         reference = f"f-{receipt.id.removeprefix('r-')}"
         _record(here.ledger, receipt, reference)
@@ -251,6 +294,7 @@ __all__ = [
     "Between",
     "Bounds",
     "Circumstances",
+    "Found",
     "of_arrays",
     "of_handles",
     "outward",

@@ -7,7 +7,7 @@ scikit-learn itself is imported only when it asks (tags, errors): the models wor
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
@@ -16,9 +16,20 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import Between, Bounds, Circumstances, names_of, of_arrays, of_handles, paid, table
+from reticent.learning.circumstances import (
+    Between,
+    Bounds,
+    Circumstances,
+    Found,
+    names_of,
+    of_arrays,
+    of_handles,
+    paid,
+    table,
+)
 from reticent.learning.handles import Handle, Public
 from reticent.learning.scaling import Floats
+from reticent.learning.shown import shown
 from reticent.ledger import Ledger
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
@@ -26,7 +37,11 @@ from reticent.privacy.numbers import Number
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from reticent.study.certificate import Certificate
+
 E = TypeVar("E", bound="Estimator")
+NOTED = ("_left", "guarantee_", "certificate_", "score_certificate_", "n_features_in_", "feature_names_in_")
+APART = frozenset({"ledger", "study", "bounds", "purpose", "who"})  # parameters that a certificate states elsewhere
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +80,16 @@ class Estimator:
         The public number of rows under "add_remove", if there is one; else a noisy one is bought.
     rows_each : int
         Most rows of one person in an array.
+    purpose, who : str
+        For the ledger and the certificate.
+
+    Attributes
+    ----------
+    guarantee_ : Guarantee
+    certificate_ : Certificate
+        With every number the fit found; its digest is in the ledger. A copy or a pickle of the model carries it.
+    score_certificate_ : Certificate
+        Of the last score of private rows.
     """
 
     epsilon: Number = 1
@@ -75,6 +100,8 @@ class Estimator:
     study: object = None
     people: int | None = None
     rows_each: int = 1
+    purpose: str = ""
+    who: str = "curator"
 
     def fit(self: E, X: object, y: object = None) -> E:
         """Charge the ledger, read the rows, draw the noise; returns the estimator.
@@ -90,12 +117,26 @@ class Estimator:
         Refusal
             Before any row is read; nothing was charged.
         Fault
-            After the charge; the charge stays.
+            After the charge; the charge stays, and what an earlier fit found is forgotten.
         """
         here = self._here(X, y)
         work = self._work(here, y)
-        paid(here, work.guarantee, type(self).__name__, work.draw)
-        self._note(here, work.guarantee)
+
+        try:
+            _, made = paid(
+                here,
+                work.guarantee,
+                type(self).__name__,
+                lambda *rows: self._drawn(work, *rows),
+                lambda found: self._found("fit", found),
+                purpose=self.purpose,
+                who=self.who,
+            )
+        except BaseException:
+            if not self.__sklearn_is_fitted__():  # what was drawn and is in no certificate is not kept
+                self._forget()
+            raise
+        self._note(here, work.guarantee, made)
         return self
 
     def _work(self, here: Circumstances, y: object) -> Work:
@@ -150,9 +191,34 @@ class Estimator:
             here = of_arrays(x, y, self.bounds, adjacency, ledger, self.people, self.rows_each)
         return here
 
-    def _note(self, here: Circumstances, guarantee: Guarantee) -> None:
-        """What every fit leaves: the guarantee and the public shape of X."""
-        self.guarantee_ = guarantee
+    def _drawn(
+        self, work: Work, values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy
+    ) -> dict[str, object]:
+        """Every attribute that the draw of ``work`` leaves in this estimator, which first forgets an earlier fit."""
+        self._forget()
+        before = dict(vars(self))
+        try:
+            work.draw(values, targets, entropy)
+        finally:
+            self._left = tuple(name for name, value in vars(self).items() if value is not before.get(name, before))
+        return {name: getattr(self, name) for name in self._left}
+
+    def _forget(self) -> None:
+        """Let go of what a fit left, so that a certificate shows the numbers of one fit and of no other."""
+        for name in (*vars(self).get("_left", ()), *NOTED):
+            vars(self).pop(name, None)
+
+    def _found(self, what: str, found: Mapping[str, object]) -> Found:
+        """What a certificate says of numbers that were found with this estimator."""
+        public = {name: value for name, value in self.get_params().items() if name not in APART}
+        return Found(type(self).__name__, what, shown(public), shown(found))
+
+    def _keep_score(self, made: Certificate) -> None:
+        self.score_certificate_ = made
+
+    def _note(self, here: Circumstances, guarantee: Guarantee, made: Certificate) -> None:
+        """What every fit leaves: the guarantee, the certificate and the public shape of X."""
+        self.guarantee_, self.certificate_ = guarantee, made
         self.n_features_in_ = len(here.bounds)
         if here.names is not None:
             self.feature_names_in_ = np.array(here.names, dtype=object)

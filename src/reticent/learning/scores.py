@@ -6,17 +6,17 @@ r_squared   1 - sum of squared errors / sum of squares about the mean, from four
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.learning.circumstances import Circumstances, paid, price_of
+from reticent.learning.circumstances import Circumstances, Found, paid, price_of
 from reticent.learning.handles import Public
 from reticent.learning.price import Noise, Price
 from reticent.learning.scaling import UNIT, Floats
@@ -24,15 +24,26 @@ from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
 
+if TYPE_CHECKING:
+    from reticent.study.certificate import Certificate
+
 
 class Scorable(Protocol):
     """What a score asks of an estimator."""
+
+    purpose: str
+    who: str
+    certificate_: Certificate
 
     def _here(self, x: object, y: object | None) -> Circumstances: ...
 
     def _rows(self, x: object) -> Floats: ...
 
     def _width(self, columns: int) -> None: ...
+
+    def _found(self, what: str, found: Mapping[str, object]) -> Found: ...
+
+    def _keep_score(self, made: Certificate) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,8 +108,10 @@ def accuracy(asked: Scored, label: Callable[[Floats], NDArray[np.generic]]) -> f
         right = there & np.asarray(label(np.where(there[:, None], values, 0.0)) == targets, np.bool_)
         return np.column_stack([right, there]).astype(np.float64)
 
-    found, n = _bought(asked, parts, 2, "accuracy")
-    return float(np.clip(found[0] / max(n if n is not None else found[1], 1.0), 0.0, 1.0))
+    def share(found: Floats, n: float | None) -> float:
+        return float(np.clip(found[0] / max(n if n is not None else found[1], 1.0), 0.0, 1.0))
+
+    return _bought(asked, parts, 2, "accuracy", share)
 
 
 def r_squared(asked: Scored, predict: Callable[[Floats], Floats], middle: float, half: float) -> float:
@@ -115,24 +128,40 @@ def r_squared(asked: Scored, predict: Callable[[Floats], Floats], middle: float,
         off = np.clip((predict(np.where(there[:, None], values, 0.0)) - middle) / half - target, -2.0, 2.0) / 2
         return np.where(there[:, None], np.column_stack([off**2, target, target**2, np.ones(len(target))]), 0.0)
 
-    found, n = _bought(asked, parts, 4, "R squared")
-    errors, first, second = (float(part) for part in found[:3])
-    size = max(n if n is not None else float(found[3]), 1.0)
-    spread = second - first**2 / size
-    return float(min(1.0, 1 - 4 * max(errors, 0.0) / spread)) if spread > 0 else 0.0
+    def share(found: Floats, n: float | None) -> float:
+        errors, first, second = (float(part) for part in found[:3])
+        size = max(n if n is not None else float(found[3]), 1.0)
+        spread = second - first**2 / size
+        return float(min(1.0, 1 - 4 * max(errors, 0.0) / spread)) if spread > 0 else 0.0
+
+    return _bought(asked, parts, 4, "R squared", share)
 
 
 def _bought(
-    asked: Scored, parts: Callable[[Floats, NDArray[np.generic] | None], Floats], most: int, what: str
-) -> tuple[Floats, float | None]:
-    """The noisy sums, and the number of rows where it is public; then the last sum, their number, is not bought."""
-    here = asked.model._here(asked.x, asked.y)
-    asked.model._width(len(here.bounds))
-    known = here.people
+    asked: Scored,
+    parts: Callable[[Floats, NDArray[np.generic] | None], Floats],
+    most: int,
+    what: str,
+    score: Callable[[Floats, float | None], float],
+) -> float:
+    """``score`` of the noisy sums, and of the number of rows where it is public; then the last sum is not bought."""
+    model = asked.model
+    here = model._here(asked.x, asked.y)
+    model._width(len(here.bounds))
+    known = None if here.people is None else float(here.people)
     sums = Sums(price_of(asked.cost, 0, here), most if known is None else most - 1)
-    width = None if known is None else -1
-    found = paid(here, sums.guarantee, what, lambda x, y, entropy: sums.draw(parts(x, y)[:, :width], entropy))
-    return found, None if known is None else float(known)
+    width, of = None if known is None else -1, model.certificate_.digest
+    found, made = paid(
+        here,
+        sums.guarantee,
+        what,
+        lambda x, y, entropy: sums.draw(parts(x, y)[:, :width], entropy),
+        lambda drawn: model._found(what, {"score": score(drawn, known), "sums": drawn, "of": of}),
+        purpose=model.purpose,
+        who=model.who,
+    )
+    model._keep_score(made)
+    return score(found, known)
 
 
 __all__ = ["Scored", "Sums", "accuracy", "r_squared"]

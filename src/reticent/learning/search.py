@@ -16,18 +16,19 @@ from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import paid, price_of, read_bounds
+from reticent.learning.circumstances import Found, paid, price_of, read_bounds
 from reticent.learning.classifiers import Classifier
-from reticent.learning.estimator import Estimator, Work, not_fitted
+from reticent.learning.estimator import APART, Estimator, Work, not_fitted
 from reticent.learning.handles import Handle, Public
 from reticent.learning.scaling import Floats
+from reticent.learning.shown import shown
 from reticent.mechanisms import Candidates, Exponential, gate
 from reticent.privacy import compose
 from reticent.privacy.numbers import Number
@@ -38,6 +39,7 @@ CHOSEN: Final = Fraction(1, 10)
 REFITTED: Final = Fraction(2, 5)
 TESTS: Final = 4  # one row in so many is for the scores
 MOST: Final = 1000
+Named: TypeAlias = dict[str, object]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -95,6 +97,8 @@ class GridSearchCV:
     best_params_ : dict
     best_estimator_ : the classifier refitted on all rows
     guarantee_ : Guarantee
+    certificate_ : Certificate
+        Of the whole search: the candidates, the choice and the numbers of the refit. ``best_estimator_`` has the same.
 
     Guarantee
     ---------
@@ -151,7 +155,7 @@ class GridSearchCV:
             [*[work.guarantee for work in works], choice.guarantee, dearest.guarantee], label="a grid search"
         )
 
-        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> int:
+        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> tuple[int, Named]:
             assert targets is not None
             test = entropy.words(len(values)) % TESTS == 0
             wrong = []
@@ -162,14 +166,22 @@ class GridSearchCV:
                 wrong.append(int((there & np.asarray(labelled != targets, np.bool_)).sum()))
             scores = Candidates(np.array(wrong, np.int64), np.ones(len(wrong), np.int64))
             best = gate.draw(choice, scores, entropy)
-            refits[best].draw(values, targets, entropy)
-            return best
+            return best, last[best]._drawn(refits[best], values, targets, entropy)
 
-        best = paid(here, guarantee, f"a grid search of {type(self.estimator).__name__}", draw)
+        (best, _), made = paid(
+            here,
+            guarantee,
+            f"a grid search of {type(self.estimator).__name__}",
+            draw,
+            lambda drawn: self._found({"best_params": listed[drawn[0]], "best_index": drawn[0], **drawn[1]}),
+            purpose=self.estimator.purpose,
+            who=self.estimator.who,
+        )
         self.best_params_, self.best_index_ = listed[best], best
         self.best_estimator_ = last[best]
-        self.best_estimator_._note(here, refits[best].guarantee)
+        self.best_estimator_._note(here, refits[best].guarantee, made)
         self.classes_, self.guarantee_ = self.best_estimator_._labels(y), guarantee
+        self.certificate_ = made
         self.n_features_in_ = self.best_estimator_.n_features_in_
         return self
 
@@ -178,7 +190,14 @@ class GridSearchCV:
             if name in params:
                 raise QuestionError(f"{name} is not searched for: it is public and fixed")
         one = copy(self.estimator).set_params(**params)
+        one._forget()
         return one.set_params(epsilon=_digits(epsilon / among), delta=delta / among)
+
+    def _found(self, found: Mapping[str, object]) -> Found:
+        """What a certificate says of the search: what was tried, what was chosen, what the refit found."""
+        inner = {name: value for name, value in self.estimator.get_params().items() if name not in APART}
+        searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}
+        return Found(type(self.estimator).__name__, "grid search", shown(searched), shown(found))
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """By the estimator chosen."""
