@@ -13,29 +13,37 @@ docs/theory/replay.md.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reticent.audit.changes import Change, alike, change_of, declared_of, unfit
+from reticent.audit.changes import alike
+from reticent.audit.found import (
+    Comparison,
+    Finding,
+    Kind,
+    Seen,
+    cause_of,
+    excess,
+    name_of,
+    raised,
+    seen_of,
+    unlike,
+)
 from reticent.audit.proofs import Leaf, amount, charge_of, leaves_of, share_of
+from reticent.audit.tape import LIKELY, STYLES, Style, Tape, recorded
 from reticent.audit.written import Paper, Written, first_difference
-from reticent.data.query import Query
-from reticent.data.table import EngineFailure, Result
-from reticent.entropy import Entropy, Replayed
-from reticent.mechanisms.exponential import Candidates
-from reticent.mechanisms.gate import Call, Recorder
-from reticent.mechanisms.gaussian import Gaussian
-from reticent.mechanisms.geometric import Geometric
-from reticent.mechanisms.specimen import Mechanism
+from reticent.data.order import Integers
+from reticent.data.query import Query, Records
+from reticent.data.table import Result
+from reticent.mechanisms.gate import Call
 from reticent.privacy import ptr
 from reticent.privacy.compose import PROCESSED
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import about, show
 from reticent.statistics.answer import Answer
 
 if TYPE_CHECKING:
@@ -43,30 +51,10 @@ if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.study.asking import Prepared
 
-Kind: TypeAlias = Literal[
-    "answer",
-    "arithmetic",
-    "bypass",
-    "calls",
-    "exception",
-    "loss",
-    "order",
-    "proof",
-    "public",
-    "reader",
-    "sensitivity",
-    "type",
-    "warning",
-    "written",
-]
-Style: TypeAlias = Literal["law", "still", "many", "far"]
-
-STYLES: Final[tuple[Style, ...]] = ("law", "many", "still", "far")
-LIKELY: Final[tuple[Style, ...]] = ("law", "still")  # where a test that passes by luck is what delta is for
 Published: TypeAlias = tuple[tuple[Answer, ...], tuple[str, ...]]
 
-FAR: Final = 10**7  # so many values that no quantile is refused
-KEY_BITS: Final = 256  # the one thing a release tosses outside the gate: the key by which rows are kept
+KEY_BITS: Final = 256  # tossed outside the gate: the key by which rows are kept
+WORD: Final = 64  # and a word for each record, where records are dealt out by coins that do not look at them
 
 
 class Rows(Protocol):
@@ -76,63 +64,12 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Tape:
-    """What mechanisms are made to draw: by their own law, nothing added, much added, or far to either side.
-
-    Every output of a tape is one the mechanism could have drawn, so a leak that any of them shows is a leak. ``coins``
-    names the coins tossed outside the gate, which a release makes the key of (which rows of a person are kept).
-    ``files``: the files of the release are written too, which takes longer than the certificate alone.
-    """
-
-    style: Style = "law"
-    key: int = 0
-    coins: int = 0
-    files: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that should not be: what kind, at which answer, and in words."""
-
-    kind: Kind
-    answer: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """One noise call as both runs made it. ``ratio`` is observed to declared, squared for an L2 norm; at most 1."""
-
-    answer: str
-    mechanism: str
-    change: Change
-    ratio: Fraction | None
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two runs side by side.
-
-    ``share`` is how much of the charged loss the exact numbers of this pair account for, at most 1; None where the
-    losses of its parts do not say, or where nothing is charged. ``size`` is the number of cells published.
-    """
-
-    calls: tuple[Seen, ...]
-    share: Fraction | None
-    findings: tuple[Finding, ...]
-    size: int = 0
-
-    @property
-    def ok(self) -> bool:
-        return not self.findings
-
-
-@dataclass(frozen=True, slots=True)
 class Ran:
-    """What one run did."""
+    """What one run did; ``records`` are the numbers of records it read, table by table."""
 
     calls: tuple[Call, ...]
     tossed: tuple[int, ...]
+    records: frozenset[int]
     published: object
     written: Written | None
     warned: tuple[str, ...]
@@ -174,23 +111,29 @@ class Replayer:
         self._paper = None if schema is None else Paper.of(plan, schema)
         self.leaves: tuple[Leaf, ...] = tuple(leaves_of(plan))
         self.charge = charge_of(plan.guarantee)
-        self.styles = LIKELY if _tests(plan.guarantee) else STYLES
+        self.styles = LIKELY if _tests(plan.guarantee) or _deals(plan) else STYLES
         self._stated: dict[object, Guarantee] = {}
 
     def compare(self, here: Rows, there: Rows, tape: Tape, *, same: bool = False) -> Comparison:
         first = self._run(here, tape, ())
+        if len(first.tossed) > 1:  # records are dealt out by coins: those of both tables in one order
+            together = Together()
+            here, there = Ordered(here, there, together, other=False), Ordered(here, there, together, other=True)
+            first = self._run(here, tape, ())
         second = self._run(there, tape, first.calls)
-        if first.raised is not None or second.raised is not None:
-            return self._ended(_raised(first, second))
-        findings = [*_tossed(first, second), *_unlike(first.calls, second.calls)]
+        failed = raised(first.raised, second.raised)
+        if failed:
+            return self._ended(failed)
+        findings = [*_tossed(first, second), *unlike(first.calls, second.calls)]
         if findings:
             return self._ended(findings)
         found, leaves = self._matched(first.calls)
         seen = [
-            self._seen(one, other, leaf) for one, other, leaf in zip(first.calls, second.calls, leaves, strict=True)
+            seen_of(one, other, *(("", 1) if leaf is None else (leaf.answer, leaf.times)))
+            for one, other, leaf in zip(first.calls, second.calls, leaves, strict=True)
         ]
         for call, other, one, leaf in zip(first.calls, second.calls, seen, leaves, strict=True):
-            found += _excess(call, other, one, leaf, same=same)
+            found += excess(call, other, one, 1 if leaf is None else leaf.times, same=same)
         share = self._total(leaves, seen, found)
         found += _published(first, second)
         return Comparison(tuple(seen), share, tuple(found), _size(first))
@@ -203,29 +146,20 @@ class Replayer:
     def _run(self, rows: Rows, tape: Tape, earlier: tuple[Call, ...]) -> Ran:
         from reticent.study.release import draw
 
-        reply = _reply(tape)
-        place = 0
-
-        def respond(mechanism: object, exact: object, start: NDArray[np.int64] | None) -> object:
-            nonlocal place
-            place += 1
-            if place <= len(earlier) and _alike(earlier[place - 1], mechanism, exact, start):
-                return earlier[place - 1].output
-            return reply(mechanism, exact, start)
-
-        recorder = Recorder(respond, Replayed(f"audit coins {tape.coins}"))
+        recorder, counted = recorded(tape, earlier), Counted(rows)
         published, written = None, None
-        raised = None
+        failed = None
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 # draw asks a table for nothing but ``run``
-                published = draw(self.plan, cast("Table", rows), recorder, lambda stage: None)
+                published = draw(self.plan, cast("Table", counted), recorder, lambda stage: None)
                 written = None if self._paper is None else self._paper.write(*published, files=tape.files)
             except Exception as cause:
-                raised = _cause(cause)
+                failed = cause_of(cause)
         warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
-        return Ran(tuple(recorder.calls), tuple(recorder.tossed), published, written, warned, raised)
+        calls, tossed = tuple(recorder.calls), tuple(recorder.tossed)
+        return Ran(calls, tossed, frozenset(counted.records), published, written, warned, failed)
 
     # --- calls against the proof --------------------------------------------------------------------------------------
 
@@ -238,7 +172,7 @@ class Replayer:
             stated = self._guarantee(call.mechanism)
             leaf = None if stated is None else next((leaf for leaf in rest if _equal(leaf.guarantee, stated)), None)
             if leaf is None:
-                findings.append(Finding("proof", "", f"no part of the proof pays for {_name(call)}"))
+                findings.append(Finding("proof", "", f"no part of the proof pays for {name_of(call)}"))
             matched.append(leaf)
         return findings, matched
 
@@ -252,17 +186,6 @@ class Replayer:
             self._stated[mechanism] = stated
         return self._stated[mechanism]
 
-    def _seen(self, call: Call, other: Call, leaf: Leaf | None) -> Seen:
-        change = change_of(call, other)
-        answer, times = ("", 1) if leaf is None else (leaf.answer, leaf.times)
-        declared = declared_of(call.mechanism)
-        moved = None if declared is None else change.in_norm(declared.norm)
-        if declared is None or moved is None:
-            return Seen(answer, _name(call), change, None)
-        return Seen(
-            answer, _name(call), change, moved / (declared.bound * times ** (2 if declared.norm == "L2" else 1))
-        )
-
     def _total(self, leaves: Sequence[Leaf | None], seen: Sequence[Seen], found: list[Finding]) -> Fraction | None:
         """The share of the charge this pair lost; every node whose parts lose more than it says is a finding."""
         by_leaf = {id(leaf): one.ratio for leaf, one in zip(leaves, seen, strict=True) if leaf is not None}
@@ -273,101 +196,80 @@ class Replayer:
         return share_of(lost, self.charge)
 
 
-# --- the tape ---------------------------------------------------------------------------------------------------------
+# --- records that are dealt out ---------------------------------------------------------------------------------------
 
 
-def _reply(tape: Tape) -> Callable[[object, object, NDArray[np.int64] | None], object]:
-    stream = Replayed(f"audit tape {tape.key}")
+@dataclass(slots=True)
+class Counted:
+    """A table that notes how many records it gave."""
 
-    def choice(exact: Candidates, start: NDArray[np.int64] | None) -> int:
-        """A candidate of public weight: the best, or the first, or the last."""
-        places = np.array([place for place, weight in enumerate(exact.weights.tolist()) if weight > 0])
-        scores = exact.scores[places]
-        place = int(places[{"still": int(np.argmin(scores)), "many": 0}.get(tape.style, -1)])
-        return place if start is None else int(start[place])
+    rows: Rows
+    records: set[int] = field(default_factory=set)
 
-    def reply(mechanism: object, exact: object, start: NDArray[np.int64] | None) -> object:
-        if tape.style != "law" and isinstance(exact, Candidates):
-            return choice(exact, start)
-        if tape.style != "law" and isinstance(mechanism, Geometric | Gaussian) and isinstance(exact, Sequence):
-            far = FAR * int(mechanism.scale if isinstance(mechanism, Geometric) else mechanism.variance) + FAR
-            added = {"still": 0, "many": far}.get(tape.style)
-            return tuple(
-                int(value) + (added if added is not None else far if stream.bits(1) else -far) for value in exact
-            )
-        return _by_law(cast("Mechanism[object, object]", mechanism), exact, start, stream)  # it came by the gate
-
-    return reply
+    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+        found = self.rows.run(queries, key)
+        self.records.update(len(one.records) for one in found if one.records is not None)
+        return found
 
 
-def _by_law(
-    mechanism: Mechanism[object, object], exact: object, start: NDArray[np.int64] | None, stream: Entropy
-) -> object:
-    from reticent.mechanisms import gate
+@dataclass(slots=True)
+class Together:
+    """The results of both tables with their records in one order, once for each pair."""
 
-    if start is None:
-        return gate.draw(mechanism, exact, stream)
-    # a choice among runs is one of candidates
-    return gate.choose(cast("Mechanism[Candidates, int]", mechanism), cast(Candidates, exact), start, stream)
+    known: dict[tuple[tuple[Query, ...], bytes], tuple[list[Result], list[Result]]] = field(default_factory=dict)
 
 
-def _alike(earlier: Call, mechanism: object, exact: object, start: object) -> bool:
-    """Whether the second run asks what the first one did, so that the same output is a possible one."""
-    return (
-        earlier.mechanism == mechanism
-        and (earlier.start is None) == (start is None)
-        and (start is not None or _length(earlier.exact) == _length(exact))
+@dataclass(slots=True)
+class Ordered:
+    """One of two neighbours, whose records come in one order: those that both have, then its own.
+
+    Coins fall on places and do not look at records, so every order of the records has the same law. With this one the
+    same coin falls on the same record of both tables, which is how neighbours are compared in the proofs.
+    """
+
+    here: Rows
+    there: Rows
+    together: Together
+    other: bool
+
+    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+        asked = (tuple(queries), key)
+        if asked not in self.together.known:
+            pairs = zip(self.here.run(queries, key), self.there.run(queries, key), strict=True)
+            mine, theirs = zip(*(_in_one_order(one, other) for one, other in pairs), strict=True)
+            self.together.known[asked] = (list(mine), list(theirs))
+        return self.together.known[asked][self.other]
+
+
+def _in_one_order(one: Result, other: Result) -> tuple[Result, Result]:
+    if one.records is None or other.records is None:
+        return one, other
+    mine, theirs = _counted(one.records), _counted(other.records)
+    both = mine & theirs
+    first, second = (
+        np.array([*both.elements(), *(own - both).elements()], np.int64).reshape(records.shape)
+        for own, records in ((mine, one.records), (theirs, other.records))
     )
+    return replace(one, records=first), replace(other, records=second)
+
+
+def _counted(records: Integers) -> Counter[tuple[int, ...]]:
+    return Counter(tuple(record) for record in records.tolist())
 
 
 # --- comparing --------------------------------------------------------------------------------------------------------
 
 
-def _raised(first: Ran, second: Ran) -> list[Finding]:
-    if first.raised == second.raised:
-        return [Finding("exception", "", f"the plan fails on both neighbours: {first.raised}")]
-    one, other = (ran.raised or "nothing" for ran in (first, second))
-    return [Finding("exception", "", f"one neighbour raises {one}; the other raises {other}")]
-
-
-def _cause(cause: Exception) -> str:
-    """Type and text; the engine's text but for its reference, which differs each time."""
-    return type(cause).__name__ if isinstance(cause, EngineFailure) else f"{type(cause).__name__}: {cause}"
-
-
 def _tossed(first: Ran, second: Ran) -> list[Finding]:
-    if first.tossed == second.tossed == (KEY_BITS,):
+    """Coins outside the gate: the key, then for each dealing one word for each record."""
+    dealt = len(first.tossed) == len(second.tossed) and all(
+        ran.tossed[:1] == (KEY_BITS,) and all(size in {WORD * n for n in ran.records} for size in ran.tossed[1:])
+        for ran in (first, second)
+    )
+    if dealt:
         return []
     sizes = " and ".join(str(list(ran.tossed)[:8]) for ran in (first, second))
     return [Finding("bypass", "", f"coins are tossed outside the gate, in bits: {sizes}; expected [{KEY_BITS}]")]
-
-
-def _unlike(first: Sequence[Call], second: Sequence[Call]) -> list[Finding]:
-    """Whether the same calls were made, in the same order, with the same public parts."""
-    if len(first) != len(second):
-        return [Finding("calls", "", f"{len(first)} noise calls on one neighbour, {len(second)} on the other")]
-    found = []
-    for place, (one, other) in enumerate(zip(first, second, strict=True), start=1):
-        if type(one.mechanism) is not type(other.mechanism):
-            found.append(Finding("calls", "", f"call {place} is {_name(one)} on one neighbour, {_name(other)} there"))
-        elif one.mechanism != other.mechanism:
-            what = f"{one.mechanism!r} and {other.mechanism!r}"
-            found.append(Finding("public", "", f"call {place}: the mechanism depends on the rows: {what}"))
-        elif (why := unfit(one, other)) is not None:
-            found.append(Finding(why.kind, "", f"call {place}, {_name(one)}: {why.words}"))
-    return found
-
-
-def _excess(call: Call, other: Call, seen: Seen, leaf: Leaf | None, *, same: bool) -> Iterator[Finding]:
-    declared = declared_of(call.mechanism)
-    if same and (seen.change.linf or 0) > 0:
-        what = f"{seen.mechanism} gets other numbers when the rows stand in another order: {_values(call, other)}"
-        yield Finding("order", seen.answer, what)
-    elif declared is not None and seen.ratio is not None and seen.ratio > 1:
-        moved = seen.change.in_norm(declared.norm)
-        limit = declared.bound * (1 if leaf is None else leaf.times ** (2 if declared.norm == "L2" else 1))
-        what = f"{seen.mechanism} declares that {declared.words} moves by {show(limit)} at most, and it moved by "
-        yield Finding("sensitivity", seen.answer, f"{what}{about(moved or Fraction(0))}: {_values(call, other)}")
 
 
 def _size(ran: Ran) -> int:
@@ -417,19 +319,14 @@ def _equal(leaf: Guarantee, stated: Guarantee) -> bool:
     return (leaf.loss, leaf.adjacency, leaf.by) == (stated.loss, stated.adjacency, stated.by)
 
 
+def _deals(plan: Prepared) -> bool:
+    """Whether records are read: what deals them out into a number of blocks it bought is slow for absurd numbers."""
+    return any(isinstance(query, Records) for step in plan.all_steps for query in step.queries)
+
+
 def _tests(tree: Guarantee) -> bool:
     """Whether a release in the tree is made only after a test."""
     return tree.by.name in ptr.NAMES or any(_tests(part) for part in tree.parts)
 
 
-def _name(call: Call) -> str:
-    return type(call.mechanism).__name__
-
-
-def _length(exact: object) -> int | None:
-    return len(exact.scores) if isinstance(exact, Candidates) else len(exact) if isinstance(exact, Sequence) else None
-
-
-def _values(call: Call, other: Call) -> str:
-    shown = [repr(item.exact.scores if isinstance(item.exact, Candidates) else item.exact) for item in (call, other)]
-    return " and ".join(text if len(text) <= 60 else text[:57] + "…" for text in shown)
+__all__ = ["STYLES", "Comparison", "Finding", "Kind", "Replayer", "Rows", "Seen", "Style", "Tape", "replay"]

@@ -18,7 +18,7 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.entropy import Entropy, Replayed
+from reticent.entropy import Entropy
 from reticent.exact import sampling
 from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.specimen import Mechanism
@@ -64,13 +64,13 @@ class Recorder:
     ----------
     respond : callable
         From mechanism, exact numbers and ``start`` (None but for ``choose``) to what the mechanism is to have drawn.
-    stream : Replayed
+    stream : Entropy
         Where coins tossed outside the gate come from; ``tossed`` has the size in bits of each such request.
     """
 
     __slots__ = ("_respond", "_stream", "calls", "tossed")
 
-    def __init__(self, respond: Callable[[object, object, NDArray[np.int64] | None], object], stream: Replayed) -> None:
+    def __init__(self, respond: Callable[[object, object, NDArray[np.int64] | None], object], stream: Entropy) -> None:
         self._respond, self._stream = respond, stream
         self.calls: list[Call] = []
         self.tossed: list[int] = []
