@@ -44,7 +44,8 @@ def of_model(
         study = here.shelf.study
         source = Path(study._place).name if study._place else "in memory"
         names = (*(here.names or ()), *(() if here.target is None else (here.target,)))
-        declared = {name: column_to_json(study.schema.column(name)) for name in names}
+        columns = dict.fromkeys(here.shelf.category(name) or name for name in names)
+        declared = {name: column_to_json(study.schema.column(name)) for name in columns}
     public = by_ledger(here.ledger, *about, source, here.people)
     return Certificate.of(
         {

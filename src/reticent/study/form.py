@@ -127,7 +127,7 @@ PARTS: Final[dict[str, dict[str, Any]]] = {
     "session": {
         "what": "text",
         "parameters": Each("text"),
-        "rows": {"count": "whole", "noise": "tally"},
+        "rows": ("null", {"count": "whole", "noise": "tally"}),
         "rounds": [{"release": "text", "entry": Text(HEX), "digest": (Text(HEX), "null")}],
         "transcript": [["text"]],
     },

@@ -3,11 +3,13 @@
 ``sessions`` opens them. The order is that of a release: reserve, then read and draw; the rows go when it ends. It
 belongs to the process that opened it: it is not copied or pickled, a forked child is refused, and threads are answered
 one at a time. Whatever interrupts an answer ends the session, so that what was drawn is never drawn again.
+
+Where a round ends, the certificate of the session so far is made, and the ledger records its digest under the receipt
+of the round, before the last answer is shown.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from reticent.mechanisms.sparse_vector import Conversation, SparseVector
     from reticent.outcome import Estimate
     from reticent.privacy.guarantee import Guarantee
+    from reticent.study.certificate import Certificate
     from reticent.study.study import Study
 
 T = TypeVar("T")
@@ -60,23 +63,33 @@ class MadeUp(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """What a session was agreed to be, all of it public; ``parts`` are the rounds it may open."""
+    """What a session was agreed to be, all of it public.
+
+    ``parts`` are the rounds it may open; ``sized`` is whether its answers rest on a number of rows; ``what`` and
+    ``parameters`` say which session it is, for its certificate.
+    """
 
     title: str
     purpose: str
     who: str
+    override: str
+    what: str
+    parameters: Mapping[str, str]
     axes: Mapping[str, Axis]
     size: Geometric | Gaussian | int | None  # what buys the number of rows, or that number; None: the number itself
     part: Guarantee
     parts: int
     first: Guarantee
+    sized: bool = True
 
 
 class Paid(Generic[T]):
     """One session's rows, its receipts and its lock. ``T`` is what a part consists of once it is paid for."""
 
     __slots__ = (
+        "_certificate",
         "_coins",
+        "_ended",
         "_guarantees",
         "_ledger",
         "_lock",
@@ -85,10 +98,12 @@ class Paid(Generic[T]):
         "_plan",
         "_receipt",
         "_rows",
+        "_schema",
         "_size",
         "_source",
         "_start",
         "_started",
+        "_taken",
         "_told",
     )
 
@@ -100,6 +115,9 @@ class Paid(Generic[T]):
         self._receipt: Receipt | None = None
         self._started: T | None = None
         self._rows: Rows | None = None
+        self._ended: list[tuple[Receipt, str]] = []
+        self._certificate: Certificate | None = None
+        self._schema, self._taken = study.schema, Path(study._place).name if study._place else "in memory"
         table = study._table()
         study._probe(table)
         self._ledger: Ledger = study.ledger
@@ -174,6 +192,14 @@ class Paid(Generic[T]):
 
         return compose.in_sequence(self._guarantees, label=self._plan.title)
 
+    @property
+    def certificate(self) -> Certificate:
+        if self._receipt is not None:
+            raise QuestionError("A round is open, and the ledger records it when it ends: close the session first.")
+        if self._certificate is None:
+            raise QuestionError("No round of this session came to its end: the ledger has its charge, and no answers.")
+        return self._certificate
+
     def _refuse(self, *_: object) -> NoReturn:
         raise QuestionError("A session is not copied or pickled: it was paid for once, in one process.")
 
@@ -235,14 +261,36 @@ class Paid(Generic[T]):
                 assert_never(self._plan.size)
 
     def _commit(self) -> None:
-        """The digest of everything told goes into the ledger before the last answer of a part is shown."""
-        receipt, self._receipt, self._started = self._receipt, None, None
+        """The digest of the certificate goes into the ledger before the last answer of a part is shown."""
+        receipt, made = self._receipt, self._certified()
         assert receipt is not None
-        self._ledger.commit(receipt, digest=hashlib.sha256(repr(self._told).encode()).hexdigest())
+        self._receipt, self._started = None, None
+        self._ledger.commit(receipt, digest=made.digest)
+        self._ended.append((receipt, made.digest))
+        self._certificate = made
         if self._source is not None:
             from reticent.ledger.fingerprint import note_release
 
             note_release(self._source, self._ledger, receipt.id)
+
+    def _certified(self) -> Certificate:
+        from reticent.study.certified import Told, of_session
+
+        plan, size = self._plan, self._size
+        assert self._receipt is not None
+        told = Told(
+            title=plan.title,
+            what=plan.what,
+            purpose=plan.purpose,
+            who=plan.who,
+            override=plan.override,
+            parameters=plan.parameters,
+            people=size.count if plan.size is None else self._schema.person.people,
+            rows=(size.count, size.radius) if plan.sized else None,
+            rounds=(*self._ended, (self._receipt, None)),
+            transcript=self._told,
+        )
+        return of_session(told, self._schema, tuple(plan.axes), self._taken, self.guarantee(), self._ledger)
 
     def _failed(self, cause: BaseException) -> str:
         """End in a fault: the charge stays, the rows go, the cause is for the protected log alone."""
@@ -294,8 +342,19 @@ class Open(Generic[T]):
 
     @property
     def transcript(self) -> tuple[tuple[str, str], ...]:
-        """Questions and answers so far, in order; the ledger keeps its digest."""
+        """Questions and answers so far, in order; the certificate shows them."""
         return self._paid.told
+
+    @property
+    def certificate(self) -> Certificate:
+        """Of the rounds that have ended: every answer, the proof, and the receipts, whose digests the ledger has.
+
+        Raises
+        ------
+        QuestionError
+            While a round is open (``close`` ends it), and where none came to its end, as after a fault.
+        """
+        return self._paid.certificate
 
     def close(self) -> None:
         """End the session; nothing is given back."""

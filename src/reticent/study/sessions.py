@@ -17,7 +17,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from reticent.errors import PublicParameterError, QuestionError, Refusal
-from reticent.privacy.numbers import Number
+from reticent.privacy.numbers import Number, read
+from reticent.privacy.numbers import show as in_words
 from reticent.study.paid import Agreed, Answers, Holdout, Ladder, Of, Paid, Sparse
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def holdout(
         size, bought = _sizes(study, axes, total)
         made = round_of(_share(total, bought, rounds), study.schema.person.neighbours())
         part = _entered(study, [made.guarantee])
-        return _agreed(study, (name, purpose, who), axes, size, part, rounds), made, bar, training
+        way = ("holdout", {"epsilon": total, "rounds": rounds, "threshold": read(threshold, "threshold")})
+        return _agreed(study, (name, purpose, who, override), way, axes, size, part, rounds), made, bar, training
 
     plan, made, bar, training = _noted(study, agreed, name, who)
     paid = _noted(study, lambda: Paid(study, plan, made.start), name, who)
@@ -171,7 +173,9 @@ def sparse_vector(
         shares = (one, two, one + two if show == "values" else 0)
         made = SparseVector(reach(neighbours), _share(total, bought, 1), positives, shares, direction)
         part = made.concentrated if direction == "together" and study._currency == "zcdp" else made.guarantee
-        return _agreed(study, (name, purpose, who), axes, size, _entered(study, [part]), 1), made
+        way = ("sparse vector", {"epsilon": total, "positives": positives, "of": of, "show": show})
+        told, whole = (name, purpose, who, override), _entered(study, [part])
+        return _agreed(study, told, way, axes, size, whole, 1, sized=needed), made
 
     plan, made = _noted(study, agreed, name, who)
     return Sparse(_noted(study, lambda: Paid(study, plan, made.start), name, who), plan.axes, made, of)
@@ -230,7 +234,10 @@ def ladder(
             raise PublicParameterError("step must be > 0")
         size, bought = _sizes(study, axes, total)
         made = board_of(_share(total, bought, 1), improvements, study.schema.person.neighbours())
-        return _agreed(study, (name, purpose, who), axes, size, _entered(study, [made.guarantee]), 1), made, rung, best
+        rungs = {"step": read(step, "step"), "start": read(start, "start")}
+        way = ("ladder", {"epsilon": total, "improvements": improvements, **rungs})
+        told, whole = (name, purpose, who, override), _entered(study, [made.guarantee])
+        return _agreed(study, told, way, axes, size, whole, 1), made, rung, best
 
     plan, made, rung, best = _noted(study, agreed, name, who)
     return Ladder(_noted(study, lambda: Paid(study, plan, made.start), name, who), plan.axes, made, rung, best)
@@ -291,7 +298,9 @@ def noisy_answers(
         made = answer_of(_share(within.rho, bought, answers), study.schema.person.neighbours())
         buying = [] if isinstance(size, int | None) else [size.guarantee]
         whole = _entered(study, [*buying, *[made.guarantee] * answers], within.delta)
-        return Agreed(name, purpose, who, axes, size, whole, 1, whole), made
+        way = {"rho": in_words(within.rho), "answers": str(answers)}
+        way |= {} if within.delta is None else {"delta": in_words(within.delta)}
+        return Agreed(name, purpose, who, override, "noisy answers", way, axes, size, whole, 1, whole), made
 
     plan, made = _noted(study, agreed, name, who)
     return Answers(_noted(study, lambda: Paid(study, plan, lambda _: [answers]), name, who), plan.axes, made)
@@ -396,16 +405,21 @@ def _entered(study: Study, parts: Sequence[Guarantee], delta: Fraction | None = 
 
 def _agreed(
     study: Study,
-    told: tuple[str, str, str],
+    told: tuple[str, str, str, str],
+    way: tuple[str, Mapping[str, object]],
     axes: Mapping[str, Axis],
     size: Geometric | Gaussian | int | None,
     part: Guarantee,
     parts: int,
+    *,
+    sized: bool = True,
 ) -> Agreed:
-    """The first part pays for the number of rows too, where it is bought."""
+    """The first part pays for the number of rows too, where it is bought. ``told``: name, purpose, who, override."""
     from reticent.privacy import compose
 
     first = part
     if not isinstance(size, int | None):
         first = compose.in_sequence([_entered(study, [size.guarantee]), part])
-    return Agreed(*told, axes, size, part, parts, first)
+    what, parameters = way
+    said = {name: in_words(value) if isinstance(value, Fraction) else str(value) for name, value in parameters.items()}
+    return Agreed(*told, what, said, axes, size, part, parts, first, sized)
