@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from fractions import Fraction
 
@@ -11,6 +12,7 @@ import pytest
 
 from reticent.audit.claims import verify
 from reticent.audit.sampled import fit
+from reticent.data.order import ABSENT
 from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
@@ -142,3 +144,34 @@ def test_ranges_are_refused() -> None:
             above(3, wrong, Fraction(1))
     with pytest.raises(PublicParameterError):
         above(3, 1, Fraction(1)).sample({3: 1}, Replayed("x"))
+
+
+@pytest.mark.parametrize("near", [ADD, Adjacency("substitute")])
+def test_atoms_missing_values_and_the_number_of_records_are_told_though_small_cells_are_lost(near: Adjacency) -> None:
+    """6,000 records: 1,000 missing, 1,000 of the value 0, 4,000 spread so thinly that no cell reaches the bar."""
+    people = 6_000 if near.kind == "substitute" else None
+    plan = sparse([even("x", Fraction(0), Fraction(1), 1 << 16)], near, Fraction(1), people=people, atoms=[Fraction(0)])
+    assert plan.guarantee.loss == PureDP(Fraction(1))
+    unit = int(1 / plan.grid.query.units[0])
+    values = [ABSENT] * 1_000 + [0] * 1_000 + [unit * (k + 1) // 4_001 for k in range(4_000)]
+    outcome = plan.draw((Result(records=np.array(values, np.int64).reshape(-1, 1)),), Replayed(f"thin {near.kind}"))
+    assert isinstance(outcome, Reply)
+    density = outcome.value
+    assert density.missing == pytest.approx(1 / 6, abs=0.01)
+    assert density.n == pytest.approx(5_000, abs=150)
+    assert density.atoms[0][1] == pytest.approx(0.2, abs=0.01)
+    assert re.search("about (9[5-9]|100) % of what is no atom", density.words[0])
+
+
+def test_cells_that_are_told_have_noise_like_all_others() -> None:
+    """Two cells, one told in any case: epsilon 3 holds, 2 is refuted; exact, of the program."""
+    made = Exceeding(Geometric(L1(Fraction(1), ADD), Fraction(3)), 2, 2, 1)
+    tables: list[dict[int, int]] = [{}, {0: 1}, {1: 1}, {0: 1, 1: 1}]
+    pairs = [(0, 1), (0, 2), (1, 3), (2, 3)]
+    for claim, verdict in ((Fraction(3), "holds"), (Fraction(2), "refuted")):
+        assert verify("told", made.sample, tables, pairs, PureDP(claim)).verdict == verdict
+    many = Exceeding(Geometric(L1(Fraction(1), ADD), Fraction(3)), 1 << 40, 50, 2)
+    last = (1 << 40) - 1
+    assert [cell for cell, _ in many.sample({5: 1000, last: 3}, Replayed("told"))] == [5, last - 1, last]
+    with pytest.raises(PublicParameterError):
+        Exceeding(Geometric(L1(Fraction(1), ADD), Fraction(3)), 2, 2, 3)

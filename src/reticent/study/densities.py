@@ -37,7 +37,7 @@ from reticent.statistics.questions import density
 from reticent.statistics.setting import Expected, Setting
 from reticent.study.sheet import safe
 from reticent.synthesis import size
-from reticent.synthesis.ask import Options, Plan, plan_for
+from reticent.synthesis.ask import COUNTING, Options, Plan, plan_for
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import KEY, NORMAL, Density, sampled
 from reticent.synthesis.linear import PLAIN
@@ -117,7 +117,7 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     size = _public_size(asked, setting)
     terms = Terms(near, size, person.rows, size is not None and person.rows == 1)
     plan: Plan
-    if (asked.atoms or asked.missing) and asked.method != "histogram":
+    if (asked.atoms or asked.missing) and asked.method not in COUNTING:
         plan = mixed(options, columns, terms, epsilon, delta, atoms=asked.atoms, missing=asked.missing)
     else:
         records = setting.units if near.kind == "substitute" and person.rows == 1 else None

@@ -1,11 +1,12 @@
-"""An adaptive grid of one to four columns: boxes are halved along every axis where noisy counts say it is worth while.
+"""An adaptive grid of one to four columns: boxes are halved along every axis where it is worth while, by PrivTree.
 
-    one box -> noisy count -> split where it is at least ``bar`` -> noisy counts of the parts -> ... -> boxes
+    records -> boxes, by PrivTree -> noisy counts of boxes, atoms and missing values -> projection -> Density
 
-Level by level: the boxes of a level are a partition chosen by the noisy counts above it, which are public by then, and
-every level pays its share of epsilon. PrivTree (Zhang, Xiao and Xie 2016) pays for all levels once, by noise on counts
-that decay with depth; this simpler scheme is proved by sequential composition alone, and its depth is public and small
-(docs/proofs/synthesis.md, section 5).
+The boxes cost three tenths of epsilon, however often one of them is halved, and are public when they are counted;
+with atoms and missing values they are a partition, so one vector of counts with geometric noise costs the rest. Where
+records crowd boxes are small, and empty space stays in large ones.
+
+Source: Zhang, Xiao and Xie 2016. Proof: mechanisms/privtree.py; docs/proofs/synthesis.md, section 5.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
 from typing import Final
 
 import numpy as np
@@ -24,38 +24,43 @@ from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import Geometric, PrivTree, gate
+from reticent.mechanisms.privtree import Box, counts_of
 from reticent.outcome import Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis
-from reticent.synthesis.density import NORMAL, Density
-from reticent.synthesis.histogram import BETA, Grid, projected, recut
+from reticent.synthesis.density import NORMAL, Density, Floats
+from reticent.synthesis.histogram import BETA, UNIFORM, Grid, projected, recut
 from reticent.synthesis.size import Expected, swapped
 
 METHOD: Final = "adaptive grid"
-DEEPEST: Final = 12
-CROWD: Final = 1 << 14  # boxes beyond which nothing is split further
+DEEPEST: Final = 12  # halvings
+GROWING: Final = Fraction(3, 10)  # of epsilon, for the boxes: more splits them down to what noise hides
 
 Integers = NDArray[np.int64]
-Box = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Adaptive:
-    """So many levels of boxes on a grid of 2^(levels - 1) cells along each axis; ``each`` is the noise of a level."""
+    """Boxes by ``tree`` on a grid of 2^depth cells along each axis, then counts of them and of atoms by ``each``.
+
+    Attributes
+    ----------
+    people : int or None
+        The public number of records, those without a value included.
+    """
 
     grid: Grid
+    tree: PrivTree
     each: Geometric
-    levels: int
-    bar: int
     people: int | None = None
 
     @property
     def guarantee(self) -> Guarantee:
-        return compose.in_sequence([self.each.guarantee] * self.levels, label=METHOD)
+        return compose.in_sequence([self.tree.guarantee, self.each.guarantee], label=METHOD)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -64,56 +69,67 @@ class Adaptive:
     def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
         (result,) = results
         assert result.records is not None
-        places = self.grid.places(result.records)
-        inside = places[places < self.grid.cells]
-        cells = np.stack(np.unravel_index(inside, [one.cells for one in self.grid.axes]), axis=1).astype(np.int64)
-        present, lacking = gate.draw(self.each, (len(inside), len(places) - len(inside)), entropy)
-        found = [((0,) * len(self.grid.axes), 0, present)]
-        leaves: list[tuple[Box, int, int]] = []
-        for level in range(1, self.levels):
-            chosen = [box for box, _, count in found if count >= self.bar]
-            if (len(chosen) << len(self.grid.axes)) + len(leaves) > CROWD:
-                chosen = []
-            leaves += [one for one in found if one[0] not in set(chosen)]
-            halves = [
-                tuple(2 * at + up for at, up in zip(box, half, strict=True))
-                for box in chosen
-                for half in product((0, 1), repeat=len(box))
-            ]
-            # an empty level is asked for too: what is paid for does not depend on what came out
-            noisy = gate.draw(self.each, tuple(_counts(cells >> (self.levels - 1 - level), halves)), entropy)
-            found = [(box, level, count) for box, count in zip(halves, noisy, strict=True)]
-        return Reply(self._density([*leaves, *found], present, lacking))
+        axes, cells = self.grid.axes, self.grid.cells
+        places, held = np.unique(self.grid.places(result.records), return_counts=True)
+        inside = places < cells
+        at = np.stack(np.unravel_index(places[inside], [one.cells for one in axes]), axis=1).astype(np.int64)
+        exact = np.column_stack([at, held[inside]]).astype(np.int64)
+        boxes = gate.draw(self.tree, tuple(map(tuple, exact.tolist())), entropy)
+        apart = dict(zip(places[~inside].tolist(), held[~inside].tolist(), strict=True))
+        beside = [apart.get(cells + place, 0) for place in range(len(self.grid.atoms) + 1)]
+        noisy = gate.draw(self.each, (*self._counts(boxes, exact), *beside), entropy)
+        return Reply(self._density(boxes, np.array(noisy, np.float64)))
 
-    def _density(self, leaves: Sequence[tuple[Box, int, int]], present: int, lacking: int) -> Density:
-        total = max(present, 1)
-        everyone = self.people if self.people is not None else max(present + max(lacking, 0), 1)
-        sides = [self.levels - 1 - level for _, level, _ in leaves]
-        boxes = np.array(
-            [[(at << side, (at + 1) << side) for at in box] for (box, _, _), side in zip(leaves, sides, strict=True)],
-            np.int64,
-        )
-        counts = np.array([count for _, _, count in leaves], np.float64)
-        if counts.max() > 0.0:
-            masses = projected(counts, float(total)) / total
+    def _counts(self, boxes: Sequence[Box], exact: Integers) -> list[int]:
+        """Level by level, since boxes of one level have one size."""
+        table = np.array(boxes, np.int64)
+        counts = np.zeros(len(table), np.int64)
+        for level in np.unique(table[:, 0]).tolist():
+            these = table[:, 0] == level
+            counts[these] = counts_of(exact[:, :-1] >> (self.tree.depth - level), exact[:, -1], table[these, 1:])
+        return [int(count) for count in counts]
+
+    def _density(self, boxes: Sequence[Box], noisy: Floats) -> Density:
+        """Noisy counts of boxes, atoms and missing values, in this order, as a density."""
+        table = np.array(boxes, np.int64)
+        side = (self.tree.depth - table[:, :1])[:, :, None]
+        blocks = np.stack([table[:, 1:], table[:, 1:] + 1], axis=2) << side
+        total = float(self.people) if self.people is not None else max(float(noisy.sum()), 1.0)
+        radius = self.each.radius(BETA)
+        words = [f"boxes hold at most what noise of ±{radius} leaves of {total:,.0f} records"]
+        if noisy[:-1].max() <= 0.0:
+            words, missing = [UNIFORM], min(max(float(noisy[-1]), 0.0) / max(total, 1.0), 1.0)
+            shares = np.concatenate([self._even(blocks), np.zeros(len(self.grid.atoms))])
         else:
-            spans = [one.steps[boxes[:, k, 1]] - one.steps[boxes[:, k, 0]] for k, one in enumerate(self.grid.axes)]
-            masses = np.prod(spans, axis=0) / math.prod(float(one.steps[-1]) for one in self.grid.axes)
-        held = masses > 0.0
+            found = projected(noisy, max(total, 1.0))
+            present = float(found[:-1].sum())
+            missing = float(found[-1] / found.sum())
+            shares = (
+                found[:-1] / present if present > 0.0 else np.append(self._even(blocks), noisy[len(boxes) : -1] * 0)
+            )
+        masses, atoms = shares[: len(boxes)], shares[len(boxes) :]
+        kept = masses > 0.0
+        if not kept.any():
+            kept[0] = True  # of atoms alone: one box of nothing
+        here = max(total * (1.0 - missing), 1.0)
         return Density(
             self.grid.axes,
-            masses[held] / masses[held].sum(),
+            masses[kept],
             METHOD,
             self.guarantee,
-            max(round(everyone - max(lacking, 0)), 1),
-            boxes[held],
-            missing=min(max(lacking, 0) / max(everyone, 1), 1.0),
-            band=np.full(int(held.sum()), min(self.each.radius(BETA) / total, 1.0)),
-            words=(
-                f"boxes with a noisy count of {self.bar} or more were halved along every axis, at most "
-                f"{self.levels - 1} times",
-            ),
+            max(round(here), 1),
+            blocks[kept],
+            atoms=tuple((float(at), float(mass)) for at, mass in zip(self.grid.atoms, atoms, strict=True)),
+            missing=missing,
+            band=np.full(int(kept.sum()), min(radius / here, 1.0)),
+            words=tuple(words),
         )
+
+    def _even(self, blocks: Integers) -> Floats:
+        """The share of each block in the uniform density."""
+        spans = [one.steps[blocks[:, k, 1]] - one.steps[blocks[:, k, 0]] for k, one in enumerate(self.grid.axes)]
+        found: Floats = np.prod(spans, axis=0) / math.prod(float(one.steps[-1]) for one in self.grid.axes)
+        return found
 
     def expected(self, people: int) -> Expected:
         """The noise of one box."""
@@ -122,39 +138,44 @@ class Adaptive:
 
 
 def adaptive(
-    axes: Sequence[Axis], neighbours: Adjacency, epsilon: Fraction, *, levels: int, people: int | None = None
+    axes: Sequence[Axis],
+    neighbours: Adjacency,
+    epsilon: Fraction,
+    *,
+    depth: int,
+    people: int | None = None,
+    atoms: Sequence[Fraction] = (),
 ) -> Adaptive:
-    """The plan: a box is split where its parts can be expected to hold more than noise.
+    """The plan.
+
+    Parameters
+    ----------
+    axes : sequence of Axis, one to four
+        Their bounds alone matter.
+    depth : int
+        How often a box can be halved, in [1, 12]: 2^depth cells along each axis.
+    people : int, optional
+        The public number of records, those without a value included.
+    atoms : sequence of Fraction
+        Public values of one column that have a count of their own, such as 0.
 
     Raises
     ------
     PublicParameterError
-        For fewer than two levels, more than ``DEEPEST``, or whole-number columns with fewer values than cells.
+        For a depth out of range, or whole-number columns with fewer values than cells.
     QuestionError
-        Before rows are read: where the public number of records is too small for a single split.
+        Before rows are read: where the noise of a count is more than the public number of records.
     """
-    if not 2 <= levels <= DEEPEST:
-        raise PublicParameterError(f"levels must be in [2, {DEEPEST}], got {levels}")
-    grid = recut(Grid(tuple(axes)), 1 << (levels - 1))
-    if any(one.cells != 1 << (levels - 1) for one in grid.axes):
-        raise PublicParameterError(f"a whole-number column has fewer than {1 << (levels - 1)} values: fewer levels")
-    each = Geometric(L1(Fraction(swapped(neighbours)), neighbours), epsilon / levels)
-    bar = (1 << len(grid.axes)) * each.radius(BETA)
-    if people is not None and bar > people:
+    if not 1 <= depth <= DEEPEST:
+        raise PublicParameterError(f"a box is halved 1 to {DEEPEST} times, got {depth}")
+    grid = recut(Grid(tuple(axes), tuple(atoms)), 1 << depth)
+    if any(one.cells != 1 << depth for one in grid.axes):
+        raise PublicParameterError(f"a whole-number column has fewer than {1 << depth} values: fewer cells")
+    tree = PrivTree(neighbours, epsilon * GROWING, len(grid.axes), depth)
+    each = Geometric(L1(Fraction(swapped(neighbours)), neighbours), epsilon * (1 - GROWING))
+    if people is not None and each.radius(BETA) > people:
         raise QuestionError(
-            f"A box needs {bar:,} records to be split at this ε, and there are {people:,}. Nothing was charged."
+            f"The noise of one box at this ε is ±{each.radius(BETA):,}, more than the {people:,} records: only the "
+            "uniform would come out. Nothing was charged."
         )
-    return Adaptive(grid, each, levels, max(bar, 1), people)
-
-
-def _counts(cells: Integers, boxes: Sequence[Box]) -> list[int]:
-    """How many of the rows are each box; rows in no box do not count."""
-    if not boxes:
-        return []
-    places = {box: place for place, box in enumerate(boxes)}
-    found, times = np.unique(cells, axis=0, return_counts=True) if len(cells) else (cells, np.zeros(0, np.int64))
-    counts = [0] * len(boxes)
-    for box, many in zip(map(tuple, found.tolist()), times.tolist(), strict=True):
-        if box in places:
-            counts[places[box]] = many
-    return counts
+    return Adaptive(grid, tree, each, people)

@@ -36,8 +36,9 @@ from reticent.synthesis.tree import tree
 Method: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
 Columns: TypeAlias = Sequence[tuple[str, Fraction, Fraction, bool]]  # name, low, high, whole numbers
 
+COUNTING: Final = ("histogram", "sparse", "adaptive")  # have atoms and missing values among their own counts
 KS_CELLS: Final = 256
-ADAPTIVE: Final = {1: 256, 2: 64, 3: 32, 4: 16}  # cells along each column, by their number
+ADAPTIVE: Final = {1: 1024, 2: 256, 3: 64, 4: 16}  # cells along each column, by their number
 ASSUMED: Final = 10_000  # records a public rule is made for where their number is private
 LARGEST_GRID: Final = 1 << 20  # cells of a density that is written down: about 50 MB of certificate
 SMOOTH: Final = (2.0, 1.0)  # gamma and C of the Sobolev class a degree is made for
@@ -112,7 +113,7 @@ def plan_for(
     epsilon, delta : Fraction
         What it may cost. A method that is pure ignores a delta, and spends none.
     atoms : sequence of Fraction
-        For the histogram, which counts them by itself; ``steps.mixed`` gives them to the others.
+        For the methods of ``COUNTING``, which count them by themselves; ``steps.mixed`` gives them to the others.
     records : int or None
         The public number of records, those without a value included.
 
@@ -165,22 +166,21 @@ def plan_for(
                 raise PublicParameterError("the tree is for one column")
             return tree(grid(columns, options.cells)[0], terms.neighbours, epsilon, people=terms.size)
         case "adaptive":
-            return adaptive(
-                grid(columns, 1), terms.neighbours, epsilon, levels=_levels(columns, options.cells), people=records
-            )
+            depth = _halvings(columns, options.cells)
+            return adaptive(grid(columns, 1), terms.neighbours, epsilon, depth=depth, people=records, atoms=atoms)
         case "sparse":
-            return sparse(grid(columns, options.cells), terms.neighbours, epsilon, people=records)
+            return sparse(grid(columns, options.cells), terms.neighbours, epsilon, people=records, atoms=atoms)
         case _:
             assert_never(options.method)
 
 
-def _levels(columns: Columns, cells: int | None) -> int:
-    """Halvings plus one that lead to so many cells along each column, as far as whole numbers have values for them."""
+def _halvings(columns: Columns, cells: int | None) -> int:
+    """Halvings that lead to so many cells along each column, as far as whole numbers have values for them."""
     wanted = cells or ADAPTIVE[len(columns)]
-    if wanted & (wanted - 1):
+    if wanted < 2 or wanted & (wanted - 1):
         raise PublicParameterError(f"an adaptive grid has 2, 4, 8, ... cells along each column, got {wanted}")
     values = [int(high - low) + 1 for _, low, high, whole in columns if whole]
-    return min([wanted, *values] if cells is None else [wanted]).bit_length()
+    return max(min([wanted, *values] if cells is None else [wanted]).bit_length() - 1, 1)
 
 
 def _bars(

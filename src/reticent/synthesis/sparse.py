@@ -35,7 +35,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.histogram import BETA, Grid
-from reticent.synthesis.size import Expected, swapped
+from reticent.synthesis.size import SHARE, Expected, Size, buy, swapped
 
 METHOD: Final = "sparse histogram"
 MOST: Final = 1 << 60  # cells
@@ -47,17 +47,20 @@ Cells = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Exceeding:
-    """Of ``cells`` counts with geometric noise, those that are at least ``bar`` >= 1: a mapping from cell to count."""
+    """Of ``cells`` counts with geometric noise those of at least ``bar`` >= 1, and the last ``told`` in any case."""
 
     noise: Geometric
     cells: int
     bar: int
+    told: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.cells <= MOST:
             raise PublicParameterError(f"a grid has 1 to 2^60 cells, got {self.cells}")
         if self.bar < 1:
             raise PublicParameterError(f"the bar must be >= 1, got {self.bar}")
+        if not 0 <= self.told <= self.cells:
+            raise PublicParameterError(f"told is a number of the {self.cells} cells, got {self.told}")
 
     @property
     def guarantee(self) -> Guarantee:
@@ -76,14 +79,15 @@ class Exceeding:
 
     def sample(self, exact: Cells, entropy: Entropy) -> tuple[tuple[int, int], ...]:
         """Cells and noisy counts, in order of cells; ``exact`` holds the counts that are not 0."""
-        held = sorted(exact)
+        sure = range(self.cells - self.told, self.cells)
+        held = sorted({*exact, *sure})
         if held and not 0 <= held[0] <= held[-1] < self.cells:
             raise PublicParameterError("counts are of cells of the grid")
         if self.cells <= LISTED:
             noisy = self.noise.sample([exact.get(cell, 0) for cell in range(self.cells)], entropy)
-            return tuple((cell, count) for cell, count in enumerate(noisy) if count >= self.bar)
-        counts = self.noise.sample(integers([exact[cell] for cell in held], "counts"), entropy) if held else ()
-        above = [(cell, count) for cell, count in zip(held, counts, strict=True) if count >= self.bar]
+            return tuple((cell, count) for cell, count in enumerate(noisy) if count >= self.bar or cell in sure)
+        counts = self.noise.sample(integers([exact.get(cell, 0) for cell in held], "counts"), entropy) if held else ()
+        above = [(cell, count) for cell, count in zip(held, counts, strict=True) if count >= self.bar or cell in sure]
         empty = self.cells - len(held)
         number = binomial_of_tail(empty, self.noise.scale, self.bar, entropy)
         found = [skipping(rank, held) for rank in distinct(number, empty, entropy)]
@@ -170,15 +174,18 @@ def _upward(scale: Fraction, entropy: Entropy) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SparseHistogram:
-    """The noisy counts of a large grid that reach a public bar, as boxes of one cell."""
+    """The noisy counts of a large grid that reach a public bar, as boxes of one cell, and those of atoms and missing.
+
+    What is below the bar is lost, so the counts do not tell how many records there are: ``size`` does.
+    """
 
     grid: Grid
     mechanism: Exceeding
-    people: int | None = None
+    size: Size
 
     @property
     def guarantee(self) -> Guarantee:
-        return compose.in_sequence([self.mechanism.guarantee], label=METHOD)
+        return compose.in_sequence([*self.size.parts, self.mechanism.guarantee], label=METHOD)
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -188,31 +195,41 @@ class SparseHistogram:
         (result,) = results
         records = result.records
         assert records is not None
+        everyone = self.size.draw(len(records), entropy)
+        assert everyone is not None
         places, counts = np.unique(self.grid.places(records), return_counts=True)
         exact = dict(zip(places.tolist(), counts.tolist(), strict=True))
-        return Reply(self._density(gate.draw(self.mechanism, exact, entropy)))
+        return Reply(self._density(gate.draw(self.mechanism, exact, entropy), everyone))
 
-    def _density(self, found: Sequence[tuple[int, int]]) -> Density:
+    def _density(self, found: Sequence[tuple[int, int]], everyone: int) -> Density:
         inside = [(cell, count) for cell, count in found if cell < self.grid.cells]
-        lacking = sum(count for cell, count in found if cell == self.grid.cells)
-        total = sum(count for _, count in inside)
-        everyone = self.people if self.people is not None else max(total + lacking, 1)
-        axes, boxes = self.grid.axes, None
-        band = None
+        beside = [float(max(count, 0)) for cell, count in found if cell >= self.grid.cells]
+        lacking, seen = beside.pop(), float(sum(count for _, count in inside))
+        here = max(everyone - lacking, 1.0)  # records with a value
+        apart = sum(beside) / max(here, sum(beside))  # the share of all atoms
+        atoms = tuple(
+            (float(at), apart * count / sum(beside) if count else 0.0)
+            for at, count in zip(self.grid.atoms, beside, strict=True)
+        )
+        axes, boxes, band = self.grid.axes, None, None
         if inside:
             boxes = _boxes(np.array([cell for cell, _ in inside], np.int64), axes)
-            masses = np.array([count for _, count in inside], np.float64) / total
-            band = np.full(len(masses), min(self.mechanism.noise.radius(BETA) / max(total, 1), 1.0))
+            masses = (1.0 - apart) * np.array([count for _, count in inside], np.float64) / seen
+            band = np.full(len(masses), min(self.mechanism.noise.radius(BETA) / here, 1.0))
         else:
             axes = tuple(even(a.column, a.edges[0], a.edges[-1] - a.whole, 1, whole=a.whole) for a in axes)
-            masses = np.ones((1,) * len(axes))
+            masses = np.full((1,) * len(axes), 1.0 - apart)
+        lost = max(1.0 - seen / max(here - sum(beside), 1.0), 0.0)
         words = (
-            f"cells with a noisy count below {self.mechanism.bar} hold nothing here: small groups are lost, and "
-            f"{self.mechanism.chance * self.grid.cells:.2g} empty cells are expected to hold something",
+            f"cells with a noisy count below {self.mechanism.bar} hold nothing here, about {100 * lost:.0f} % of what "
+            f"is no atom: small groups are lost, and {self.mechanism.chance * self.grid.cells:.2g} empty cells are "
+            "expected to hold something",
         )
-        missing = min(lacking / everyone, 1.0)
-        here = max(everyone - lacking, 1)
-        return Density(axes, masses, METHOD, self.guarantee, here, boxes, missing=missing, band=band, words=words)
+        missing = min(lacking / max(float(everyone), lacking, 1.0), 1.0)
+        n = max(round(here), 1)
+        return Density(
+            axes, masses, METHOD, self.guarantee, n, boxes, atoms=atoms, missing=missing, band=band, words=words
+        )
 
     def expected(self, people: int) -> Expected:
         """The noise of one cell: that of a sum over cells depends on how many hold something."""
@@ -227,27 +244,40 @@ def sparse(
     *,
     people: int | None = None,
     crowd: int = 1,
+    atoms: Sequence[Fraction] = (),
 ) -> SparseHistogram:
     """The plan: the least bar that at most ``crowd`` empty cells are expected to reach.
+
+    Parameters
+    ----------
+    axes : sequence of Axis, one to four
+    people : int, optional
+        The public number of records, those without a value included; without it a twentieth of epsilon buys one.
+    crowd : int
+    atoms : sequence of Fraction
+        Public values of one column that have a count of their own, such as 0.
 
     Raises
     ------
     QuestionError
         Before rows are read: for more than 2^60 cells, or a bar that all records together could not reach.
     """
-    grid = Grid(tuple(axes))
-    if grid.cells >= MOST:
+    grid = Grid(tuple(axes), tuple(atoms))
+    if grid.cells >= MOST - len(grid.atoms):
         raise QuestionError(f"{grid.cells:,} cells are more than 2^60: take fewer. Nothing was charged.")
     if not 1 <= crowd <= CROWD:
         raise PublicParameterError(f"crowd must be in [1, {CROWD}], got {crowd}")
-    noise = Geometric(L1(Fraction(swapped(neighbours)), neighbours), epsilon)
+    size = Size(people) if people is not None else buy(neighbours, epsilon * SHARE)
+    own = epsilon if people is not None else epsilon * (1 - SHARE)
+    noise = Geometric(L1(Fraction(swapped(neighbours)), neighbours), own)
     bar = max(math.ceil(float(noise.scale) * math.log((grid.cells + 1) / crowd)), 1)
     if people is not None and bar > people:
         raise QuestionError(
             f"A cell needs {bar:,} records to be told from noise at this ε, and there are {people:,}. "
             "Nothing was charged."
         )
-    return SparseHistogram(grid, Exceeding(noise, grid.cells + 1, bar), people)
+    told = len(grid.atoms) + 1
+    return SparseHistogram(grid, Exceeding(noise, grid.cells + told, bar, told), size)
 
 
 def _boxes(cells: NDArray[np.int64], axes: Sequence[Axis]) -> NDArray[np.int64]:
