@@ -72,7 +72,7 @@ def critical(under: Floats, level: float) -> float:
 
 
 def least_seen(power: Callable[[float], float], most: float) -> float | None:
-    """The least effect in (0, most] with power ``SEEN``, to a hundredth of itself; None where not even ``most`` has it.
+    """The least effect in (0, most] with power ``SEEN``, to a twentieth of itself; None where not even ``most`` has it.
 
     ``power`` rises with the effect.
     """
@@ -82,6 +82,6 @@ def least_seen(power: Callable[[float], float], most: float) -> float | None:
     for _ in range(40):
         middle = 0.5 * (low + high)
         low, high = (low, middle) if power(middle) >= SEEN else (middle, high)
-        if high - low <= 0.01 * high:
+        if high - low <= 0.05 * high:
             break
     return high

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from reticent.data.schema import Category
 from reticent.errors import QuestionError
-from reticent.statistics.hypotheses import groups
+from reticent.statistics.hypotheses import groups, independence, means, proportions
 from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
 from reticent.statistics.setting import Setting
@@ -70,7 +70,13 @@ def kind_of(asked: HypothesisTest, setting: Setting) -> Kind:
 
 def _made(kind: Kind, asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
     match kind:
-        case "means" | "proportions" | "independence" | "ranks" | "correlation" | "normal":
+        case "means":
+            return means.step(asked, setting, epsilon)
+        case "proportions":
+            return proportions.step(asked, setting, epsilon)
+        case "independence":
+            return independence.step(asked, setting, epsilon)
+        case "ranks" | "correlation" | "normal":
             raise QuestionError(f"{asked.name} is not answered. Nothing was charged.")
         case _:
             assert_never(kind)

@@ -1,0 +1,186 @@
+"""Whether two columns with public values are independent: a noisy table of counts and its score statistic.
+
+One table of counts by both columns, one geometric draw for all cells. The effect is Cramer's V; its interval holds the
+strengths, along the direction seen, under which the statistic that came out is not among the outer 2.5 % on either
+side, by the law of noisy tables (``tables``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from reticent.data.query import Tally
+from reticent.data.table import Result
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.outcome import Estimate
+from reticent.statistics.hypotheses import tables
+from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
+from reticent.statistics.hypotheses.null import LEVEL, PLANNED, SEEN, Floats, PValue, critical, least_seen, stream
+from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.hypotheses.tables import TableLaw
+from reticent.statistics.intervals import too_few
+from reticent.statistics.setting import Expected, Setting
+
+ENDS: Final = 499  # simulated tables for each strength that an end of the interval is tried at
+HALVINGS: Final = 7
+LARGEST: Final = 400  # cells
+ROUGH: Final = 499  # simulated tables for the note of a plan
+
+
+@dataclass(frozen=True, slots=True)
+class Independence:
+    """Tables of ``shape`` whose cells have noise and rows by ``law``."""
+
+    shape: tuple[int, int]
+    law: TableLaw
+
+    @property
+    def effect(self) -> str:
+        return "Cramer's V"
+
+    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+        (result,) = results
+        return list(result.vectors)
+
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+        table = np.array(noisy, np.float64)
+        if hopeless(table, self.law):
+            return Told(Estimate(0.0, 0.0, 1.0, 1.0, 1.0), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
+        statistic, p = self.law.test(table)
+        value = tables.strength(table, self.law)
+        noise, sampling = tables.half_widths(table, self.law)
+        low, high = ends(table, statistic, self.law)
+        effect = Estimate(value, min(low, value), max(high, value), noise, sampling)
+        return Told(effect, statistic, p, words_of(noise, sampling, "V"))
+
+    def expected(self, people: int) -> Expected:
+        noise, sampling = tables.half_widths(people * aligned(self.shape, 0.0), self.law)
+        seen = least_seen(lambda effect: self._power(effect, people, LEVEL, ROUGH), 1.0)
+        return Expected(noise, sampling, seen_words(seen, "V", "even margins"))
+
+    def power(self, effect: float, people: int, level: float) -> float:
+        if not 0.0 <= effect <= 1.0:
+            raise PublicParameterError(f"Cramer's V lies between 0 and 1, got {effect:g}")
+        return self._power(effect, people, level, PLANNED)
+
+    def _power(self, effect: float, people: int, level: float, draws: int) -> float:
+        bar = _bar(self, people, level, draws)
+        drawn = self.law.draw(aligned(self.shape, effect), float(people), draws, stream("power"))
+        return float((self.law.statistics(drawn) > bar).mean())
+
+
+TOO_FEW: Final = "too few noisy rows for a test at this loss: the p-value is 1"
+
+
+@lru_cache(maxsize=64)
+def _bar(asked: Independence, people: int, level: float, draws: int) -> float:
+    drawn = asked.law.draw(aligned(asked.shape, 0.0), float(people), draws, stream("critical"))
+    return critical(asked.law.statistics(drawn), level)
+
+
+def hopeless(table: Floats, law: TableLaw) -> bool:
+    """Whether the noisy number of rows is too small to say anything."""
+    return too_few(float(table.sum()), [law.scale] * table.size)
+
+
+def words_of(noise: float, sampling: float, what: str) -> tuple[str, ...]:
+    """What the noise did, from public and noisy numbers."""
+    hidden = f"the law under the hypothesis includes the noise, which alone hides a {what} below about {noise:.2g}"
+    if noise <= 3.0 * sampling:
+        return (hidden,)
+    return (hidden, "the noise outweighs sampling: a larger ε would tell more than more rows")
+
+
+def seen_words(effect: float | None, what: str, shape: str) -> str:
+    """The note of a plan."""
+    if effect is None:
+        return f"assumes {shape}; no {what} is seen with power {SEEN:g} at level {LEVEL:g}"
+    return f"assumes {shape}; a {what} of {effect:.2g} is seen with power {SEEN:g} at level {LEVEL:g}"
+
+
+def aligned(shape: tuple[int, int], strength: float) -> Floats:
+    """Probabilities of cells with even columns (or rows, whichever are more) and Cramer's V = ``strength`` in [0, 1].
+
+    A mixture: with probability V the longer side's value decides the other's, else both are independent, with the same
+    margins. The residual is V times that of the deciding table, whose V is 1.
+    """
+    if shape[0] > shape[1]:
+        return aligned((shape[1], shape[0]), strength).T
+    few, many = shape
+    deciding = np.zeros(shape)
+    deciding[np.arange(many) * few // many, np.arange(many)] = 1.0 / many
+    apart = np.outer(deciding.sum(1), deciding.sum(0))
+    return np.asarray((1.0 - strength) * apart + strength * deciding)
+
+
+def ends(table: Floats, statistic: float, law: TableLaw) -> tuple[float, float]:
+    """The least and the greatest V along the residual's direction that the statistic does not refute at 2.5 %."""
+    fitted = tables.fit(table)
+    apart = fitted.independent
+    residual = table / max(float(table.sum()), 1.0) - apart
+    size, longest = float(fitted.size), _longest(apart, residual)
+
+    def share_above(factor: float) -> float:
+        drawn = law.draw(along(apart, residual, factor), size, ENDS, stream("ends"))
+        return (1.0 + float(np.count_nonzero(law.statistics(drawn) >= statistic))) / (1.0 + ENDS)
+
+    def strength_at(factor: float) -> float:
+        return tables.exact_strength(along(apart, residual, factor))
+
+    low = 0.0 if share_above(0.0) > 0.025 else strength_at(_crossing(share_above, 0.025, longest)[0])
+    high = 1.0 if share_above(longest) < 0.975 else strength_at(_crossing(share_above, 0.975, longest)[1])
+    return low, high
+
+
+def _crossing(share_above: Callable[[float], float], level: float, most: float) -> tuple[float, float]:
+    """Two factors between which the share of tables above crosses ``level``."""
+    low, high = 0.0, 1.0
+    while high < most and share_above(high) <= level:
+        low, high = high, 2.0 * high
+    high = min(high, most)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if share_above(middle) > level else (middle, high)
+    return low, high
+
+
+def along(apart: Floats, residual: Floats, factor: float) -> Floats:
+    """Probabilities of cells so far along a direction, the negative ones at 0."""
+    found = np.maximum(apart + factor * residual, 0.0)
+    return np.asarray(found / found.sum())
+
+
+def _longest(apart: Floats, residual: Floats) -> float:
+    """A factor beyond which the table hardly changes, or which is ten times what was seen."""
+    falling = residual < 0.0
+    if not falling.any():
+        return 1.0
+    return float(min((apart[falling] / -residual[falling]).max(), 1e6))
+
+
+def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
+    """The test of independence of ``asked.column`` and ``asked.on``, for exactly ``epsilon``.
+
+    Raises
+    ------
+    QuestionError
+        Where a column has no public list of two values or more; where the table has more than 400 cells.
+    """
+    keys = keys_of(asked, setting)
+    rows = among_of(asked.column, (), setting)
+    mechanism = counting(setting, epsilon)
+    query = Tally(asked.column, among=rows, keys=keys)
+    law = TableLaw(float(mechanism.scale), setting.schema.person.rows)
+    shape = (len(keys.among), len(rows))
+    if len(rows) < 2:
+        raise QuestionError(f"{asked.column} has one value only: there is nothing to test. Nothing was charged.")
+    if shape[0] * shape[1] > LARGEST:
+        raise QuestionError(f"{asked.name} would have {shape[0] * shape[1]} cells: at most {LARGEST} are simulated.")
+    return HypothesisStep(asked.name, (query,), mechanism, Independence(shape, law), setting, several_rows(setting))

@@ -1,0 +1,230 @@
+"""Whether a bounded number has the same mean in two groups: noisy soft counts, held against a law with the noise.
+
+Each group gives the soft counts of ``statistics/soft`` (how many values, their sum, their squares), all protected by
+one geometric draw. With N, S the noisy numbers and sums of groups 1 and 2,
+
+    E = (N2 S1 - N1 S2) / (N1 + N2)
+
+is free of the common mean m under the hypothesis: S = m N + W with W the sampling error and the noise of (S - m N), so
+E = (N2 W1 - N1 W2) / (N1 + N2), whatever m. T is E^2 over its variance, of sampling and noise. Variances may differ
+between groups (Welch); a variance that the noise leaves uncertain is drawn towards that of both groups together.
+
+The law of T: values of a beta law on the bounds with the common mean and each group's variance (skewed where the mean
+is near a bound, as data there are), as many as the noisy numbers say, with the same noise, through the same steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from reticent.data.query import Moments, Per, kept_rows
+from reticent.data.schema import Key, grid_by_width
+from reticent.data.table import Result
+from reticent.errors import QuestionError
+from reticent.mechanisms import Geometric
+from reticent.outcome import Estimate
+from reticent.privacy.sensitivity import L1
+from reticent.statistics import facts
+from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.hypotheses.groups import keys_of
+from reticent.statistics.hypotheses.independence import seen_words, words_of
+from reticent.statistics.hypotheses.null import DRAWS, LEVEL, Floats, PValue, critical, least_seen, p_value, stream
+from reticent.statistics.hypotheses.proportions import average, both, times
+from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.intervals import NONE, half_width, normal_half_width, plausible, too_few
+from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.soft import UNIT, Design, design
+
+NODES: Final = 6  # values of the law that stands for a beta law: its first 11 moments
+NEARLY_NORMAL: Final = 200.0  # a + b of a beta law beyond which Hermite's nodes stand for it
+SMALLEST, LARGEST = 1e-6, 0.98  # a variance, of the largest that the mean allows
+USUAL_SPREAD: Final = 1.0 / 3.0  # of half the range: what a plan assumes
+UNSURE: Final = 0.02  # of half the range squared: the least variance that says how sure one group's own is
+
+POINTS: Final = np.array([-1.0, 0.0, 1.0])  # y of the three soft counts, to first order
+BACK: Final = np.array([[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 1.0]])  # number, sum, squares from soft counts
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Two groups of values on a range of half-width ``half``; noise of scale ``scale`` rows in every soft count.
+
+    ``alike``: values that sampling takes as equal, where a person may be in both groups.
+    """
+
+    groups: tuple[Key, Key]
+    half: float
+    scale: float
+    chosen: Design
+    alike: int = 1
+
+    @property
+    def effect(self) -> str:
+        return f"difference of means ({self.groups[0]} less {self.groups[1]})"
+
+    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+        (result,) = results
+        return [self.chosen.integers(vector) for vector in result.vectors]
+
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+        counts = np.array(noisy, np.float64) / UNIT
+        sizes = counts.sum(-1).tolist()
+        if any(too_few(size, [self.scale] * 3) for size in sizes):
+            whole = 2.0 * self.half
+            return Told(Estimate(0.0, -whole, whole, whole, whole), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
+        fitted = fit(counts, self.scale, self.alike)
+        simulated = fit(self.simulated(fitted, DRAWS), self.scale, self.alike)
+        statistic = float(fitted.statistic)
+        effect = self._difference(counts)
+        words = words_of(effect.noise, effect.sampling, "difference")
+        return Told(effect, statistic, p_value(statistic, simulated.statistic), words)
+
+    def simulated(self, fitted: Fit, draws: int) -> Floats:
+        """Noisy soft counts under the hypothesis, of shape (draws, 2, 3)."""
+        source, found = stream(), np.empty((draws, 2, 3))
+        mean = float(fitted.mean)
+        for group in (0, 1):
+            values, weights = law(mean, float(fitted.variances[group]))
+            units = max(round(float(fitted.sizes[group]) / self.alike), 1)
+            found[:, group] = self.alike * source.multinomial(units, weights, draws) @ soft(values)
+        return found + source.laplace(0.0, self.scale, found.shape)
+
+    def _difference(self, counts: Floats) -> Estimate:
+        """The difference of the two means with its interval, in the column's unit."""
+        value, scales, sampled = 0.0, [], NONE
+        for sign, (size, total, squares) in zip((1.0, -1.0), (counts @ BACK.T).tolist(), strict=True):
+            mean = min(max(total / size, -1.0), 1.0)
+            value += sign * total / size
+            scales += (self.scale / size * (POINTS - mean)).tolist()
+            spread = self.scale * float(np.linalg.norm(_squares(np.array(mean))))
+            about = squares - 2.0 * mean * total + mean * mean * size
+            one = plausible(about / size**2, spread / size**2, 0.0, (1.0 - mean * mean) / size)
+            sampled = both(sampled, times(one, self.alike))
+        radius = self.half * half_width(sampled, scales)
+        noise, sampling = self.half * half_width(NONE, scales), self.half * normal_half_width(average(sampled))
+        middle, most = self.half * value, 2.0 * self.half
+        low, high = (min(max(end, -most), most) for end in (middle - radius, middle + radius))
+        return Estimate(min(max(middle, -most), most), low, high, noise, sampling)
+
+    def expected(self, people: int) -> Expected:
+        """For two groups of equal size, the mean in the middle of the bounds and a sixth of the range as deviation."""
+        size = people / 2
+        if too_few(size, [self.scale] * 3):
+            return Expected(None, None, TOO_FEW)
+        noise = self.half * half_width(NONE, (self.scale / size * np.tile(POINTS, 2)).tolist())
+        sampling = self.half * normal_half_width(2.0 * self.alike * USUAL_SPREAD**2 / size)
+        seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 2.0 * self.half)
+        return Expected(noise, sampling, seen_words(seen, "difference", "equal groups, deviations 1/6 of the range"))
+
+    def power(self, effect: float, people: int, level: float) -> float:
+        """By the law of the difference: sampling is normal, noise is as it is."""
+        size = people / 2
+        if too_few(size, [self.scale] * 3):
+            return 0.0
+        source = stream("power")
+        sampling = source.standard_normal(DRAWS) * (2.0 * self.alike * USUAL_SPREAD**2 / size) ** 0.5
+        noise = source.laplace(0.0, self.scale / size, (DRAWS, 6)) @ np.tile(POINTS, 2)
+        error = self.half * (sampling + noise)
+        return float((np.abs(error + effect) > critical(np.abs(error), level)).mean())
+
+
+TOO_FEW: Final = "too few noisy values in a group for a test at this loss: the p-value is 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Of noisy soft counts of shape (..., 2, 3): numbers, the common mean, variances about it, and T."""
+
+    sizes: Floats
+    mean: Floats
+    variances: Floats
+    statistic: Floats
+
+
+def fit(counts: Floats, scale: float, alike: int) -> Fit:
+    """Numbers, common mean, variances and T of noisy soft counts of shape (..., 2, 3), in rows."""
+    moments = counts @ BACK.T
+    number, total, squares = (moments[..., power] for power in range(3))
+    sizes = np.maximum(number, 1.0)
+    together = sizes.sum(-1)
+    mean = np.clip(total.sum(-1) / together, -1.0, 1.0)
+    m = mean[..., None]
+    about = squares - 2.0 * m * total + m * m * number  # sums of (y - mean)^2, with noise of mean 0
+    variances = _steadied(about, sizes, np.sqrt(2.0) * scale * np.linalg.norm(_squares(mean), axis=-1), 1.0 - mean**2)
+    blur = 2.0 * scale**2 * ((POINTS - m) ** 2).sum(-1)
+    others = sizes[..., ::-1]
+    spread = (others**2 * (alike * sizes * variances + blur[..., None])).sum(-1) / together**2
+    apart = (number[..., 1] * total[..., 0] - number[..., 0] * total[..., 1]) / together
+    return Fit(sizes, mean, variances, apart**2 / np.maximum(spread, 1e-12))
+
+
+def _squares(mean: Floats) -> Floats:
+    """(y - mean)^2 as a form in soft counts: its three weights, along the last axis."""
+    m = np.asarray(mean)[..., None]
+    return np.asarray(BACK[2] - 2.0 * m * BACK[1] + m * m * BACK[0])
+
+
+def _steadied(about: Floats, sizes: Floats, noise: Floats, most: Floats) -> Floats:
+    """Variances of both groups: each group's own where it outweighs its noise, that of both together where not."""
+    top = most[..., None]
+    pooled = np.clip(about.sum(-1) / sizes.sum(-1), 0.0, most)[..., None]
+    signal = (sizes * np.maximum(pooled, UNSURE)) ** 2
+    own = signal / (signal + noise[..., None] ** 2)
+    return np.asarray(np.clip(own * about / sizes + (1.0 - own) * pooled, 0.0, top))
+
+
+def soft(values: Floats) -> Floats:
+    """The soft counts of values in [-1, 1], of shape (n, 3)."""
+    up = (1.0 + values) / 2.0
+    return np.stack([(1.0 - up) ** 2, 2.0 * up * (1.0 - up), up**2], axis=-1)
+
+
+def law(mean: float, variance: float) -> tuple[Floats, Floats]:
+    """Values in [-1, 1] and their probabilities: Gauss's nodes of the beta law with this mean and variance."""
+    from scipy.special import roots_jacobi
+
+    centre = min(max((1.0 + mean) / 2.0, 1e-3), 1.0 - 1e-3)
+    most = centre * (1.0 - centre)
+    spread = min(max(variance / 4.0, SMALLEST), LARGEST * most)
+    both_sides = most / spread - 1.0
+    if both_sides > NEARLY_NORMAL:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+        return np.clip(mean + 2.0 * spread**0.5 * nodes, -1.0, 1.0), weights / weights.sum()
+    nodes, weights = roots_jacobi(NODES, (1.0 - centre) * both_sides - 1.0, centre * both_sides - 1.0)
+    return np.asarray(nodes), np.asarray(weights / weights.sum())
+
+
+def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
+    """The test of two means, for exactly ``epsilon``; each person counts with their mean in a group.
+
+    Raises
+    ------
+    QuestionError
+        Where the column has no public bounds, or there are not two groups.
+    """
+    keys = keys_of(asked, setting)
+    if len(keys.among) != 2:
+        raise QuestionError(
+            f"{asked.name} compares two groups: name them by among, or ask kind=ranks. Nothing was charged."
+        )
+    bounds = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    person = setting.schema.person
+    per: Per = "row" if person.rows == 1 else "person"
+    grid = grid_by_width(*bounds)
+    chosen = design("soft", 2, grid)
+    most = kept_rows(person, per, keys)
+    moved = 2 * most if setting.neighbours.kind == "substitute" else most
+    mechanism = Geometric(L1(chosen.sensitivity(moved, min(moved, len(keys.among))), setting.neighbours), epsilon)
+    half = float(grid.highest - grid.lowest) * float(grid.unit) / 2.0
+    test = Means((keys.among[0], keys.among[1]), half, float(mechanism.scale / UNIT), chosen, most)
+    words = facts.caveats_of(asked.column, bounds, setting, per)
+    if per == "person":
+        words = (*words, "each person counts once in a group, with the mean of their rows there")
+    if most > 1:
+        words = (*words, "a person may be in both groups, which the law under the hypothesis allows for")
+    return HypothesisStep(asked.name, (Moments(asked.column, grid, 2, keys, per),), mechanism, test, setting, words)

@@ -1,0 +1,152 @@
+"""Whether the share of one value is the same in two groups: a noisy 2 x 2 table.
+
+The value against all others, by group: counted exactly, put together, then protected by one geometric draw. The
+p-value is that of independence in this table (``tables``), where both groups share one fitted share. The effect is the
+difference of the shares, first group less second, with an interval by the law of its error: sampling and noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from reticent.data.query import Tally
+from reticent.data.schema import Category, Key
+from reticent.data.table import Result
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.outcome import Estimate
+from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
+from reticent.statistics.hypotheses.independence import TOO_FEW, seen_words, words_of
+from reticent.statistics.hypotheses.null import LEVEL, PLANNED, Floats, PValue, critical, least_seen, stream
+from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.hypotheses.tables import TableLaw
+from reticent.statistics.intervals import (
+    NONE,
+    Variances,
+    half_width,
+    known,
+    normal_half_width,
+    plausible,
+    too_few,
+)
+from reticent.statistics.setting import Expected, Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Proportions:
+    """Two groups, by (others, chosen), with the place of the chosen value among all."""
+
+    groups: tuple[Key, Key]
+    place: int
+    law: TableLaw
+
+    @property
+    def effect(self) -> str:
+        return f"difference of shares ({self.groups[0]} less {self.groups[1]})"
+
+    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+        (result,) = results
+        return [(sum(vector) - vector[self.place], vector[self.place]) for vector in result.vectors]
+
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+        table = np.array(noisy, np.float64)
+        if any(too_few(float(size), [self.law.scale] * 2) for size in table.sum(1)):
+            return Told(Estimate(0.0, -1.0, 1.0, 1.0, 1.0), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
+        statistic, p = self.law.test(table)
+        effect = self._difference(table)
+        return Told(effect, statistic, p, words_of(effect.noise, effect.sampling, "difference"))
+
+    def _difference(self, table: Floats) -> Estimate:
+        sizes = table.sum(1)
+        raw = table[:, 1] / sizes
+        shares = np.clip(raw, 0.0, 1.0)
+        scales, sampled = [], NONE
+        for size, share, chosen in zip(sizes.tolist(), shares.tolist(), table[:, 1].tolist(), strict=True):
+            noises = [self.law.scale * (1.0 - share) / size, self.law.scale * share / size]
+            rough = abs(1.0 - 2.0 * share) * math.hypot(*noises) / size
+            one = plausible(chosen * (1.0 - chosen / size) / size**2, rough, 0.0, 0.25 / size)
+            scales += noises
+            sampled = both(sampled, times(one, self.law.alike))
+        value, radius = float(raw[0] - raw[1]), half_width(sampled, scales)
+        low, high = (min(max(end, -1.0), 1.0) for end in (value - radius, value + radius))
+        return Estimate(
+            min(max(value, -1.0), 1.0), low, high, half_width(NONE, scales), normal_half_width(average(sampled))
+        )
+
+    def expected(self, people: int) -> Expected:
+        """For groups of equal size and shares about one half."""
+        size = people / 2
+        if too_few(size, [self.law.scale] * 2):
+            return Expected(None, None, TOO_FEW)
+        noise = half_width(NONE, [self.law.scale * 0.5 / size] * 4)
+        sampling = normal_half_width(self.law.alike * 0.5 / size)
+        seen = least_seen(lambda effect: self.power(effect, people, LEVEL), 1.0)
+        return Expected(noise, sampling, seen_words(seen, "difference", "equal groups and shares about one half"))
+
+    def power(self, effect: float, people: int, level: float) -> float:
+        if not -1.0 <= effect <= 1.0:
+            raise PublicParameterError(f"a difference of shares lies between -1 and 1, got {effect:g}")
+        apart = critical(self._statistics(0.0, people, "critical"), level)
+        return float((self._statistics(effect, people, "power") > apart).mean())
+
+    def _statistics(self, effect: float, people: int, name: str) -> Floats:
+        up, down = 0.25 + effect / 4.0, 0.25 - effect / 4.0
+        cells = np.array([[down, up], [up, down]])
+        return self.law.statistics(self.law.draw(cells, float(people), PLANNED, stream(name)))
+
+
+def times(variances: Variances, factor: float) -> Variances:
+    """What is known of a variance, times a number."""
+    return Variances(tuple(factor * value for value in variances.values), variances.weights)
+
+
+def average(variances: Variances) -> float:
+    return sum(value * weight for value, weight in zip(variances.values, variances.weights, strict=True))
+
+
+def both(one: Variances, other: Variances) -> Variances:
+    """What is known of the variance of a sum of two independent parts."""
+    values = [a + b for a in one.values for b in other.values]
+    weights = [a * b for a in one.weights for b in other.weights]
+    return Variances(tuple(values), tuple(weights)) if len(values) > 1 else known(values[0])
+
+
+def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
+    """The test of one share in two groups, for exactly ``epsilon``.
+
+    Raises
+    ------
+    QuestionError
+        Where the column is no category, the value is none of it or not named, or there are not two groups.
+    """
+    declared = setting.schema.column(asked.column)
+    if not isinstance(declared, Category):
+        raise QuestionError(f"{asked.name} compares shares of a category. Nothing was charged.")
+    keys, rows = keys_of(asked, setting), among_of(asked.column, (), setting)
+    if len(keys.among) != 2:
+        raise QuestionError(
+            f"{asked.name} compares two groups: name them by among, or ask kind=independence. Nothing was charged."
+        )
+    place = _place(asked, rows)
+    mechanism = counting(setting, epsilon)
+    query = Tally(asked.column, among=rows, keys=keys)
+    law = TableLaw(float(mechanism.scale), setting.schema.person.rows)
+    test = Proportions((keys.among[0], keys.among[1]), place, law)
+    words = (f"the share is that of {asked.column} = {rows[place]}", *several_rows(setting))
+    return HypothesisStep(asked.name, (query,), mechanism, test, setting, words)
+
+
+def _place(asked: HypothesisTest, rows: tuple[Key, ...]) -> int:
+    """Which value is meant: the one named, or the only one of True, 1 and "yes"."""
+    named = [place for place, key in enumerate(rows) if str(key).lower() == str(asked.value).lower()]
+    usual = [place for place, key in enumerate(rows) if str(key).lower() in ("yes", "true", "1")]
+    found = usual if asked.value is None else named
+    if len(found) == 1 and len(rows) > 1:
+        return found[0]
+    listed = ", ".join(map(str, rows))
+    raise QuestionError(f"Which share? test({asked.formula}, value=…) with one of: {listed}. Nothing was charged.")
