@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,15 @@ from reticent.study.checks import derivable
 from reticent.study.keys import load_private, load_public, make_keys
 from reticent.study.page import page
 from reticent.study.review import TIERS
-from tests.unit.test_certificate_example import PERSON, answers, document, released, tree
+from tests.unit.test_certificate_example import (
+    PERSON,
+    answers,
+    document,
+    model_document,
+    released,
+    session_document,
+    tree,
+)
 
 jsonschema = pytest.importorskip("jsonschema")
 SCHEMA = json.loads((Path(form.__file__).parent / "certificate.schema.json").read_text("utf-8"))
@@ -173,6 +181,35 @@ def test_the_schema_says_what_the_code_says() -> None:
     assert seen == {True, False}
 
 
+@pytest.mark.parametrize(("made", "kind"), [(model_document, "model"), (session_document, "session")])
+def test_the_schema_says_what_the_code_says_of_models_and_sessions(made: Callable[[], Any], kind: str) -> None:
+    schema, whole = jsonschema.Draft202012Validator(SCHEMA), made()
+    whole["guarantee"]["parts"] = []
+    schema.validate(whole)
+    assert Certificate.of(whole).kind == kind
+    others: tuple[Any, ...] = (..., None, True, "x", "1/3", "model", "a" * 64, 0, 1, 2, 3, -1, 0.5, [], {}, [["a", 1]])
+    seen = set()
+    for path in [("version",), ("kind",), *((kind, *inner) for inner in places(whole[kind])), (kind,)]:
+        for other in others:
+            changed_ = changed(whole, path, other)
+            try:
+                form.well_formed(changed_)
+                accepted = True
+            except CheckError:
+                accepted = False
+            seen.add(accepted)
+            assert schema.is_valid(changed_) == accepted, (path, other)
+    assert seen == {True, False}
+
+
+def test_a_release_is_of_version_one_and_what_later_versions_add_is_not_asked_of_it() -> None:
+    assert Certificate.of(document()).kind == "release"
+    assert Certificate.of({**document(), "kind": "weather", "model": 3}).kind == "release"
+    for version in (0, 3, "2", 2.5, True, None):
+        with pytest.raises(CheckError):
+            Certificate.of({**model_document(), "version": version})
+
+
 # audit
 
 
@@ -282,7 +319,7 @@ JSON = st.recursive(
 @given(st.data())
 @settings(deadline=None, max_examples=150)
 def test_a_document_with_one_strange_place_is_read_or_refused_and_verified_or_not(data: st.DataObject) -> None:
-    whole = document()
+    whole = data.draw(st.sampled_from([document, model_document, session_document]))()
     path = data.draw(st.sampled_from(list(places(whole))))
     made = changed(whole, path, data.draw(JSON))
     try:
@@ -292,6 +329,9 @@ def test_a_document_with_one_strange_place_is_read_or_refused_and_verified_or_no
     certificate.verify(allow_unsigned=True)
     assert "" not in (certificate.explain(), certificate.proof(), certificate.checklist())
     assert certificate.to_registry()["tier"] == 3
+    if certificate.kind != "release":
+        assert "What was let out" in page(certificate)
+        assert "What was let out" in certificate.explain()
 
 
 def nested(levels: int) -> dict[str, Any]:

@@ -104,6 +104,44 @@ def document(*, entry: str = "0" * 64, spent: object = None) -> dict[str, Any]:
     }
 
 
+def model_document() -> dict[str, Any]:
+    """The example as if a model had been fitted."""
+    more = {
+        "name": "LogisticRegression",
+        "what": "fit",
+        "parameters": {"epsilon": 1, "C": "0.5", "classes": [0, 1]},
+        "columns": ["mdvis", "disea"],
+        "bounds": [["0", "50"], ["-1/3", "1e3"]],
+        "target": "physlm",
+        "released": {
+            "coef": [[0.25, -1.5]],
+            "intercept": [0.125],
+            "estimates": [
+                {"value": 0.125, "low": 0.1, "high": 0.15, "noise": 0.01, "sampling": 0.02, "level": 0.95},
+                {"value": 0.25, "low": None, "high": None, "noise": None, "sampling": None, "level": 0.95},
+            ],
+            "trees": {"shape": [2, 2], "sha256": "c" * 64},
+        },
+    }
+    return {**document(), "version": 2, "kind": "model", "answers": [], "model": more}
+
+
+def session_document() -> dict[str, Any]:
+    """The example as if a session of two rounds had ended."""
+    rounds = [
+        {"release": "r-0001", "entry": "d" * 64, "digest": "e" * 64},
+        {"release": "r-0002", "entry": "0" * 64, "digest": None},
+    ]
+    more = {
+        "what": "holdout",
+        "parameters": {"epsilon": "1", "rounds": "2"},
+        "rows": {"count": 5912, "noise": 31},
+        "rounds": rounds,
+        "transcript": [["level(mdvis)", "Checked(value=0.25, by='training', estimate=None)"]],
+    }
+    return {**document(), "version": 2, "kind": "session", "release": "r-0002", "answers": [], "session": more}
+
+
 def released(path: Path | None) -> tuple[Certificate, Ledger]:
     """The example, charged to a ledger at ``path`` (in memory when None)."""
     proof = tree()

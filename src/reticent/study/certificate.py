@@ -145,6 +145,22 @@ class Certificate:
         """The file: indented, in the order a person reads."""
         return json.dumps(form.ordered(self.document), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
+    def save(self, path: str | Path) -> Path:
+        """Write it to ``path``: the certificate itself where that ends in .json, its page where it ends in .html.
+
+        Raises
+        ------
+        PublicParameterError
+            For another ending.
+        """
+        from reticent.study.page import page
+
+        file = Path(path)
+        if file.suffix not in (".json", ".html"):
+            raise PublicParameterError(f"a certificate is saved as .json or .html, not as '{file.suffix}'")
+        file.write_text(self.to_json() if file.suffix == ".json" else page(self), encoding="utf-8")
+        return file
+
     # reading
 
     def verify(
@@ -177,6 +193,8 @@ class Certificate:
 
     def explain(self, prior: float = 0.1) -> str:
         """What the release means for one person, in odds, for someone who believed with probability ``prior``."""
+        from reticent.study.parts import subject
+
         document, tree = self.document, self.guarantee
         budget = document["budget"]
         lines = explain.meaning(
@@ -186,7 +204,9 @@ class Certificate:
             spent=from_json(budget["spent"]),
             budget=from_json(budget["approved"]),
         )
-        more = [f"Why: {methods(tree)}; each theorem is listed with --proof."]
+        of = subject(self)
+        more = [f"What was let out: {of}."] if of else []
+        more.append(f"Why: {methods(tree)}; each theorem is listed with --proof.")
         if document.get("override"):
             more.append(f"The limit on the loss of one release was lifted, with this reason: {document['override']}")
         if not self.durable:

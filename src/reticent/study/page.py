@@ -1,4 +1,4 @@
-"""The public page of a release: one HTML file without scripts or anything to load.
+"""The public page of a release, a model or a session: one HTML file without scripts or anything to load.
 
 Caveats stand above the table, since a number that is read first is quoted first. Then the table, the figure, the
 privacy label in seven lines, and the outline of the proof. Every word that someone typed is escaped.
@@ -17,6 +17,7 @@ from reticent.privacy.loss import from_json, words
 from reticent.statistics.answer import Answer, Cell
 from reticent.study.certificate import NOT_DURABLE, Certificate, methods
 from reticent.study.checks import audit_words, source_of
+from reticent.study.parts import found, parameters, subject
 from reticent.study.picture import alternative, bar, svg
 from reticent.study.sheet import label_words, plain, shown
 
@@ -74,7 +75,7 @@ def page(certificate: Certificate) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_safe(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n<main>\n"
         f'<h1>{_safe(title)}</h1>\n<p class="about">{_safe(about)}</p>\n{purpose}'
-        f"{_caveats(certificate)}{_table(certificate)}{_figure(certificate)}{_label(certificate)}{_audit(certificate)}"
+        f"{_caveats(certificate)}{_let_out(certificate)}{_figure(certificate)}{_label(certificate)}{_audit(certificate)}"
         f"<details>\n<summary>Outline of the proof</summary>\n<pre>{_lines(certificate.proof())}</pre>\n</details>\n"
         f"</main>\n<footer>Certificate digest (SHA-256) {certificate.digest}. "
         f"{_software(document['software'])}</footer>\n</body>\n</html>\n"
@@ -119,6 +120,28 @@ def _caveats(certificate: Certificate) -> str:
 def _levels(certificate: Certificate) -> list[float]:
     cells = [cell.outcome for answer in certificate.answers for cell in answer]
     return sorted({outcome.value.level for outcome in cells if isinstance(outcome, Reply)}) or [0.95]
+
+
+def _let_out(certificate: Certificate) -> str:
+    """The answers of a release; the numbers of a model or the transcript of a session, with its parameters."""
+    of = subject(certificate)
+    if not of:
+        return _table(certificate)
+    rows = "".join(
+        f'<tr><th scope="row">{_safe(name)}</th><td>{_safe(text)}</td></tr>\n' for name, text in found(certificate)
+    )
+    heads = ("question", "answer") if certificate.kind == "session" else ("what", "value")
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    agreed = ", ".join(
+        f"{name} {value}" for name, value in (parameters(certificate) or {}).items() if value is not None
+    )
+    return (
+        f'<h2 id="answers">What was let out</h2>\n<p class="about">{_safe(of[0].upper() + of[1:])}. '
+        f"Every digit is in the certificate.</p>\n"
+        '<div class="wide" role="region" aria-labelledby="answers" tabindex="0">\n'
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n"
+        f'<p class="about">Public parameters: {_safe(agreed)}</p>\n'
+    )
 
 
 def _table(certificate: Certificate) -> str:

@@ -15,6 +15,7 @@ from reticent.privacy.explain import at_most, epsilon_delta, odds, one_in_most
 from reticent.privacy.loss import from_json, words
 from reticent.study.certificate import NOT_DURABLE, Certificate, methods
 from reticent.study.checks import UNSIGNED, audit_words
+from reticent.study.parts import parameters, subject
 
 TIERS: Final = {
     1: ("name", "description", "organisation", "contact", "date", "data_source", "publication"),
@@ -66,6 +67,8 @@ def _undermining(certificate: Certificate) -> Iterator[str]:
     unexplained = [name for name, column in document["columns"].items() if column.get("low") and not column.get("why")]
     for name in unexplained:
         yield f"[!] the bounds of {name} have no reason: bounds taken from the file would be one person's value"
+    if certificate.kind == "model" and not document["columns"]:
+        yield "[ ] bounds were named in a program: that they were known without the rows is its writer's word"
     if document["columns"] and not unexplained:
         yield "[x] every bound has a reason in its own words; whether it is true the certificate cannot know"
     yield "[x] the charge outlives the program" if certificate.durable else f"[!] {NOT_DURABLE}"
@@ -82,6 +85,8 @@ def _undermining(certificate: Certificate) -> Iterator[str]:
 def _collection(certificate: Certificate) -> Iterator[str]:
     document = certificate.document
     yield f"[x] source: {document['study']['source']}; study: {document['study']['title']}"
+    if of := subject(certificate):
+        yield f"[x] let out: {of}"
     for caveat in certificate.caveats:
         yield f"[!] {caveat}"
     yield "[ ] how the data were collected, with what consent, and who can read the raw file: not in a certificate"
@@ -126,5 +131,6 @@ def _known(certificate: Certificate) -> dict[str, object]:
         "mechanisms": methods(tree),
         "implementation": document["software"],
         "justification": document["study"]["approved"],
+        "hyperparameters": parameters(certificate),
         "audit": document["audit"],
     }
