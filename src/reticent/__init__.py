@@ -31,7 +31,6 @@ from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.questions import (
     count,
-    density,
     histogram,
     iqr,
     location,
@@ -41,7 +40,6 @@ from reticent.statistics.questions import (
     proportion,
     quantile,
     quantiles,
-    regress,
     scale,
     sd,
     sum,  # noqa: A004 - rt.sum is the word people type
@@ -50,6 +48,7 @@ from reticent.statistics.questions import (
     variance,
 )
 from reticent.study import Study, open, read_certificate, study  # noqa: A004 - rt.open is what people type
+from reticent.study.direct import density, regress
 from reticent.study.sessions import cheaper, holdout, ladder, noisy_answers, sparse_vector
 
 __version__ = "0.1.0"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Between: TypeAlias = Literal["add_remove", "substitute"]
-Bounds: TypeAlias = Sequence[object] | None
+Bounds: TypeAlias = Sequence[object] | Mapping[str, object] | None
 MOST_EPSILON = 10
 
 
@@ -44,7 +44,8 @@ MOST_EPSILON = 10
 class Circumstances:
     """Everything public of one fit, and ``read``, which gives X and y as they are: called once, after the charge.
 
-    ``shelf`` and ``target`` are where the columns are kept and the name of y; None for arrays.
+    ``shelf`` and ``target`` are where the columns are kept and the name of y; None for arrays. ``choices``: how many
+    columns are keys of categories, and of how many categories.
     """
 
     names: tuple[str, ...] | None
@@ -57,6 +58,7 @@ class Circumstances:
     released: Callable[[Receipt], None]
     shelf: Shelf | None = None
     target: str | None = None
+    choices: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,12 +94,12 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
     shelf = x.shelf
     if y is not None and y.shelf is not shelf:
         raise QuestionError("X and y are columns of one study: take both from one call of xy")
-    given = x.bounds if bounds is None else read_bounds(bounds, len(x.columns))
+    given = x.bounds if bounds is None else read_bounds(bounds, x.columns, x.bounds)
     columns = (*x.columns, *(() if y is None else y.columns))
 
     def rows() -> tuple[Floats, NDArray[np.generic] | None]:
         found = shelf.read(columns)
-        return found[:, : len(x.columns)], None if y is None else found[:, -1]
+        return found[:, : len(x.columns)], None if y is None else shelf.named(y.columns[0], found[:, -1])
 
     return Circumstances(
         x.columns,
@@ -110,6 +112,7 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
         shelf.released,
         shelf,
         None if y is None else y.columns[0],
+        x.clipped(given).choices,
     )
 
 
@@ -145,7 +148,7 @@ def of_arrays(
     neighbours = Adjacency(adjacency, rows_each)
     if ledger.adjacency != neighbours:
         raise PublicParameterError(f"this ledger counts for another unit: {ledger.adjacency.words()}")
-    given = read_bounds(bounds, values.shape[1])
+    given = read_bounds(bounds, names_of(x) or values.shape[1])
     targets = None if y is None else column(y, len(values))
     known = len(values) if adjacency == "substitute" and rows_each == 1 else people
     return Circumstances(
@@ -212,16 +215,38 @@ def names_of(x: object) -> tuple[str, ...] | None:
     return tuple(found) if len(found) == len(list(columns)) else None
 
 
-def read_bounds(bounds: Bounds, columns: int) -> tuple[Bound, ...]:
-    """One exact pair for each column, from one pair for all or from a list of as many pairs."""
+def read_bounds(
+    bounds: Bounds, columns: Sequence[str] | int, declared: Sequence[Bound] | None = None
+) -> tuple[Bound, ...]:
+    """One exact pair for each column, from one pair for all, from a list of as many pairs, or by name.
+
+    ``columns`` are their names, or how many there are. A column of a handle that is not named has ``declared``.
+    """
     if bounds is None:
         raise PublicParameterError("bounds are public and have no default")
+    if isinstance(bounds, Mapping):
+        return _by_name(bounds, columns, declared)
+    columns = columns if isinstance(columns, int) else len(columns)
     listed = list(bounds)
     if len(listed) == 2 and not any(isinstance(part, Sequence | np.ndarray) and np.size(part) > 1 for part in listed):
         listed = [listed] * columns
     if len(listed) != columns:
         raise PublicParameterError(f"{columns} columns need as many pairs of bounds, got {len(listed)}")
     return tuple(_pair(part) for part in listed)
+
+
+def _by_name(
+    bounds: Mapping[str, object], columns: Sequence[str] | int, declared: Sequence[Bound] | None
+) -> tuple[Bound, ...]:
+    if isinstance(columns, int):
+        raise PublicParameterError("bounds by name need columns with names: a data frame, or a handle of study.xy")
+    found = dict(zip(columns, declared, strict=True)) if declared is not None else {}
+    for name in columns:
+        if name in bounds:
+            found[name] = _pair(bounds[name])
+        elif name not in found:
+            raise PublicParameterError(f"bounds has no pair for {name}")
+    return tuple(found[name] for name in columns)
 
 
 def _pair(part: object) -> Bound:

@@ -144,7 +144,7 @@ class LinearClassifier(LinearModel, Classifier):
             loss(len(labels)),
             scaling,
             price,
-            self._length(scaling.width, price, bought),
+            self._length(scaling.width, price, bought, here.choices),
             1 / weight,
             here.people,
             self.steps,

@@ -4,15 +4,21 @@
     Handle     columns of a shelf; ``study.xy`` makes two of them
     Public     rows the caller says are public: scored without a charge
 
-A handle has no length, no values and no array; whatever would need one says so.
+A handle has no length, no values and no array; whatever would need one says so. A category is one column for each of
+its keys, 1 where a row has that key and 0 elsewhere: a row has exactly one 1 among them, which bounds its length.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Generic, NoReturn, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.schema import Key
 from reticent.errors import QuestionError
 from reticent.learning.scaling import Bound, Floats
 from reticent.ledger import Ledger, Receipt
@@ -39,12 +45,20 @@ class Shelf(Protocol):
         """The public bounds of a numeric column, or a refusal that tells how to declare them."""
         ...
 
-    def labels(self, column: str) -> tuple[int, ...]:
-        """The values an integer column may have, by its declared bounds."""
+    def labels(self, column: str) -> tuple[Key, ...]:
+        """The values an integer column may have by its declared bounds, or a category by its keys, in order."""
+        ...
+
+    def named(self, column: str, numbers: Floats) -> NDArray[np.generic]:
+        """What was read of a column, where it is a category as labels: None where it is missing."""
+        ...
+
+    def category(self, column: str) -> str | None:
+        """The category that this column is one key of, if it is."""
         ...
 
     def read(self, columns: Sequence[str]) -> Floats:
-        """Rows of shape (n, columns), NaN throughout where a value is missing. Only after the charge."""
+        """Rows of shape (n, columns), NaN throughout where a value is missing or no key. Only after the charge."""
         ...
 
     def charged(self) -> None:
@@ -67,6 +81,15 @@ class Handle:
     @property
     def bounds(self) -> tuple[Bound, ...]:
         return self.within or tuple(self.shelf.bounds(column) for column in self.columns)
+
+    @property
+    def choices(self) -> tuple[int, int]:
+        """Columns that are keys of a category, as 0 or 1, and how many categories: a row has a 1 for each of these."""
+        plain = (Fraction(0), Fraction(1))
+        of = {name: self.shelf.category(name) for name in self.columns}
+        moved = {of[name] for name, bound in zip(self.columns, self.bounds, strict=True) if bound != plain}
+        keys = [category for category in of.values() if category is not None and category not in moved]
+        return len(keys), len(set(keys))
 
     def clipped(self, bounds: tuple[Bound, ...]) -> Handle:
         """The same columns, moved to the nearer of other public bounds when they are read."""

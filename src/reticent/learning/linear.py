@@ -67,12 +67,19 @@ class LinearModel(Estimator):
         lines.append(sentence(self.guarantee_.loss, self.guarantee_.adjacency))
         return "\n".join(lines)
 
-    def _length(self, width: int, price: Price, whole: bool = True) -> Fraction:
-        """The given clip; else the longest row there can be, or ``USUAL`` of it where no interval rests on the rows."""
+    def _length(self, width: int, price: Price, whole: bool = True, choices: tuple[int, int] = (0, 0)) -> Fraction:
+        """The given clip; else the longest row there can be, or ``USUAL`` of it where no interval rests on the rows.
+
+        ``choices``: so many of the ``width`` columns are keys of so many categories, and a row has one 1 for each of
+        these, no more and no fewer.
+        """
         if self.clip is not None:
             return read(self.clip, "clip")
-        longest = Fraction(width) if price.norm == "l1" else Fraction(int(np.ceil(np.sqrt(width) * 1024)), 1024)
-        return longest if whole else USUAL * longest
+        keys, categories = choices
+        share = Fraction(1) if whole else USUAL
+        if price.norm == "l1":
+            return categories + share * (width - keys)
+        return Fraction(int(np.ceil(np.sqrt(float(categories + share**2 * (width - keys))) * 1024)), 1024)
 
     def _keep(self, found: Linear, scaling: Scaling, times: float = 1.0, plus: float = 0.0) -> None:
         """Coefficients in units of the columns; ``times`` and ``plus`` lead back to units of y."""
@@ -171,7 +178,7 @@ class Regressor(LinearModel):
     def _descent(self, here: Circumstances, y: object, loss: losses.Loss, penalty: Number, steps: int | None) -> Work:
         middle, half = _middle(self._y_bounds(y))
         scaling, price = Scaling(here.bounds, self.fit_intercept), price_of(self.epsilon, self.delta, here)
-        length = self._length(scaling.width, price, whole=False)
+        length = self._length(scaling.width, price, whole=False, choices=here.choices)
         plan = Descent(loss, scaling, price, length, read(penalty, "alpha"), here.people, steps)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
@@ -233,7 +240,7 @@ class LinearRegression(Regressor):
             raise PublicParameterError("least squares by sums of products have an intercept")
         middle, half = _middle(bounds)
         scaling = Scaling(here.bounds, intercept=False)
-        plan = Products(scaling, price, self._length(scaling.width, price), here.people)
+        plan = Products(scaling, price, self._length(scaling.width, price, choices=here.choices), here.people)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             found = plan.draw(values, (numbers(targets) - middle) / half, entropy)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from typing import Final, TypeAlias
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import Found, paid, price_of, read_bounds
+from reticent.learning.circumstances import Bounds, Found, names_of, paid, price_of, read_bounds
 from reticent.learning.classifiers import Classifier
 from reticent.learning.estimator import APART, Estimator, Work, not_fitted
 from reticent.learning.handles import Handle, Public
@@ -46,15 +46,24 @@ Named: TypeAlias = dict[str, object]
 class Clip(Estimator):
     """Move every value to the nearer of public ``bounds``: row by row, so it learns nothing and charges nothing.
 
-    In a pipeline it stands before a private estimator, whose bounds are the same or wider. ``study.bounds`` or any
-    list of pairs will do.
+    In a pipeline it stands before a private estimator, whose bounds are the same or wider.
+
+    Parameters
+    ----------
+    bounds : (low, high), list of pairs, or mapping of name to pair
+        By name for columns with names: ``Clip(study.bounds)``. A column of a handle that is not named keeps its own.
     """
+
+    bounds: Bounds = field(default=None, kw_only=False)
 
     def fit(self, X: object, y: object = None) -> Clip:
         """Nothing is learned; returns the transformer."""
-        width = len(X.columns) if isinstance(X, Handle) else np.shape(X.rows if isinstance(X, Public) else X)[1]  # type: ignore[arg-type]  # an array by its shape alone
-        self.bounds_ = read_bounds(self.bounds, width)
-        self.n_features_in_ = width
+        if isinstance(X, Handle):
+            self.bounds_ = read_bounds(self.bounds, X.columns, X.bounds)
+        else:
+            rows = X.rows if isinstance(X, Public) else X
+            self.bounds_ = read_bounds(self.bounds, names_of(rows) or np.shape(rows)[1])  # type: ignore[arg-type]  # an array by its shape alone
+        self.n_features_in_ = len(self.bounds_)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -105,8 +114,8 @@ class GridSearchCV:
     Training, choice and refit in sequence; one entry in the ledger, made before any row is read.
     """
 
-    estimator: Classifier
-    param_grid: Mapping[str, Sequence[object]]
+    estimator: Classifier = field(kw_only=False)
+    param_grid: Mapping[str, Sequence[object]] = field(kw_only=False)
     epsilon: Number = 1
     delta: Number = 0
 

@@ -7,26 +7,30 @@ each answer's share. The guarantee of the release is derived from the steps; the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Column, Key, Person, Schema
 from reticent.data.spec import check_delta, check_epsilon
-from reticent.errors import PublicParameterError, QuestionError, SpecError
+from reticent.errors import Fault, PublicParameterError, QuestionError, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP
+from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.ask import parse
 from reticent.statistics.asked import CapShare, Count, DensityOf, People, Statistic, delta_of
 from reticent.statistics.prepare import prepare as prepare_statistic
 from reticent.statistics.setting import Setting, Step
+
+if TYPE_CHECKING:
+    from reticent.data.table import Table
+    from reticent.ledger import Ledger
 
 CAVEAT_SHARE: Final = Fraction(1, 20)
 DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
@@ -330,6 +334,31 @@ def as_declared(person: Person, found: int) -> int:
             "another. Correct [person] people, or leave it out."
         )
     return found
+
+
+def public_people(
+    table: Table, person: Person, ledger: Callable[[], Ledger], cost: Callable[[], Loss], who: str
+) -> int | None:
+    """The public number of persons: read under substitution, declared otherwise.
+
+    Reading can fail only where the rows cannot be read at all. That, too, could tell something of them, so it is no
+    refusal but a fault, charged with ``cost``, which the release was to have.
+    """
+    from reticent.data.table import EngineFailure
+
+    if not person.neighbours().size_public:
+        return person.people
+    try:
+        found = table.units()
+    except EngineFailure as failure:
+        reference = failure.reference
+    else:
+        return as_declared(person, found)
+
+    charge, kept = cost(), ledger()
+    receipt = kept.reserve(charge, adjacency=person.neighbours(), what="a release that could not be read", who=who)
+    kept.fail(receipt, reference)
+    raise Fault(reference, words(charge))
 
 
 def kind_words(column: Column) -> str:

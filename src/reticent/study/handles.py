@@ -1,22 +1,27 @@
 """Handles on a study's columns for estimators: ``xy`` names columns, reads nothing and shows nothing.
 
+A category of X becomes one column of 0 and 1 for each declared key, ``workclass=Private``; of y, its keys are the
+classes. A row whose value is no declared key is a row with a missing value, as everywhere.
+
 ``Columns`` is the shelf they stand on (``learning.handles``): bounds from the study file, the study's ledger, and the
 one way to read, which an estimator takes after it has charged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.data.order import ABSENT
 from reticent.data.query import Records
-from reticent.data.schema import Category, Integer
+from reticent.data.schema import Category, Integer, Key, Schema
 from reticent.entropy import system
 from reticent.errors import QuestionError
 from reticent.learning.handles import Handle
@@ -30,13 +35,18 @@ if TYPE_CHECKING:
 
 FINE = 20  # a unit is about 2^-FINE of a column's range
 MOST_LABELS = 100
+PLAIN = (Fraction(0), Fraction(1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """The columns of one study, as estimators ask for them."""
+    """The columns of one study, as estimators ask for them.
+
+    ``keys`` has for each column that is one key of a category its name, and the place of the key.
+    """
 
     study: Study
+    keys: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     @property
     def ledger(self) -> Ledger:
@@ -53,10 +63,15 @@ class Columns:
         return person.people if person.rows == 1 else None
 
     def bounds(self, column: str) -> Bound:
-        return self.study.schema.bounded(column, "a model")
+        return PLAIN if column in self.keys else self.study.schema.bounded(column, "a model")
 
-    def labels(self, column: str) -> tuple[int, ...]:
+    def category(self, column: str) -> str | None:
+        return self.keys[column][0] if column in self.keys else None
+
+    def labels(self, column: str) -> tuple[Key, ...]:
         found = self.study.schema.column(column)
+        if isinstance(found, Category):
+            return _in_order(found)
         if not isinstance(found, Integer) or found.low is None or found.high is None:
             raise QuestionError(
                 f"Name classes=[…], or declare {column} as an integer with low and high. Nothing was charged."
@@ -65,9 +80,16 @@ class Columns:
             raise QuestionError(f"{column} may have more than {MOST_LABELS} values: name classes=[…].")
         return tuple(range(found.low, found.high + 1))
 
+    def named(self, column: str, numbers: Floats) -> NDArray[np.generic]:
+        declared = self.study.schema.column(column)
+        if not isinstance(declared, Category):
+            return np.asarray(numbers)
+        labels = np.array([*declared.among, None], dtype=object)
+        return np.asarray(labels[np.where(np.isfinite(numbers), numbers, len(declared.among)).astype(np.int64)])
+
     def unit(self, column: str) -> Fraction:
-        """What one step of a column is worth: 1 for integers, else a power of two, about a millionth of its range."""
-        if isinstance(self.study.schema.column(column), Integer):
+        """What one step of a column is worth: 1 for whole numbers, else a power of two, a millionth of its range."""
+        if isinstance(self.study.schema.column(column), Integer | Category):
             return Fraction(1)
         low, high = self.bounds(column)
         width = (high - low) / 2**FINE
@@ -75,16 +97,27 @@ class Columns:
         return Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
 
     def read(self, columns: Sequence[str]) -> Floats:
-        """Rows of shape (n, columns); a row that lacks a value is NaN throughout. Values are the middles of steps."""
-        units = tuple(self.unit(column) for column in columns)
+        """Rows of shape (n, columns); a row that lacks a value is NaN throughout. Values are the middles of steps.
+
+        A category as y is the place of its key.
+        """
+        sources = tuple(dict.fromkeys(self.category(column) or column for column in columns))
+        units = tuple(self.unit(source) for source in sources)
+        coded = tuple(source for source in sources if isinstance(self.study.schema.column(source), Category))
         table = self.study._table()
-        (found,) = table.run([Records(tuple(columns), units)], system().bits(256).to_bytes(32))
+        (found,) = table.run([Records(sources, units, coded)], system().bits(256).to_bytes(32))
         table.close()
         assert found.records is not None
-        middle = [0.0 if unit == 1 else 0.5 for unit in units]
-        rows = (found.records + np.array(middle)) * np.array([float(unit) for unit in units])
+        rows = np.empty((len(found.records), len(columns)))
+        for place, column in enumerate(columns):
+            source = self.category(column) or column
+            steps, unit = found.records[:, sources.index(source)], units[sources.index(source)]
+            if column in self.keys:
+                rows[:, place] = steps == self.keys[column][1]
+            else:
+                rows[:, place] = (steps + (0.0 if unit == 1 else 0.5)) * float(unit)
         rows[found.records[:, 0] == ABSENT] = np.nan
-        return np.asarray(rows)
+        return rows
 
     def charged(self) -> None:
         source = self._source()
@@ -100,24 +133,64 @@ class Columns:
         return Path(self.study._place) if self.study._place and self.ledger.durable else None
 
 
+def bounds_of(schema: Schema) -> Mapping[str, Bound]:
+    """The public bounds of the numeric columns that have them, by name, in the order of the schema."""
+    numeric = {name: column for name, column in schema.columns.items() if not isinstance(column, Category)}
+    found = {
+        name: (Fraction(column.low), Fraction(column.high))
+        for name, column in numeric.items()
+        if column.low is not None and column.high is not None
+    }
+    return found
+
+
+def _in_order(column: Category) -> tuple[Key, ...]:
+    """The keys, sorted: they are all text, all integers or all truth values."""
+    return tuple(sorted(column.among, key=lambda key: (str(key) if isinstance(key, str) else "", key)))
+
+
 def xy(study: Study, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
     """Handles on the columns of X and on y, for the estimators of ``reticent.learning``. Nothing is read.
 
     Raises
     ------
     QuestionError
-        For a column there is not, a category, or one without public bounds.
+        For a column there is not, one without public bounds, a category of more than 100 keys, or a name that stands
+        twice.
     """
     if isinstance(columns, str) or not columns:
         raise QuestionError('X is a list of columns: study.xy(["age", "educ"], "affair")')
-    shelf = Columns(study)
-    for column in (*columns, *(() if y is None else (y,))):
-        if isinstance(study.schema.column(column), Category):
-            raise QuestionError(f"{column} is a category. Declare it as an integer with its codes, low and high.")
-        shelf.bounds(column)
-    if y in columns:
+    names: list[str] = []
+    keys: dict[str, tuple[str, int]] = {}
+    for column in columns:
+        declared = study.schema.column(column)
+        if isinstance(declared, Category):
+            _few(column, declared)
+            found = {f"{column}={key}": (column, place) for place, key in enumerate(declared.among)}
+            names, keys = [*names, *found], {**keys, **found}
+        else:
+            names.append(column)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise QuestionError(f"{twice} would be a column of X twice")
+    if y in names or y in columns:
         raise QuestionError(f"{y} is a column of X already")
-    return Handle(tuple(columns), shelf), None if y is None else Handle((y,), shelf)
+    shelf = Columns(study, MappingProxyType(keys))
+    for column in names:
+        shelf.bounds(column)
+    if y is None:
+        return Handle(tuple(names), shelf), None
+    target = study.schema.column(y)
+    if isinstance(target, Category):
+        _few(y, target)
+    else:
+        shelf.bounds(y)
+    return Handle(tuple(names), shelf), Handle((y,), shelf)
 
 
-__all__ = ["Columns", "xy"]
+def _few(name: str, column: Category) -> None:
+    if len(column.among) > MOST_LABELS:
+        raise QuestionError(f"{name} has more than {MOST_LABELS} keys: a model would have a column for each of them.")
+
+
+__all__ = ["Columns", "bounds_of", "xy"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from reticent.data.schema import Key, Schema
-from reticent.errors import BudgetError, Fault, PublicParameterError, QuestionError, Refusal, SpecError
+from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.privacy.filters import currency
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import Number
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.data.table import Table
     from reticent.learning.handles import Handle
+    from reticent.learning.scaling import Bound
     from reticent.ledger import Ledger
     from reticent.statistics.asked import DensityOf, OfDensity, Settled
     from reticent.study.asking import Asked, Limit, Prepared, Question
@@ -83,6 +84,13 @@ class Study:
             approved=self.spec.budget.approved or None,
             ends=self.spec.budget.ends,
         )
+
+    @property
+    def bounds(self) -> Mapping[str, Bound]:
+        """The public bounds of every numeric column that has them, by name: for ``Clip(study.bounds)``."""
+        from reticent.study.handles import bounds_of
+
+        return bounds_of(self.schema)
 
     def left(self) -> Loss:
         """What the ledger has left."""
@@ -460,28 +468,12 @@ class Study:
             ) from None
 
     def _units(self, table: Table, asked: Sequence[Question | Asked], within: Limit, who: str) -> int | None:
-        """The public number of persons: read under substitution, declared otherwise.
+        """The public number of persons, if there is one."""
+        from reticent.study.asking import most, public_people
 
-        Reading can fail only where the rows cannot be read at all. That, too, could tell something of them, so it is
-        no refusal but a fault, charged with what the release was to cost.
-        """
-        from reticent.data.table import EngineFailure
-        from reticent.study.asking import as_declared, most
-
-        person = self.schema.person
-        if not person.neighbours().size_public:
-            return person.people
-        try:
-            found = table.units()
-        except EngineFailure as failure:
-            reference = failure.reference
-        else:
-            return as_declared(person, found)
-
-        ledger, cost = self.ledger, most(asked, within, self._currency)
-        receipt = ledger.reserve(cost, adjacency=person.neighbours(), what="a release that could not be read", who=who)
-        ledger.fail(receipt, reference)
-        raise Fault(reference, words(cost))
+        return public_people(
+            table, self.schema.person, lambda: self.ledger, lambda: most(asked, within, self._currency), who
+        )
 
     def _wanted(
         self, questions: Sequence[Question | Asked], want: Mapping[str, float], people: int | None, within: Limit

@@ -1,0 +1,221 @@
+"""``rt.regress`` and ``rt.density``: a question for a release, or, beside a study, the release of that one question.
+
+    rt.regress("y ~ a + b")                             a question
+    rt.regress("y ~ a + b", study, epsilon=2)           its answer: study.release([...]) with one question
+    rt.density("x"), rt.density(study, "x", epsilon=1)  the same for a density: study.release_density(...)
+
+A release has a certificate: ``study.release([rt.regress(...)], epsilon=…)`` is the way where it is to be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, TypeAlias, overload
+
+from reticent.errors import QuestionError
+from reticent.privacy.numbers import Number
+from reticent.statistics import questions
+from reticent.statistics.asked import DensityOf, Mode, OfDensity, OfRegression, Regression, Settled
+from reticent.study.study import Study
+
+if TYPE_CHECKING:
+    from reticent.statistics.answer import Answer
+    from reticent.study.densities import DensityRelease
+
+Method: TypeAlias = OfRegression | Literal["robust"]
+Columns: TypeAlias = str | Sequence[str]
+
+
+@overload
+def regress(
+    formula: str,
+    study: None = None,
+    *,
+    method: Method = "auto",
+    blocks: int | None = None,
+    epsilon: Number | None = None,
+    mode: Mode = "exact",
+    delta: Number | None = None,
+    unit: Number | None = None,
+) -> Regression: ...
+
+
+@overload
+def regress(
+    formula: str,
+    study: Study,
+    *,
+    method: Method = "auto",
+    blocks: int | None = None,
+    epsilon: Number | None = None,
+    mode: Mode = "exact",
+    delta: Number | None = None,
+    unit: Number | None = None,
+) -> Answer: ...
+
+
+def regress(
+    formula: str,
+    study: Study | None = None,
+    *,
+    method: Method = "auto",
+    blocks: int | None = None,
+    epsilon: Number | None = None,
+    mode: Mode = "exact",
+    delta: Number | None = None,
+    unit: Number | None = None,
+) -> Regression | Answer:
+    """Coefficients of ``"y ~ a + b"``, with intervals; it may give no reply.
+
+    Parameters
+    ----------
+    formula : str
+        Columns of numbers; ``"y ~ 0 + a"`` leaves the intercept out.
+    study : Study, optional
+        Where it is given the question is released at once, for ``epsilon``.
+    method : "auto", "robust", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp" or "over_beta"
+        "auto" picks by bounds, number of columns and people, and says why. "robust" is one that few rows cannot move
+        and that needs no bounds: "R_H" where a ``delta`` is named, else "theil_sen" for one column and "tukey" for
+        more. "R_S" and "R_H" are 003's.
+    blocks : int, optional
+        Public number of blocks of rows for "R_S", "R_H" and "block_medians".
+    epsilon : number, optional
+        Of the release, where there is a study; else a share of its own in the release it is asked in.
+    mode, delta
+        As for ``median``.
+    unit : number, optional
+        Public step on which columns are read that have neither bounds nor a resolution.
+
+    Returns
+    -------
+    Regression or Answer
+        A question for ``study.release``; with a study its answer, which may be no reply.
+
+    Raises
+    ------
+    Refusal
+        Before any row is read; nothing was charged.
+    Fault
+        After the charge; the charge stays.
+    """
+    asked = questions.regress(
+        formula,
+        method="auto" if method == "robust" else method,
+        blocks=blocks,
+        epsilon=epsilon if study is None else None,
+        mode=mode,
+        delta=delta,
+        unit=unit,
+    )
+    if method == "robust":
+        one = len(asked.on) == 1 and asked.intercept
+        asked = replace(asked, method="R_H" if delta is not None else "theil_sen" if one else "tukey")
+    if study is None:
+        return asked
+    return study.release([asked], epsilon=epsilon, delta=delta)[asked.name]
+
+
+@overload
+def density(
+    columns: Columns,
+    of: None = None,
+    *,
+    method: OfDensity = "auto",
+    cells: int | None = None,
+    degree: int | None = None,
+    bandwidth: Number | None = None,
+    iterations: int | None = None,
+    size: int | None = None,
+    settle: Settled = "simplex",
+    atoms: Sequence[Number] = (),
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+) -> DensityOf: ...
+
+
+@overload
+def density(
+    columns: Study,
+    of: Columns,
+    *,
+    method: OfDensity = "auto",
+    cells: int | None = None,
+    degree: int | None = None,
+    bandwidth: Number | None = None,
+    iterations: int | None = None,
+    size: int | None = None,
+    settle: Settled = "simplex",
+    atoms: Sequence[Number] = (),
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+) -> DensityRelease: ...
+
+
+def density(
+    columns: Columns | Study,
+    of: Columns | None = None,
+    *,
+    method: OfDensity = "auto",
+    cells: int | None = None,
+    degree: int | None = None,
+    bandwidth: Number | None = None,
+    iterations: int | None = None,
+    size: int | None = None,
+    settle: Settled = "simplex",
+    atoms: Sequence[Number] = (),
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+) -> DensityOf | DensityRelease:
+    """The law of one record as a whole: a density to plot, to ask for any probability, and to draw records from.
+
+    Parameters
+    ----------
+    columns : str, sequence of str, or Study
+        One to four numeric columns with public bounds; or the study, and then the columns are ``of``.
+    of : str or sequence of str, optional
+        With a study: it is released at once, for ``epsilon``.
+    method, cells, degree, bandwidth, iterations, size, settle, atoms, low, high, epsilon, delta
+        As for ``statistics.questions.density``; docs/how-to/densities.md says which method is best when.
+
+    Returns
+    -------
+    DensityOf or DensityRelease
+        A question for ``study.release``; with a study its release, which may be no reply.
+
+    Raises
+    ------
+    Refusal
+        Before any row is read; nothing was charged.
+    Fault
+        After the charge; the charge stays.
+    """
+    study = columns if isinstance(columns, Study) else None
+    named = of if isinstance(columns, Study) else columns
+    if named is None or (study is None and of is not None):
+        raise QuestionError('density("x") is a question; density(study, "x", epsilon=…) is released at once')
+    asked = questions.density(
+        named,
+        method=method,
+        cells=cells,
+        degree=degree,
+        bandwidth=bandwidth,
+        iterations=iterations,
+        size=size,
+        settle=settle,
+        atoms=atoms,
+        low=low,
+        high=high,
+        epsilon=epsilon if study is None else None,
+        delta=delta,
+    )
+    return asked if study is None else study.release_density(asked, epsilon=epsilon, delta=delta)
+
+
+__all__ = ["density", "regress"]
