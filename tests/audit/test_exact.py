@@ -68,7 +68,13 @@ def test_every_mechanism_keeps_its_guarantee_and_hardly_less() -> None:
     told = {"mechanism geometric, wide", "mechanism gaussian, wide", "grid rounding"}  # compared, not enumerated
     told.add("mechanism exponential and permute-and-flip, many")
     assert {line.name for line in lines if line.attained is None} == told
-    assert all(line.attained > Fraction(3, 4) for line in lines if line.attained is not None)
+    loose = {"mechanism sparse vector, two questions that change places"}  # its answers cost less in either order
+    assert all(
+        line.attained > Fraction(8, 10) for line in lines if line.attained is not None and line.name not in loose
+    )
+    (full,) = [line for line in lines if line.name == "mechanism sparse vector, three questions"]
+    assert full.attained is not None
+    assert full.attained > Fraction(99, 100)
     assert all(line.residual < Fraction(1, 1 << 60) for line in lines)
 
 

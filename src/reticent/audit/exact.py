@@ -214,13 +214,16 @@ def guarantees(*, deep: bool = False) -> Iterator[Line]:
 
 
 def _conversations(near: Adjacency) -> Iterator[Line]:
-    """Sparse vector on two questions, asked at once: one rises where the other falls, the threshold's share small.
+    """Sparse vector on two or three questions, asked at once: one falls where the others rise, e1 small.
 
-    With e1 : e2 = 1 : 8 the first answer "below" drives the threshold up and the second, "above", has to reach it: the
+    With e1 : e2 = 1 : 8 the first answers "below" drive the threshold up and the last, "above", has to reach it: the
     order of answers that costs most of what is paid, so that noise which is drawn once, or half as wide, is refuted.
+    With one answer "below" it is cheaper to explain it by the question's own noise, at e2 / 2; with two by the
+    threshold's, at e1, and all that is paid is reached.
     """
-    apart, swapped = [(2, -2), (3, -3)], [(0, 1), (1, 0)]
+    apart, swapped, more = [(2, -2), (3, -3)], [(0, 1), (1, 0)], [(1, 1, -1), (2, 2, -2)]
     for words, shares, epsilon, questions in (
+        ("three questions", (1, 8, 0), Fraction(18), more),
         ("questions far apart", (1, 8, 0), Fraction(18), apart),
         ("two questions that change places", (1, 8, 0), Fraction(18), swapped),
         ("with values", (1, 8, 9), Fraction(36), apart),

@@ -45,8 +45,8 @@ UNKNOWN = Lost(None, None)
 
 def leaves_of(plan: Prepared) -> Iterator[Leaf]:
     """The noise calls a plan pays for, in the order of its proof, which is the order of drawing."""
-    names = [step.name for step in plan.all_steps for _ in _below(step.guarantee, 1)]
-    whole = list(_below(plan.guarantee, 1))
+    names = [step.name for step in plan.all_steps for _ in below(step.guarantee, 1)]
+    whole = list(below(plan.guarantee, 1))
     if len(names) != len(whole):
         names = [""] * len(whole)
     yield from (Leaf(leaf, name, times) for (leaf, times), name in zip(whole, names, strict=True))
@@ -120,11 +120,12 @@ def _at_leaf(leaf: Guarantee, share: Fraction | None, times: int) -> Lost:
             return NOTHING if share == 0 else UNKNOWN
 
 
-def _below(tree: Guarantee, times: int) -> Iterator[tuple[Guarantee, int]]:
+def below(tree: Guarantee, times: int) -> Iterator[tuple[Guarantee, int]]:
+    """Every leaf with how many steps of its own neighbours lie between those of the tree."""
     if not tree.parts and tree.by.name != compose.PUBLIC.name:
         yield tree, times
     for part in tree.parts:
-        yield from _below(part, times * _steps(tree))
+        yield from below(part, times * _steps(tree))
 
 
 def _steps(node: Guarantee) -> int:

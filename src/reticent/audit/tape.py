@@ -67,14 +67,18 @@ class Tosses:
         return self._next().words(count)
 
 
-def recorded(tape: Tape, earlier: Sequence[Call] = ()) -> Recorder:
-    """An entropy that answers by the tape, and calls like those of an earlier run with what they got then."""
+def recorded(tape: Tape, earlier: Sequence[Call] = (), note: Callable[[], None] = lambda: None) -> Recorder:
+    """An entropy that answers by the tape, and calls like those of an earlier run with what they got then.
+
+    ``note`` is called before every answer.
+    """
     answer = reply(tape)
     place = 0
 
     def respond(mechanism: object, exact: object, start: NDArray[np.int64] | None) -> object:
         nonlocal place
         place += 1
+        note()
         if place <= len(earlier) and _alike(earlier[place - 1], mechanism, exact, start):
             return earlier[place - 1].output
         return answer(mechanism, exact, start)
