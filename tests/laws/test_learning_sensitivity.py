@@ -11,10 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Replayed
-from reticent.learning import descent, losses, moments, products, scaling
+from reticent.learning import descent, losses, moments, products, reach, scaling
+from reticent.learning.clusters import Lloyd
 from reticent.learning.descent import Descent
 from reticent.learning.losses import Hinge, Logistic, Quantile, Squared
-from reticent.learning.moments import Axes, Lloyd, Moments
+from reticent.learning.moments import Axes, Moments
 from reticent.learning.price import Price
 from reticent.learning.products import Products
 from reticent.learning.scaling import UNIT, Floats, Scaling
@@ -179,13 +180,17 @@ def _raw(rows: scaling.Integers, most: Fraction, norm: scaling.Norm) -> scaling.
     return rows
 
 
-@pytest.mark.parametrize("module", [descent, products], ids=["descent", "products"])
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(descent, "logistic"), (products, "products"), (reach, "axes"), (reach, "lloyd")],
+    ids=["descent", "products", "axes", "lloyd"],
+)
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])
 def test_rows_that_are_shortened_and_then_used_raw_are_noticed(
-    module: object, delta: Fraction, monkeypatch: pytest.MonkeyPatch
+    module: object, name: str, delta: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "shortened", _raw)
-    case = next(case for case in CASES if case.name == ("logistic" if module is descent else "products"))
+    case = next(case for case in CASES if case.name == name)
     assert max(worst(case, "add_remove", delta)) > 1
 
 
@@ -229,3 +234,25 @@ def test_the_bounds_of_the_declared_sensitivity_are_reached() -> None:
     again = run(case, plan, x[:0], y[:0], [call.output for call in first], 0)
     found = [ratio(a, b) for a, b in zip(first, again, strict=True)]
     assert min(found) == 1
+
+
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])
+def test_the_reach_holds_most_rows_and_not_the_box(delta: Fraction) -> None:
+    """4,000 rows in a tenth of a box: the reach holds about four in five of them, and is far below the box.
+
+    One draw of the exponential mechanism: its rank misses by more than a twentieth with chance below 1e-9.
+    """
+    rng = np.random.default_rng(2)
+    x = rng.uniform([0.5, 1.0, 15.0], [0.6, 1.8, 16.0], (4000, 3))
+    near = reach.Near(FLAT, Price(Fraction(10), delta, Adjacency("substitute")), 4000)
+    seen = near.draw(x, Replayed("reach"))
+    norm = near.price.norm
+    within = float(
+        (scaling.lengths(FLAT.whole(x) - np.rint(seen.mean * UNIT).astype(np.int64), norm) <= seen.reach).mean()
+    )
+    assert 0.7 < within < 0.95  # the next candidate below holds less than 4 / 5
+    assert seen.reach * (16 if norm == "l2" else 4) < near.candidates[-1]
+    assert (scaling.lengths(seen.rows, norm) <= seen.reach).all()
+    blind = reach.Near(FLAT, Price(Fraction(1, 10**6), Fraction(0), Adjacency("substitute")), 4000)  # noise alone
+    drawn = [blind.draw(x, Replayed(f"blind {key}")).reach for key in range(40)]
+    assert len(set(drawn)) > 20  # even over the 48 candidates: fewer than 21 different ones with chance below 1e-3

@@ -8,9 +8,10 @@ from __future__ import annotations
 from reticent.learning.bernstein import BernsteinClassifier, FunctionClassifier, stability_of_risk
 from reticent.learning.bounded import Accuracy, Between, Level, Product
 from reticent.learning.classifiers import LinearSVC, LogisticRegression
+from reticent.learning.clusters import KMeans
 from reticent.learning.handles import public
 from reticent.learning.linear import HuberRegressor, LinearRegression, QuantileRegressor
-from reticent.learning.moments import PCA, GaussianNB, KMeans, StandardScaler
+from reticent.learning.moments import PCA, GaussianNB, StandardScaler
 from reticent.learning.search import Clip, GridSearchCV
 from reticent.learning.trees import DecisionTreeClassifier, RandomForestClassifier
 

@@ -25,9 +25,9 @@ from reticent.errors import PublicParameterError
 from reticent.learning.circumstances import Circumstances, price_of
 from reticent.learning.classifiers import Classifier, indices
 from reticent.learning.estimator import Estimator, Work
-from reticent.learning.price import Noise, Price, deviation
-from reticent.learning.scaling import UNIT, Floats, Integers, Scaling, product
-from reticent.mechanisms import gate
+from reticent.learning.price import Noise, Price, deviation, noisy
+from reticent.learning.reach import REST, Near
+from reticent.learning.scaling import UNIT, Floats, Scaling, product
 from reticent.privacy.guarantee import Guarantee
 
 COUNT: Final = Fraction(1, 5)
@@ -72,19 +72,14 @@ class Moments:
         member = np.zeros((len(rows), self.classes), np.int64)
         member[there, places[there].astype(np.int64)] = 1
         counting, first, second = self.noises
-        counts = np.maximum(_noisy(counting, member.sum(axis=0), entropy), 1.0)
-        sums = _noisy(first, product(member, rows), entropy) / UNIT
+        counts = np.maximum(noisy(counting, member.sum(axis=0), entropy), 1.0)
+        sums = noisy(first, product(member, rows), entropy) / UNIT
         means = np.clip(sums / counts[:, None], -1.0, 1.0)
         away = rows - member @ np.rint(means * UNIT).astype(np.int64)  # from the noisy mean of its class
         squares = np.where(there[:, None], np.minimum(away * away // UNIT, UNIT) - UNIT // 2, 0)
-        of_squares = _noisy(second, product(member, squares), entropy) / UNIT + counts[:, None] / 2
+        of_squares = noisy(second, product(member, squares), entropy) / UNIT + counts[:, None] / 2
         blur = np.clip(deviation(second) / UNIT / counts[:, None], NARROWEST, 1.0)  # no variance is told finer
         return counts, means, np.asarray(np.clip(of_squares / counts[:, None], blur, 1.0))
-
-
-def _noisy(noise: Noise, exact: Integers, entropy: Entropy) -> Floats:
-    drawn = gate.draw(noise, exact.ravel().tolist(), entropy)
-    return np.array(drawn, np.float64).reshape(exact.shape)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -179,45 +174,40 @@ class StandardScaler(Transformer):
 
 @dataclass(frozen=True)
 class Axes:
-    """Noisy mean and covariance of scaled columns, rows no longer than ``clip``; a third of the price for the means.
+    """Noisy products of rows about their noisy mean, cut to where most of them are.
 
     Guarantee
     ---------
-    Within the price: a row adds its length to the sums, and its length squared to the upper triangle.
+    Within the price: a row within the reach adds at most its squared length to the upper triangle, in either norm.
     """
 
     scaling: Scaling
     price: Price
+    people: int | None = None
 
     @cached_property
-    def noises(self) -> tuple[Noise, Noise, Noise]:
-        """Of the count, the sums and the upper triangle of products."""
-        columns, price = self.scaling.width, self.price
-        if price.norm == "l2":
-            rows = (Fraction(1), Fraction(columns * UNIT**2), Fraction(columns * (columns + 1) // 2 * UNIT**2))
-        else:
-            rows = (Fraction(1), Fraction(columns * UNIT), Fraction(columns * (columns + 1) // 2 * UNIT))
-        count, first, second = (
-            price.noise(row, share) for row, share in zip(rows, (COUNT / 2, COUNT, 1 - 3 * COUNT / 2), strict=True)
-        )
-        return count, first, second
+    def near(self) -> Near:
+        return Near(self.scaling, self.price, self.people)
+
+    def products(self, reach: int) -> Noise:
+        """Of the upper triangle of products in UNIT steps, of rows within ``reach``."""
+        divisor = UNIT if self.price.norm == "l1" else UNIT**2
+        return self.price.noise(Fraction(max(1, reach**2 // divisor)), REST)  # of integers, hence an integer
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        return self.price.whole([noise.guarantee for noise in self.noises], "noisy second moments")
+        """The products cost the same at any reach; the proof shows the greatest."""
+        last = self.products(int(self.near.candidates[-1])).guarantee
+        return self.price.whole([*self.near.guarantees, last], "noisy second moments")
 
     def draw(self, values: Floats, entropy: Entropy) -> tuple[float, Floats, Floats]:
         """Noisy number of rows, mean and covariance, in half-widths."""
-        there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
-        rows, d = self.scaling.whole(values), self.scaling.width
+        seen, d = self.near.draw(values, entropy), self.scaling.width
         upper = np.triu_indices(d)
-        parts = np.trunc(rows[:, upper[0]] * rows[:, upper[1]] / UNIT).astype(np.int64)
-        count, first, second = self.noises
-        n = max(float(_noisy(count, np.array([there.sum()]), entropy)[0]), 1.0)
-        mean = np.clip(_noisy(first, rows.sum(axis=0), entropy) / UNIT / n, -1.0, 1.0)
+        parts = np.trunc(seen.rows[:, upper[0]] * seen.rows[:, upper[1]] / UNIT).astype(np.int64)
         inner = np.zeros((d, d))
-        inner[upper] = _noisy(second, parts.sum(axis=0), entropy) / UNIT / n
-        return n, mean, inner + np.triu(inner, 1).T - np.outer(mean, mean)
+        inner[upper] = noisy(self.products(seen.reach), parts.sum(axis=0), entropy) / UNIT / seen.n
+        return seen.n, seen.mean, inner + np.triu(inner, 1).T
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -245,7 +235,7 @@ class PCA(Transformer):
         kept = scaling.width if self.n_components is None else self.n_components
         if not 1 <= kept <= scaling.width:
             raise PublicParameterError(f"n_components must lie in 1..{scaling.width}, got {kept}")
-        plan = Axes(scaling, price_of(self.epsilon, self.delta, here))
+        plan = Axes(scaling, price_of(self.epsilon, self.delta, here), here.people)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             _, mean, spread = plan.draw(values, entropy)
@@ -269,110 +259,4 @@ class PCA(Transformer):
         return np.asarray(found @ self.components_ * self.half_ + self.mean_)
 
 
-@dataclass(frozen=True)
-class Lloyd:
-    """Rounds of Lloyd's with noisy counts and sums, from centres placed without looking.
-
-    Guarantee
-    ---------
-    Within the price: in every round a row is in one cluster, and adds 1 to its count and itself to its sum.
-    """
-
-    scaling: Scaling
-    price: Price
-    clusters: int
-    rounds: int
-
-    @cached_property
-    def noises(self) -> tuple[Noise, Noise]:
-        """Of the counts and of the sums, in one round."""
-        columns = self.scaling.width
-        share = Fraction(1, self.rounds)
-        row = Fraction(columns * (UNIT**2 if self.price.norm == "l2" else UNIT))
-        return self.price.noise(Fraction(1), share / 4), self.price.noise(row, 3 * share / 4)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        parts = [noise.guarantee for noise in self.noises] * self.rounds
-        return self.price.whole(parts, "rounds of noisy counts and sums")
-
-    def draw(self, values: Floats, entropy: Entropy) -> Floats:
-        """Centres of shape (clusters, columns), in half-widths."""
-        there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
-        rows = self.scaling.whole(values)
-        data, centres = rows / UNIT, placed(self.clusters, self.scaling.width, entropy)
-        counting, summing = self.noises
-        for _ in range(self.rounds):
-            member = np.zeros((len(rows), self.clusters), np.int64)
-            member[np.arange(len(rows)), nearest(data, centres)] = 1
-            member[~there] = 0
-            counts = _noisy(counting, member.sum(axis=0), entropy)
-            sums = _noisy(summing, product(member, rows), entropy) / UNIT
-            weight = np.maximum(counts, 0.0) / (np.maximum(counts, 0.0) + deviation(counting) + 1e-9)
-            moved = np.clip(sums / np.maximum(counts, 1.0)[:, None], -1.0, 1.0)
-            centres = weight[:, None] * moved + (1 - weight[:, None]) * centres
-        return np.asarray(centres)
-
-
-def placed(clusters: int, columns: int, entropy: Entropy, tries: int = 32) -> Floats:
-    """Centres in the box, far apart: the best of some random draws, which look at no row."""
-    best, apart = np.zeros((clusters, columns)), -1.0
-    for _ in range(tries):
-        made = (entropy.words(clusters * columns) >> np.uint64(11)).astype(np.float64).reshape(clusters, columns)
-        made = 1.4 * made * 2.0**-53 - 0.7
-        gaps = ((made[:, None] - made[None]) ** 2).sum(axis=2) + np.diag([np.inf] * clusters)
-        if clusters == 1 or float(gaps.min()) > apart:
-            best, apart = made, float(gaps.min())
-    return best
-
-
-def nearest(rows: Floats, centres: Floats) -> Integers:
-    """The place of the nearest centre for every row."""
-    away = (centres**2).sum(axis=1) - 2 * rows @ centres.T
-    return np.asarray(away.argmin(axis=1))
-
-
-@dataclass(kw_only=True, eq=False, repr=False)
-class KMeans(Estimator):
-    """Clusters by rounds of noisy counts and sums; distances are of columns divided by their half-widths.
-
-    Parameters
-    ----------
-    n_clusters : int
-    max_iter : int
-        Rounds, all of them made.
-
-    Attributes
-    ----------
-    cluster_centers_ : array of shape (clusters, columns)
-        In units of the columns.
-    guarantee_ : Guarantee
-    """
-
-    n_clusters: int = 8
-    max_iter: int = 5
-
-    _estimator_type = "clusterer"
-
-    def _work(self, here: Circumstances, y: object) -> Work:
-        if self.n_clusters < 1 or self.max_iter < 1:
-            raise PublicParameterError("n_clusters and max_iter must be at least 1")
-        scaling = Scaling(here.bounds, intercept=False)
-        plan = Lloyd(scaling, price_of(self.epsilon, self.delta, here), self.n_clusters, self.max_iter)
-
-        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
-            middle, self.half_ = scaling.frame
-            self.cluster_centers_ = middle + plan.draw(values, entropy) * self.half_
-
-        return Work(plan.guarantee, draw)
-
-    def predict(self, X: object) -> Integers:
-        """The nearest centre of every row the caller holds."""
-        return nearest(self._rows(X) / self.half_, self.cluster_centers_ / self.half_)
-
-    def fit_predict(self, X: object, y: object = None) -> Integers:
-        """Fit, then label the same rows, which the caller holds."""
-        return self.fit(X, y).predict(X)
-
-
-__all__ = ["Axes", "GaussianNB", "KMeans", "Lloyd", "Moments", "PCA", "StandardScaler", "Transformer"]
+__all__ = ["Axes", "GaussianNB", "Moments", "PCA", "StandardScaler", "Transformer"]

@@ -2,6 +2,7 @@
 
     Price(epsilon, 0)       a share s of it is s epsilon            L1 sensitivities, losses add up
     Price(epsilon, delta)   a share s of it is s rho                L2 sensitivities, rhos add up, then one conversion
+    a choice                a share s of either                     the exponential mechanism, epsilon^2 / 8 in zCDP
 
 ``rho`` is the greatest on a grid whose conversion is within (epsilon, delta). The guarantee of a fit is derived from
 its parts (``whole``); the price is only a limit on it.
@@ -15,14 +16,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, assert_never
 
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.learning.scaling import Norm
-from reticent.mechanisms import Gaussian, Geometric
+from reticent.mechanisms import Exponential, Gaussian, Geometric, gate
 from reticent.privacy import compose, convert
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import exact, positive
-from reticent.privacy.sensitivity import L1, L2
+from reticent.privacy.sensitivity import L1, L2, Linf
 
 Noise: TypeAlias = Geometric | Gaussian
 
@@ -63,10 +68,31 @@ class Price:
             return Geometric(L1(self.moves * row, self.neighbours), share * self.epsilon)
         return Gaussian(L2(self.moves**2 * row, self.neighbours), share * convert.rho_for(self.epsilon, self.delta))
 
+    def choice(self, one: int, replaced: int, share: Fraction) -> Exponential:
+        """A choice by integer scores that costs ``share`` of the price.
+
+        ``one`` is the most a score moves when one row comes or goes, ``replaced`` when one is replaced. With a delta
+        epsilon^2 / 8 of a choice, in zCDP, is within the share.
+        """
+        if not 0 < exact(share, "share") <= 1:
+            raise PublicParameterError("a share of a price lies above 0 and at most at 1")
+        kind = self.neighbours.kind
+        bound = Linf(Fraction(self.neighbours.rows * (replaced if kind == "substitute" else one)), self.neighbours)
+        if not self.delta:
+            return Exponential(bound, share * self.epsilon)
+        return Exponential(bound, root_below(8 * share * convert.rho_for(self.epsilon, self.delta)))
+
     def whole(self, parts: Sequence[Guarantee], label: str) -> Guarantee:
         """The parts in sequence, as (epsilon, delta)."""
-        found = compose.in_sequence(parts, label=label)
-        return convert.as_approx(found, self.delta) if self.delta else found
+        if not self.delta:
+            return compose.in_sequence(parts, label=label)
+        found = compose.in_sequence([compose.in_zcdp(part) for part in parts], label=label)
+        return convert.as_approx(found, self.delta)
+
+
+def root_below(number: Fraction) -> Fraction:
+    """A root of a positive number, rounded down to a multiple of a millionth."""
+    return Fraction(math.isqrt(int(number * 10**12)), 10**6)
 
 
 def deviation(noise: Noise) -> float:
@@ -80,6 +106,12 @@ def deviation(noise: Noise) -> float:
             assert_never(noise)
 
 
+def noisy(noise: Noise, exact: NDArray[np.int64], entropy: Entropy) -> NDArray[np.float64]:
+    """Whole numbers with noise, in the shape they came in."""
+    drawn = gate.draw(noise, exact.ravel().tolist(), entropy)
+    return np.array(drawn, np.float64).reshape(exact.shape)
+
+
 def known_people(neighbours: Adjacency, people: int | None, rows: int | None) -> int | None:
     """The public number of rows: that of the table where a row is a person who is replaced, else what was declared."""
     if neighbours.kind == "substitute" and neighbours.rows == 1 and rows is not None:
@@ -87,4 +119,4 @@ def known_people(neighbours: Adjacency, people: int | None, rows: int | None) ->
     return people
 
 
-__all__ = ["Noise", "Price", "deviation", "known_people"]
+__all__ = ["Noise", "Price", "deviation", "known_people", "noisy"]

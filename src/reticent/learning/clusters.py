@@ -1,0 +1,174 @@
+"""Clusters by Lloyd's rounds about a noisy mean: noisy counts and sums of rows cut to where most of them are.
+
+    number of rows, mean, reach     3/10 of the price (as for principal axes)
+    rounds                          the rest, in equal parts: 1/5 of each for the counts, 4/5 for the sums
+
+Few rounds where noise hides much: their number is a public rule. A cluster's centre is moved towards the mean of all
+rows by as much as is noise. Source: Blum, Dwork, McSherry and Nissim 2005; Su et al. 2016. Deviations: rows are taken
+about the noisy mean and cut, noise is discrete, centres are shrunk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.learning.circumstances import Circumstances, price_of
+from reticent.learning.estimator import Estimator, Work
+from reticent.learning.price import Noise, Price, deviation, noisy
+from reticent.learning.reach import REST, Near, Seen, told
+from reticent.learning.scaling import UNIT, Floats, Integers, Norm, Scaling, product
+from reticent.privacy.guarantee import Guarantee
+
+COUNTS: Final = Fraction(1, 5)  # of a round
+ROUNDS: Final = ((20, 1), (40, 2), (100, 3), (300, 5))  # up to so much signal to a cluster; beyond, MOST_ROUNDS
+MOST_ROUNDS: Final = 7
+UNKNOWN: Final = 3  # rounds where the number of rows is not public
+
+
+def rounds_for(price: Price, people: int | None, clusters: int, width: int) -> int:
+    """How many rounds: rows of a cluster over the length of the noise, in rows as long as the reach, if one is made."""
+    if people is None:
+        return UNKNOWN
+    noise = price.noise(Fraction(UNIT**2), Fraction(1))
+    if price.norm == "l2":
+        long = width**0.5 * deviation(noise) / UNIT
+    else:
+        long = width * deviation(noise) / 2**0.5 / UNIT**2
+    signal = people / clusters / long
+    return next((made for most, made in ROUNDS if signal < most), MOST_ROUNDS)
+
+
+@dataclass(frozen=True)
+class Lloyd:
+    """A number of rows, a mean, a reach, and rounds of counts and sums about the mean.
+
+    Guarantee
+    ---------
+    Within the price: in every round a row is in one cluster, and adds 1 to its count and itself, within the reach, to
+    its sum.
+    """
+
+    scaling: Scaling
+    price: Price
+    clusters: int
+    rounds: int
+    people: int | None = None
+
+    @cached_property
+    def near(self) -> Near:
+        return Near(self.scaling, self.price, self.people)
+
+    def noises(self, reach: int) -> tuple[Noise, Noise]:
+        """Of the counts and of the sums in one round, of rows within ``reach``."""
+        share = REST / self.rounds
+        return self.price.noise(Fraction(1), share * COUNTS), self.price.noise(Fraction(reach), share * (1 - COUNTS))
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """A round costs the same at any reach; the proof shows the greatest."""
+        rounds = [noise.guarantee for noise in self.noises(int(self.near.candidates[-1]))] * self.rounds
+        return self.price.whole([*self.near.guarantees, *rounds], "rounds of noisy counts and sums")
+
+    def draw(self, values: Floats, entropy: Entropy) -> Floats:
+        """Centres of shape (clusters, columns), in half-widths."""
+        seen = self.near.draw(values, entropy)
+        return np.asarray(np.clip(seen.mean + self.rounded(seen, entropy), -1.0, 1.0))
+
+    def rounded(self, seen: Seen, entropy: Entropy) -> Floats:
+        """Centres about the mean, after all rounds."""
+        norm, width = self.price.norm, self.scaling.width
+        whole = (seen.reach**0.5 if norm == "l2" else float(seen.reach)) / UNIT
+        counting, summing = self.noises(seen.reach)
+        data, centres = seen.rows / UNIT, placed(self.clusters, width, entropy, norm) * whole / 2
+        for _ in range(self.rounds):
+            member = np.zeros((len(data), self.clusters), np.int64)
+            member[np.arange(len(data)), nearest(data, centres)] = 1
+            member[~seen.there] = 0
+            counts = np.maximum(noisy(counting, member.sum(axis=0), entropy), max(1.0, deviation(counting)))
+            sums = noisy(summing, product(member, seen.rows), entropy) / UNIT
+            clear = told(sums, deviation(summing) / UNIT)
+            moved = sums / counts[:, None] * clear[:, None]
+            long = np.linalg.norm(moved, ord=2 if norm == "l2" else 1, axis=1)
+            moved = moved * np.minimum(1.0, whole / np.maximum(long, 1e-300))[:, None]
+            quiet = clear == 0.0  # noise alone: placed anew, as far out as the others are
+            typical = float(np.minimum(long, whole)[~quiet].mean()) if not quiet.all() else whole / 4
+            centres = moved.copy()
+            centres[quiet] = placed(self.clusters, width, entropy, norm)[quiet] * typical
+        centres[quiet] = 0.0  # what the last round did not tell is the mean
+        return np.asarray(centres)
+
+
+def placed(clusters: int, columns: int, entropy: Entropy, norm: Norm, tries: int = 32) -> Floats:
+    """Directions of length 1, far apart: the best of some random draws, which look at no row."""
+    best, apart = np.zeros((clusters, columns)), -1.0
+    for _ in range(tries):
+        made = (entropy.words(clusters * columns) >> np.uint64(11)).astype(np.float64).reshape(clusters, columns)
+        made = 2.0 * made * 2.0**-53 - 1.0
+        made /= np.maximum(np.linalg.norm(made, ord=2 if norm == "l2" else 1, axis=1), 1e-9)[:, None]
+        gaps = ((made[:, None] - made[None]) ** 2).sum(axis=2) + np.diag([np.inf] * clusters)
+        if clusters == 1 or float(gaps.min()) > apart:
+            best, apart = made, float(gaps.min())
+    return best
+
+
+def nearest(rows: Floats, centres: Floats) -> Integers:
+    """The place of the nearest centre for every row."""
+    away = (centres**2).sum(axis=1) - 2 * rows @ centres.T
+    return np.asarray(away.argmin(axis=1))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class KMeans(Estimator):
+    """Clusters by rounds of noisy counts and sums; distances are of columns divided by their half-widths.
+
+    Parameters
+    ----------
+    n_clusters : int
+    max_iter : int, optional
+        Rounds, all of them made; by default a public rule.
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (clusters, columns)
+        In units of the columns.
+    n_iter_ : int
+    guarantee_ : Guarantee
+    """
+
+    n_clusters: int = 8
+    max_iter: int | None = None
+
+    _estimator_type = "clusterer"
+
+    def _work(self, here: Circumstances, y: object) -> Work:
+        if self.n_clusters < 1 or (self.max_iter is not None and self.max_iter < 1):
+            raise PublicParameterError("n_clusters and max_iter must be at least 1")
+        scaling, price = Scaling(here.bounds, intercept=False), price_of(self.epsilon, self.delta, here)
+        rounds = self.max_iter or rounds_for(price, here.people, self.n_clusters, scaling.width)
+        plan = Lloyd(scaling, price, self.n_clusters, rounds, here.people)
+
+        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
+            middle, self.half_ = scaling.frame
+            self.cluster_centers_ = middle + plan.draw(values, entropy) * self.half_
+            self.n_iter_ = rounds
+
+        return Work(plan.guarantee, draw)
+
+    def predict(self, X: object) -> Integers:
+        """The nearest centre of every row the caller holds."""
+        return nearest(self._rows(X) / self.half_, self.cluster_centers_ / self.half_)
+
+    def fit_predict(self, X: object, y: object = None) -> Integers:
+        """Fit, then label the same rows, which the caller holds."""
+        return self.fit(X, y).predict(X)
+
+
+__all__ = ["KMeans", "Lloyd"]
