@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Literal, SupportsFloat, TypeAlias, TypeVar, ge
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.entropy import SystemEntropy, system
+from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError
 from reticent.learning.handles import Handle, Shelf
 from reticent.learning.price import Price
 from reticent.learning.scaling import Bound, Floats
 from reticent.ledger import Ledger, Receipt
+from reticent.mechanisms import gate
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
@@ -301,7 +302,7 @@ def paid(
     here.charged()
     try:
         values, targets = here.read()
-        found = draw(values, targets, system())
+        found = draw(values, targets, gate.coins_for(here.shelf))
         certificate = of_model(here, guarantee, receipt, tell(found), (what, purpose, who))
         here.ledger.commit(receipt, digest=certificate.digest)
         here.released(receipt)

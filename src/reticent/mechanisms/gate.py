@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.entropy import Entropy
+from reticent.entropy import Entropy, SystemEntropy, system
 from reticent.exact import sampling
 from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.specimen import Mechanism
@@ -93,6 +93,18 @@ class Recorder:
 
     def __repr__(self) -> str:
         return "<Recorder>"
+
+
+@runtime_checkable
+class MadeUp(Protocol):
+    """Where made-up rows are kept, in an audit: what is drawn for them is drawn from ``coins``, a recorder."""
+
+    def coins(self) -> SystemEntropy: ...
+
+
+def coins_for(source: object) -> SystemEntropy:
+    """The operating system's coins, for whatever rows a study keeps; made-up rows are told by their own method."""
+    return source.coins() if isinstance(source, MadeUp) else system()
 
 
 def draw(mechanism: Mechanism[In, Out], exact: In, entropy: Entropy) -> Out:

@@ -14,20 +14,19 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Generic,
     Literal,
     NoReturn,
-    Protocol,
     TypeAlias,
     TypeVar,
     assert_never,
-    runtime_checkable,
 )
 
-from reticent.entropy import Forks, SystemEntropy, system
+from reticent.entropy import Forks, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number
@@ -52,13 +51,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 A = TypeVar("A")
 Of: TypeAlias = Literal["means", "counts"]
-
-
-@runtime_checkable
-class MadeUp(Protocol):
-    """A study of made-up rows, whose sessions draw what it says: an audit's. A ``Study`` has no such method."""
-
-    def coins(self) -> SystemEntropy: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +100,9 @@ class Paid(Generic[T]):
     )
 
     def __init__(self, study: Study, plan: Agreed, start: Callable[[SystemEntropy], T]) -> None:
-        self._plan, self._start, self._coins = plan, start, study.coins if isinstance(study, MadeUp) else system
+        from reticent.mechanisms import gate
+
+        self._plan, self._start, self._coins = plan, start, partial(gate.coins_for, study)
         self._lock, self._owner, self._over = threading.Lock(), (os.getpid(), Forks.count), False
         self._told: list[tuple[str, str]] = []
         self._guarantees: list[Guarantee] = []
