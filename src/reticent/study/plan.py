@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from reticent.data.schema import Schema
 from reticent.errors import QuestionError, Refusal
@@ -14,8 +15,11 @@ from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about
-from reticent.statistics.setting import Expected
+from reticent.statistics.setting import Expected, Step
 from reticent.study.asking import Prepared
+
+if TYPE_CHECKING:
+    from reticent.statistics.hypotheses.power import PowerCurve
 
 ASSUMED = 10_000  # people assumed where the study declares none and the caller names none
 
@@ -56,6 +60,45 @@ class Plan:
         if self._prepared is None or self._schema != schema:
             raise QuestionError("This plan was not made by this study as it is now. Make it again with study.plan.")
         return self._prepared
+
+    def power(
+        self, test: str, *, effects: Sequence[float] = (), people: int | None = None, level: float = 0.05
+    ) -> PowerCurve:
+        """How often a test of this plan rejects, by the size of the true effect. It reads no row and spends nothing.
+
+        Parameters
+        ----------
+        test : str
+            The test as it is named in the plan, or as it was asked.
+        effects : sequence of float
+            In the unit of the test's effect; by default ten from 0 to where the test is nearly sure.
+        people : int, optional
+            By default those of the plan.
+        level : float
+
+        Raises
+        ------
+        QuestionError
+            The plan has no such test, or was saved and read again.
+        """
+        from reticent.statistics.ask import parse
+        from reticent.statistics.hypotheses.power import power_curve
+        from reticent.statistics.hypotheses.step import HypothesisStep
+
+        tests = [step for step in self._steps() if isinstance(step, HypothesisStep)]
+        for name in (test, parse(test)[0].name):
+            for step in tests:
+                if step.name == name:
+                    return power_curve(
+                        step, effects=effects, people=self.people if people is None else people, level=level
+                    )
+        known = ", ".join(step.name for step in tests) or "none"
+        raise QuestionError(f"This plan has no test '{test}'. Its tests: {known}.")
+
+    def _steps(self) -> tuple[Step, ...]:
+        if self._prepared is None:
+            raise QuestionError("This plan was saved and read again, which keeps what it says alone. Plan again.")
+        return self._prepared.all_steps
 
     def to_json(self) -> dict[str, object]:
         return {

@@ -22,7 +22,17 @@ from reticent.outcome import Estimate
 from reticent.statistics.hypotheses import tables
 from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
-from reticent.statistics.hypotheses.null import LEVEL, PLANNED, SEEN, Floats, PValue, critical, least_seen, stream
+from reticent.statistics.hypotheses.null import (
+    DRAWS,
+    LEVEL,
+    PLANNED,
+    SEEN,
+    Floats,
+    PValue,
+    critical,
+    least_seen,
+    stream,
+)
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import too_few
@@ -31,6 +41,7 @@ from reticent.statistics.setting import Expected, Setting
 ENDS: Final = 499  # simulated tables for each strength that an end of the interval is tried at
 HALVINGS: Final = 7
 LARGEST: Final = 400  # cells
+WIDE: Final = 100  # cells: beyond it fewer tables are simulated
 ROUGH: Final = 499  # simulated tables for the note of a plan
 
 
@@ -53,7 +64,7 @@ class Independence:
         table = np.array(noisy, np.float64)
         if hopeless(table, self.law):
             return Told(Estimate(0.0, 0.0, 1.0, 1.0, 1.0), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
-        statistic, p = self.law.test(table)
+        statistic, p = self.law.test(table, DRAWS if table.size <= WIDE else PLANNED)
         value = tables.strength(table, self.law)
         noise, sampling = tables.half_widths(table, self.law)
         low, high = ends(table, statistic, self.law)

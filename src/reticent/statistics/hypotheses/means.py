@@ -77,12 +77,16 @@ class Means:
         if any(too_few(size, [self.scale] * 3) for size in sizes):
             whole = 2.0 * self.half
             return Told(Estimate(0.0, -whole, whole, whole, whole), 0.0, PValue(1.0, 1.0, 1.0), (TOO_FEW,))
-        fitted = fit(counts, self.scale, self.alike)
-        simulated = fit(self.simulated(fitted, DRAWS), self.scale, self.alike)
-        statistic = float(fitted.statistic)
+        statistic, p = self.test(counts)
         effect = self._difference(counts)
-        words = words_of(effect.noise, effect.sampling, "difference")
-        return Told(effect, statistic, p_value(statistic, simulated.statistic), words)
+        return Told(effect, statistic, p, words_of(effect.noise, effect.sampling, "difference"))
+
+    def test(self, counts: Floats, draws: int = DRAWS) -> tuple[float, PValue]:
+        """T of noisy soft counts of shape (2, 3), in rows, and how often ``draws`` simulated ones have as much."""
+        fitted = fit(counts, self.scale, self.alike)
+        simulated = fit(self.simulated(fitted, draws), self.scale, self.alike)
+        statistic = float(fitted.statistic)
+        return statistic, p_value(statistic, simulated.statistic)
 
     def simulated(self, fitted: Fit, draws: int) -> Floats:
         """Noisy soft counts under the hypothesis, of shape (draws, 2, 3)."""

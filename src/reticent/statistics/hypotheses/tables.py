@@ -24,9 +24,8 @@ from typing import Final
 import numpy as np
 
 from reticent.entropy import Simulation
-from reticent.statistics.hypotheses.null import DRAWS, PLANNED, Floats, PValue, geometric, p_value, stream
+from reticent.statistics.hypotheses.null import DRAWS, Floats, PValue, geometric, p_value, stream
 
-WIDE: Final = 100  # cells: beyond it fewer tables are simulated
 LEAST_MARGIN: Final = 0.5  # rows: a margin below it, as noise may make it, counts as this much
 
 
@@ -120,9 +119,8 @@ class TableLaw:
     def statistics(self, tables: Floats) -> Floats:
         return score(parts(tables, self.variance), self.alike)
 
-    def test(self, table: Floats) -> tuple[float, PValue]:
-        """T of one noisy table of shape (R, C), and how often tables of the fitted margins have as much."""
-        draws = DRAWS if table.size <= WIDE else PLANNED
+    def test(self, table: Floats, draws: int = DRAWS) -> tuple[float, PValue]:
+        """T of one noisy table of shape (R, C), and how often ``draws`` tables of the fitted margins have as much."""
         observed = float(self.statistics(table))
         fitted = fit(table)
         simulated = self.draw(fitted.independent, float(fitted.size), draws, stream())

@@ -1,0 +1,110 @@
+"""A power curve: how often a test of a plan would say no, by the size of the true effect. No row is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from reticent.errors import PublicParameterError
+from reticent.privacy.loss import Loss, words
+from reticent.statistics.hypotheses.null import LEVEL, SEEN
+from reticent.statistics.hypotheses.step import HypothesisStep
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+POINTS: Final = 10
+INK, MARK, GREY = "#0b4f85", "#7db8e8", "#6b7280"
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCurve:
+    """P(p-value <= ``level``) by effect, noise included, for ``people`` persons of the shape the plan's note names.
+
+    Attributes
+    ----------
+    name : str
+        The test.
+    effect : str
+        What the effects are: ``difference of means (f less m)``, in the unit of the column.
+    effects, power : tuple of float
+        Effects, rising as given, and the power at each; at effect 0 it is the level.
+    people : int
+    level : float
+    loss : Loss
+        What the test costs.
+    """
+
+    name: str
+    effect: str
+    effects: tuple[float, ...]
+    power: tuple[float, ...]
+    people: int
+    level: float
+    loss: Loss
+
+    @property
+    def seen(self) -> float | None:
+        """The least of the effects that is seen with power .8."""
+        return next((at for at, found in zip(self.effects, self.power, strict=True) if found >= SEEN), None)
+
+    def plot(self) -> Figure:
+        """The curve, with the level and the power of .8 as lines."""
+        from matplotlib.figure import Figure
+
+        drawn = Figure(figsize=(6.4, 3.6), layout="constrained")
+        axes = drawn.add_subplot()
+        axes.axhline(self.level, color=GREY, linewidth=0.8, linestyle=":")
+        axes.axhline(SEEN, color=GREY, linewidth=0.8, linestyle=":")
+        axes.plot(self.effects, self.power, color=INK, marker="o", markerfacecolor=MARK)
+        axes.set_xlabel(self.effect)
+        axes.set_ylabel(f"power at level {self.level:g}")
+        axes.set_ylim(0.0, 1.02)
+        axes.set_title(f"{self.name} · {words(self.loss)} · {self.people:,} people", loc="left", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+        return drawn
+
+    def __repr__(self) -> str:
+        head = f"{self.name} · {words(self.loss)} · {self.people:,} people · level {self.level:g}"
+        wide = max(len(f"{at:.4g}") for at in self.effects)
+        lines = [f"{at:>{wide}.4g}  {found:.3f}" for at, found in zip(self.effects, self.power, strict=True)]
+        return "\n".join([head, f"{self.effect}, power:", *lines])
+
+
+def power_curve(
+    step: HypothesisStep, *, effects: Sequence[float] = (), people: int, level: float = LEVEL
+) -> PowerCurve:
+    """The power of a prepared test at effects of these sizes; without any, at ten from 0 to where it is nearly sure.
+
+    Raises
+    ------
+    PublicParameterError
+        For a level outside (0, 1), no people, or an effect the test cannot have.
+    """
+    if not 0.0 < level < 1.0:
+        raise PublicParameterError(f"level must lie between 0 and 1, got {level:g}")
+    if people < 1:
+        raise PublicParameterError(f"people must be >= 1, got {people}")
+    chosen = tuple(float(effect) for effect in effects) or _usual(step, people)
+    found = tuple(step.hypothesis.power(effect, people, level) for effect in chosen)
+    return PowerCurve(step.name, step.hypothesis.effect, chosen, found, people, level, step.guarantee.loss)
+
+
+def _usual(step: HypothesisStep, people: int) -> tuple[float, ...]:
+    """Effects from 0 to 2.25 half-widths at 95 %, as far as there are such."""
+    expected = step.expected(people)
+    if expected.noise is None:
+        raise PublicParameterError(f"{people:,} people are too few for {step.name} at this loss: {expected.note}")
+    wide, found = math.hypot(expected.noise, expected.sampling or 0.0), [0.0]
+    for quarter in range(1, POINTS):
+        try:
+            step.hypothesis.power(wide * quarter / 4, people, LEVEL)
+        except PublicParameterError:  # beyond the largest effect there can be
+            break
+        found.append(wide * quarter / 4)
+    return tuple(found)
+
+
+__all__ = ["PowerCurve", "power_curve"]
