@@ -128,7 +128,7 @@ class Estimator:
                 work.guarantee,
                 type(self).__name__,
                 lambda *rows: self._drawn(work, *rows),
-                lambda found: self._found("fit", found),
+                self._stating("fit"),
                 purpose=self.purpose,
                 who=self.who,
             )
@@ -208,10 +208,10 @@ class Estimator:
         for name in (*vars(self).get("_left", ()), *NOTED):
             vars(self).pop(name, None)
 
-    def _found(self, what: str, found: Mapping[str, object]) -> Found:
-        """What a certificate says of numbers that were found with this estimator."""
-        public = {name: value for name, value in self.get_params().items() if name not in APART}
-        return Found(type(self).__name__, what, shown(public), shown(found))
+    def _stating(self, what: str) -> Callable[[Mapping[str, object]], Found]:
+        """What a certificate will say of numbers found with this estimator; its parameters as they are before a row."""
+        public = shown({name: value for name, value in self.get_params().items() if name not in APART})
+        return lambda found: Found(type(self).__name__, what, public, shown(found))
 
     def _keep_score(self, made: Certificate) -> None:
         self.score_certificate_ = made

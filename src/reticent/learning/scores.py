@@ -41,7 +41,7 @@ class Scorable(Protocol):
 
     def _width(self, columns: int) -> None: ...
 
-    def _found(self, what: str, found: Mapping[str, object]) -> Found: ...
+    def _stating(self, what: str) -> Callable[[Mapping[str, object]], Found]: ...
 
     def _keep_score(self, made: Certificate) -> None: ...
 
@@ -150,13 +150,13 @@ def _bought(
     model._width(len(here.bounds))
     known = None if here.people is None else float(here.people)
     sums = Sums(price_of(asked.cost, 0, here), most if known is None else most - 1)
-    width, of = None if known is None else -1, model.certificate_.digest
+    width, of, tell = None if known is None else -1, model.certificate_.digest, model._stating(what)
     found, made = paid(
         here,
         sums.guarantee,
         what,
         lambda x, y, entropy: sums.draw(parts(x, y)[:, :width], entropy),
-        lambda drawn: model._found(what, {"score": score(drawn, known), "sums": drawn, "of": of}),
+        lambda drawn: tell({"score": score(drawn, known), "sums": drawn, "of": of}),
         purpose=model.purpose,
         who=model.who,
     )

@@ -11,7 +11,7 @@ one for each of a neighbour's rows. Source: McSherry and Talwar 2007 for the cho
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -177,12 +177,13 @@ class GridSearchCV:
             best = gate.draw(choice, scores, entropy)
             return best, last[best]._drawn(refits[best], values, targets, entropy)
 
+        tell = self._stating()
         (best, _), made = paid(
             here,
             guarantee,
             f"a grid search of {type(self.estimator).__name__}",
             draw,
-            lambda drawn: self._found({"best_params": listed[drawn[0]], "best_index": drawn[0], **drawn[1]}),
+            lambda drawn: tell({"best_params": listed[drawn[0]], "best_index": drawn[0], **drawn[1]}),
             purpose=self.estimator.purpose,
             who=self.estimator.who,
         )
@@ -202,11 +203,12 @@ class GridSearchCV:
         one._forget()
         return one.set_params(epsilon=_digits(epsilon / among), delta=delta / among)
 
-    def _found(self, found: Mapping[str, object]) -> Found:
-        """What a certificate says of the search: what was tried, what was chosen, what the refit found."""
+    def _stating(self) -> Callable[[Mapping[str, object]], Found]:
+        """What a certificate will say of the search: what is tried, then what was chosen and what the refit found."""
         inner = {name: value for name, value in self.estimator.get_params().items() if name not in APART}
         searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}
-        return Found(type(self.estimator).__name__, "grid search", shown(searched), shown(found))
+        name, public = type(self.estimator).__name__, shown(searched)
+        return lambda found: Found(name, "grid search", public, shown(found))
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """By the estimator chosen."""

@@ -45,7 +45,7 @@ def _numbers(value: object) -> int:
             return sum(_numbers(part) for part in value.values())
         case list() | tuple():
             return sum(_numbers(part) for part in value)
-        case _ if _is_record(value):
+        case _ if _is_record(value) and not callable(value):
             return sum(_numbers(part) for _, part in _parts(value))
         case _:
             return 1
@@ -55,6 +55,8 @@ def _plain(value: object, whole: bool) -> object:
     match value:
         case None | bool() | int():
             return value
+        case _ if callable(value):
+            return f"<{getattr(value, '__name__', type(value).__name__)}>"  # by name: a program may hold what it saw
         case np.generic():
             return _plain(value.item(), whole)
         case float():
@@ -78,7 +80,7 @@ def _plain(value: object, whole: bool) -> object:
         case _ if _is_record(value):
             return {name.strip("_"): _plain(part, whole) for name, part in _parts(value)}
         case _:
-            return f"<{type(value).__name__}>"  # public, and no number: a study, a function
+            return f"<{type(value).__name__}>"
 
 
 def _array(value: NDArray[np.generic], whole: bool) -> object:
