@@ -146,8 +146,8 @@ def test_the_sums_are_exact_whatever_the_order_and_the_number_of_rows(monkeypatc
     assert plan.sums(x[::-1], y[::-1])[0].tolist() == theory
 
 
-def test_the_sources_constant_is_several_times_the_sum_of_the_changes() -> None:
-    for columns, degree, width, times in ((1, 7, "0.08", 4), (2, 12, "0.06", 9), (4, 7, "0.09", 15)):
+def test_the_sources_constant_is_many_times_the_sum_of_the_changes() -> None:
+    for columns, degree, width, times in ((1, 7, "0.08", 5), (2, 12, "0.06", 50), (4, 7, "0.09", 600)):
         plan = surface(price("substitute"), 2, columns, degree, Fraction(width))
         assert plan.generic > times * 2 * plan.reach
 

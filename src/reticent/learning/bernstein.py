@@ -13,7 +13,7 @@ the noise is the same whatever degree and bandwidth. Missing values and other la
 Source: Alda and Rubinstein 2017; 002 section 6.4. Proof: docs/proofs/densities.md, section 4.
 
 Deviations. The source multiplies the greatest change at one point by the (k + 1)^d points; the sum of the changes is
-several times less, and is what counts here. Rows are read on a public grid, at the middles of its cells. Noise is
+6 to 600 times less, and is what counts here. Rows are read on a public grid, at the middles of its cells. Noise is
 discrete. ``FunctionClassifier`` knows nothing but the greatest change, and pays the source's product.
 """
 
