@@ -134,7 +134,7 @@ def test_without_a_fall_every_level_costs() -> None:
 def test_the_program_draws_this_law() -> None:
     """One axis, two levels, 8,000 trees: chi-square at 1e-4; noise of .75 and 1.33 of its scale is refused."""
     made = PrivTree(ADD, Fraction(3), 1, 2)
-    exact = [(0, 1), (1, 3), (3, 2)]
+    exact: dict[tuple[int, ...], int] = {(0,): 1, (1,): 3, (3,): 2}
     stream = Replayed("trees")
     drawn = Counter(frozenset(made.sample(exact, stream)) for _ in range(8_000))
 
@@ -151,7 +151,7 @@ def test_the_program_draws_this_law() -> None:
 
 def test_laws_of_the_program_itself_are_enumerated() -> None:
     """Two levels of one axis at epsilon 24, all draws followed; three times less noise is refuted."""
-    tables = [(), ((0, 1),), ((0, 2),), ((0, 1), (1, 1))]
+    tables: list[dict[tuple[int, ...], int]] = [{}, {(0,): 1}, {(0,): 2}, {(0,): 1, (1,): 1}]
     pairs = [(0, 1), (1, 2), (1, 3)]
     claim = PureDP(Fraction(24))
     for epsilon, verdict in ((Fraction(24), "holds"), (Fraction(72), "refuted")):
@@ -164,7 +164,7 @@ def test_boxes_are_a_partition_and_counts_are_those_of_a_plain_count() -> None:
     made = PrivTree(SUB, Fraction(2), 2, 6)
     words = Replayed("places").words(4_000).reshape(-1, 2)
     cells = (words >> np.uint64(59)).astype(np.int64)  # half of the places: the others are empty
-    exact = [(*cell, 1) for cell in cells.tolist()]
+    exact = Counter(map(tuple, cells.tolist()))
     leaves = made.sample(exact, Replayed("partition"))
     covered = Counter(
         cell
@@ -182,10 +182,10 @@ def test_boxes_are_a_partition_and_counts_are_those_of_a_plain_count() -> None:
 
 def test_detail_goes_where_records_are() -> None:
     made = PrivTree(ADD, Fraction(1), 1, 10)
-    leaves = made.sample([(700, 5_000)], Replayed("detail"))
+    leaves = made.sample({(700,): 5_000}, Replayed("detail"))
     assert (10, 700) in leaves
     assert len(leaves) < 60
-    assert len(made.sample([], Replayed("nothing"))) < 40
+    assert len(made.sample({}, Replayed("nothing"))) < 40
 
 
 def test_stored_parameters_prove_the_loss_again_and_ranges_are_refused() -> None:
@@ -200,4 +200,4 @@ def test_stored_parameters_prove_the_loss_again_and_ranges_are_refused() -> None
     with pytest.raises(PublicParameterError):
         PrivTree(ADD, Fraction(1, 1 << 60), 1, 3)
     with pytest.raises(PublicParameterError):
-        PrivTree(ADD, Fraction(1), 1, 2).sample([(4, 1)], Replayed("outside"))
+        PrivTree(ADD, Fraction(1), 1, 2).sample({(4,): 1}, Replayed("outside"))

@@ -33,7 +33,7 @@ proposes, and depth and number of boxes have public limits. Counts of the boxes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -52,6 +52,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
 from reticent.privacy.numbers import positive, show, stored
+from reticent.privacy.sensitivity import L1
 
 THEOREM: Final = Theorem(
     "privtree",
@@ -66,6 +67,7 @@ WIDEST: Final = 1 << 48  # scale: scores, falls and noise fit 64 bits
 CROWD: Final = 1 << 14  # boxes beyond which nothing is halved further
 
 Integers = NDArray[np.int64]
+Cells = Mapping[tuple[int, ...], int]
 Box = tuple[int, ...]  # level, then the place along each axis among the 2^level boxes of it
 
 
@@ -110,15 +112,21 @@ class PrivTree:
             axes=str(self.axes),
         )
 
-    def sample(self, exact: Sequence[Box], entropy: Entropy) -> tuple[Box, ...]:
+    @property
+    def sensitivity(self) -> L1:
+        """What neighbours move, over all cells."""
+        return L1(Fraction(_steps(self.neighbours)), self.neighbours)
+
+    def sample(self, exact: Cells, entropy: Entropy) -> tuple[Box, ...]:
         """The boxes that are not halved: a partition, level by level.
 
         Parameters
         ----------
-        exact : sequence of tuples of axes + 1 integers
-            A cell of the finest grid, 0 <= place < 2^depth along each axis, then how many records >= 0 it holds.
+        exact : mapping
+            From cells of the finest grid, 0 <= place < 2^depth along each axis, to how many records >= 0 they hold.
         """
-        table = np.array(exact, np.int64).reshape(-1, self.axes + 1)
+        listed = [(*cell, count) for cell, count in exact.items()]
+        table = np.array(listed, np.int64).reshape(-1, self.axes + 1)
         cells, held = table[:, :-1], table[:, -1]
         if table.size and (table.min() < 0 or cells.max() >= 1 << self.depth):
             raise PublicParameterError("cells lie on the finest grid and hold 0 records or more")

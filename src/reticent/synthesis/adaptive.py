@@ -73,20 +73,20 @@ class Adaptive:
         places, held = np.unique(self.grid.places(result.records), return_counts=True)
         inside = places < cells
         at = np.stack(np.unravel_index(places[inside], [one.cells for one in axes]), axis=1).astype(np.int64)
-        exact = np.column_stack([at, held[inside]]).astype(np.int64)
-        boxes = gate.draw(self.tree, tuple(map(tuple, exact.tolist())), entropy)
+        exact = dict(zip(map(tuple, at.tolist()), held[inside].tolist(), strict=True))
+        boxes = gate.draw(self.tree, exact, entropy)
         apart = dict(zip(places[~inside].tolist(), held[~inside].tolist(), strict=True))
         beside = [apart.get(cells + place, 0) for place in range(len(self.grid.atoms) + 1)]
-        noisy = gate.draw(self.each, (*self._counts(boxes, exact), *beside), entropy)
+        noisy = gate.draw(self.each, (*self._counts(boxes, at, held[inside]), *beside), entropy)
         return Reply(self._density(boxes, np.array(noisy, np.float64)))
 
-    def _counts(self, boxes: Sequence[Box], exact: Integers) -> list[int]:
+    def _counts(self, boxes: Sequence[Box], cells: Integers, held: Integers) -> list[int]:
         """Level by level, since boxes of one level have one size."""
         table = np.array(boxes, np.int64)
         counts = np.zeros(len(table), np.int64)
         for level in np.unique(table[:, 0]).tolist():
             these = table[:, 0] == level
-            counts[these] = counts_of(exact[:, :-1] >> (self.tree.depth - level), exact[:, -1], table[these, 1:])
+            counts[these] = counts_of(cells >> (self.tree.depth - level), held, table[these, 1:])
         return [int(count) for count in counts]
 
     def _density(self, boxes: Sequence[Box], noisy: Floats) -> Density:
