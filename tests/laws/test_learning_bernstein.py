@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import pickle
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from reticent.errors import Fault, PublicParameterError, QuestionError
 from reticent.learning import bernstein
 from reticent.learning.bernstein import HALF, BernsteinClassifier, FunctionClassifier, Surface, stability_of_risk
 from reticent.learning.price import Price
-from reticent.learning.scaling import Floats
+from reticent.learning.scaling import Floats, Integers
 from reticent.ledger import Ledger
 from reticent.mechanisms import Geometric
 from reticent.mechanisms.gate import Call
@@ -93,6 +95,35 @@ def test_half_of_the_sensitivity_is_refuted_and_twice_is_noticed(
     monkeypatch.setattr(Surface, "reach", property(lambda self: int(true(self) * times)))
     found = max(moves(surface(price(kind)), kind))
     assert (Fraction(98, 100) < found <= 1) == passes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("classes", "delta"), [(2, Fraction(0)), (3, Fraction(0)), (2, DELTA), (3, DELTA)])
+def test_a_person_with_three_rows_moves_the_sums_by_all_that_is_declared(
+    kind: Kind, classes: int, delta: Fraction
+) -> None:
+    """Three rows at one point of the lattice are removed, or go over to another class: nothing is to spare."""
+    plan = surface(price(kind, delta, rows=3), classes)
+    low, high = np.array(BOX, np.float64).T
+    given = Case("person", lambda _: plan, _drawn)
+    found = []
+    for place in (1 / 2, 1 / 3):
+        x = np.array([low + place * (high - low)] * 3)
+        first = run(given, plan, x, np.zeros(3), None, 0)
+        kept = 0 if kind == "add_remove" else 3
+        (again,) = run(given, plan, x[:kept], np.ones(3)[:kept], [call.output for call in first], 0)
+        found.append(ratio(first[0], again))
+    assert Fraction(98, 100) < max(found) <= 1
+
+
+def test_a_row_counted_for_two_classes_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = Surface.sums
+
+    def doubled(self: Surface, values: Floats, places: Floats) -> Integers:
+        return np.asarray(true(self, values, places) + true(self, values, (places + 1) % 3))
+
+    monkeypatch.setattr(Surface, "sums", doubled)
+    assert max(moves(surface(price("add_remove"), 3), "add_remove")) > 1
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
@@ -205,20 +236,24 @@ def rows(n: int, columns: int) -> tuple[Floats, Floats]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_classes_that_no_line_separates_are_told_apart(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_that_no_line_separates_are_told_apart(kind: Kind) -> None:
     """At replayed noise: the quadrants of a square, and a third class. Guesses are right half of the time or less."""
-    stream = Replayed(f"quadrants {kind}")
-    monkeypatch.setattr("reticent.learning.circumstances.system", lambda: stream)
     x, y = rows(20_000, 2)
-    model = BernsteinClassifier(**given(kind)).fit(x, y)  # type: ignore[arg-type]  # parameters by name
+    model = drawn(x, y, kind)
     there = np.abs(x).min(axis=1) > 0.1
-    assert float((model.predict(x) == y)[there].mean()) > 0.97
-    assert float((model.decision_function(x) > 0).mean()) == pytest.approx(0.5, abs=0.05)
+    assert float((model._labelled(x) == y)[there].mean()) > 0.97
+    assert float((model._scores(x) > 0).mean()) == pytest.approx(0.5, abs=0.05)
     third = np.where(np.abs(x).max(axis=1) > 0.8, 2, y)
-    more = BernsteinClassifier(**given(kind, classes=[0, 1, 2])).fit(x, third)  # type: ignore[arg-type]  # as above
-    assert more.decision_function(x[:5]).shape == (5, 3)
-    assert float((more.predict(x) == third).mean()) > 0.85
-    assert more.score(x, third, epsilon=1) > 0.8
+    more = drawn(x, third, kind, classes=[0, 1, 2])
+    assert more._scores(x[:5]).shape == (5, 3)
+    assert float((more._labelled(x) == third).mean()) > 0.85
+
+
+def drawn(x: Floats, y: Floats, kind: Kind, **own: object) -> BernsteinClassifier:
+    """A model whose noise is replayed."""
+    model = BernsteinClassifier(**given(kind, **own))  # type: ignore[arg-type]  # parameters by name
+    model._work(model._here(x, y), y).draw(x, y, Replayed(f"quadrants {kind}"))
+    return model
 
 
 def test_a_private_number_of_rows_is_bought_and_changes_the_detail_and_not_the_noise() -> None:
@@ -273,7 +308,7 @@ def mean_sign(rows: Floats, signs: Floats) -> Callable[[Floats], Floats]:
 
 
 def function(**own: object) -> FunctionClassifier:
-    parameters = given("substitute", train=mean_sign, stability="0.02", degree=2, iterations=1, **own)
+    parameters = {**given("substitute"), "train": mean_sign, "stability": "0.02", "degree": 2, "iterations": 1, **own}
     return FunctionClassifier(**parameters)  # type: ignore[arg-type]  # as above
 
 
@@ -281,7 +316,7 @@ def function(**own: object) -> FunctionClassifier:
 def test_a_claimed_stability_is_what_the_noise_hides(stability: str, holds: bool) -> None:
     """The worst neighbours of a function whose stability is known: a claim of half of it is refuted."""
     x, y = rows(100, 2)
-    made = function(**{}).set_params(stability=stability)
+    made = function().set_params(stability=stability)
     work = made._work(made._here(x, y), y)
     drawn = Case("function", lambda _: work, _drawn)
     labels = np.ones(100)
@@ -300,6 +335,15 @@ def test_the_claim_stands_in_the_guarantee_and_the_function_comes_out() -> None:
     assert model.decision_function(x[:3]) == pytest.approx(1.0, abs=0.05)
     assert model.predict(x[:3]).tolist() == [1, 1, 1]
     assert model.score(x, y, epsilon=1) <= 1
+
+
+def test_a_fitted_function_holds_no_row(tmp_path: Path) -> None:
+    x, y = rows(100, 2)
+    budget = ApproxDP(Fraction(50), Fraction(1, 100))
+    ledger = Ledger.create(tmp_path / "b.ledger", title="b", adjacency=Adjacency("substitute"), budget=budget)
+    whole = pickle.dumps(function(ledger=ledger).fit(x, y))
+    assert all(np.float64(value).tobytes() not in whole for value in (x[0, 0], (x[0, 0] + 1) / 2))
+    assert pickle.loads(whole).predict(x).shape == (100,)
 
 
 def test_what_a_program_of_the_callers_says_of_rows_is_not_heard() -> None:

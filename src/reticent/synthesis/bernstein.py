@@ -7,7 +7,8 @@ multiplies noise by at most 2^i - 1. The polynomial is computed from released nu
 
 ``Bernstein`` releases a density: F is a kernel estimate, a sum over rows, so its change between neighbours is a row of
 a public table of integers and the L1 sensitivity is exact. ``Lattice`` is the hook for any function of the data with a
-stated sensitivity, such as the decision function of a classifier: pass its values on the lattice.
+stated sensitivity, such as the decision function of a classifier: pass its values on the lattice. It draws and keeps
+no ledger; ``learning.FunctionClassifier`` charges one, and ``learning.BernsteinClassifier`` knows a better sensitivity.
 
 Source: Alda and Rubinstein 2017; 002 section 6.4. Proof: docs/proofs/densities.md, section 4.
 
