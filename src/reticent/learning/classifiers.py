@@ -1,7 +1,7 @@
 """Linear classifiers for scikit-learn's users.
 
-    LogisticRegression     noisy gradient descent of the logistic loss; intervals by a noisy curvature
-    LinearSVC              of the smoothed hinge
+    LogisticRegression     the logistic loss, by objective perturbation or noisy gradients; intervals by a curvature
+    LinearSVC              the same of the smoothed hinge
 
 Bounds of X, the classes and the longest row are public; no label is taken from the rows.
 """
@@ -19,7 +19,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning import losses
 from reticent.learning.circumstances import Circumstances, price_of
-from reticent.learning.descent import Descent
+from reticent.learning.erm import Fit, Solver, planned
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.handles import Handle
 from reticent.learning.linear import LinearModel
@@ -103,10 +103,19 @@ class LinearClassifier(LinearModel, Classifier):
         > 0, public.
     steps : int, optional
         Of the descent; by default a public rule.
+    solver : "auto", "descent", "objective" or "output"
+        Noisy gradients; or the least point, of a perturbed objective (pure) or with noise on it. "auto" perturbs the
+        objective where there is no delta and neither intervals nor ``steps`` are asked for.
+
+    Attributes
+    ----------
+    ridge_ : float
+        What stood in the place of 1 / C: more, where epsilon could not pay for so flat an objective.
     """
 
     C: Number = 1
     steps: int | None = None
+    solver: Solver = "auto"
 
     def decision_function(self, X: object) -> Floats:
         """Scores, of shape (n,) for two classes and (n, classes) for more."""
@@ -131,7 +140,7 @@ class LinearClassifier(LinearModel, Classifier):
         place = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[place])
 
-    def _descent(
+    def _planned(
         self, here: Circumstances, y: object, loss: Callable[[int], losses.Loss], refined: Callable[[int, int], bool]
     ) -> Work:
         labels = self._labels(y)
@@ -140,19 +149,21 @@ class LinearClassifier(LinearModel, Classifier):
         if weight <= 0:
             raise PublicParameterError("C must be > 0")
         bought = refined(len(labels), scaling.width)
-        plan = Descent(
+        plan: Fit = planned(
+            self.solver,
             loss(len(labels)),
             scaling,
             price,
             self._length(scaling.width, price, bought, here.choices),
             1 / weight,
             here.people,
-            self.steps,
-            bought,
+            steps=self.steps,
+            refined=bought,
         )
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             self._keep(plan.draw(values, indices(targets, labels), entropy), scaling)
+            self._tell(plan)
             self.classes_ = labels
 
         return Work(plan.guarantee, draw)
@@ -160,13 +171,13 @@ class LinearClassifier(LinearModel, Classifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LogisticRegression(LinearClassifier):
-    """Logistic regression by noisy gradient descent; for two classes with intervals.
+    """Logistic regression by objective perturbation or noisy gradient descent; for two classes with intervals.
 
     Parameters
     ----------
     intervals : "auto", "yes" or "no"
-        Whether half of the price buys a curvature and one more gradient, from which intervals follow; "auto" buys them
-        for two classes and at most 12 coefficients.
+        Whether half of the price of a descent buys a curvature and one more gradient, from which intervals follow;
+        "auto" buys them for two classes and at most 12 coefficients, unless a ``solver`` without intervals is named.
 
     Attributes
     ----------
@@ -179,7 +190,7 @@ class LogisticRegression(LinearClassifier):
     intervals: Literal["auto", "yes", "no"] = "auto"
 
     def _work(self, here: Circumstances, y: object) -> Work:
-        return self._descent(here, y, losses.Logistic, self._bought)
+        return self._planned(here, y, losses.Logistic, self._bought)
 
     def _bought(self, classes: int, width: int) -> bool:
         match self.intervals:
@@ -190,7 +201,7 @@ class LogisticRegression(LinearClassifier):
             case "no":
                 return False
             case "auto":
-                return classes == 2 and width <= FEW
+                return classes == 2 and width <= FEW and self.solver in ("auto", "descent")
             case other:
                 raise PublicParameterError(f'intervals is "auto", "yes" or "no", got {other!r}')
 
@@ -205,7 +216,7 @@ class LogisticRegression(LinearClassifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearSVC(LinearClassifier):
-    """A linear support vector machine by noisy gradient descent of a smoothed hinge.
+    """A linear support vector machine: a smoothed hinge, by objective perturbation or noisy gradient descent.
 
     Parameters
     ----------
@@ -217,7 +228,7 @@ class LinearSVC(LinearClassifier):
 
     def _work(self, here: Circumstances, y: object) -> Work:
         bend = read(self.bend, "bend")
-        return self._descent(here, y, lambda classes: losses.Hinge(classes, bend), lambda *_: False)
+        return self._planned(here, y, lambda classes: losses.Hinge(classes, bend), lambda *_: False)
 
 
 __all__ = ["Classifier", "LinearSVC", "LogisticRegression", "indices"]

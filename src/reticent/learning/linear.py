@@ -1,8 +1,8 @@
 """Linear regressions for scikit-learn's users, their intervals and ``summary()``.
 
     LinearRegression       noisy sums of products (AdaSSP); ``method=`` the robust ones, which may give no reply
-    HuberRegressor         noisy gradient descent of Huber's loss
-    QuantileRegressor      of the smoothed check function
+    HuberRegressor         Huber's loss, by objective perturbation or noisy gradients
+    QuantileRegressor      the smoothed check function, in the same ways
 
 Nothing is taken from the rows: bounds of X and y and the longest row are public.
 """
@@ -22,6 +22,7 @@ from reticent.errors import NoReplyError, PublicParameterError
 from reticent.learning import losses
 from reticent.learning.circumstances import Circumstances, outward, price_of
 from reticent.learning.descent import Descent, Linear
+from reticent.learning.erm import Fit, Solver, planned
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.handles import Handle
 from reticent.learning.price import Price
@@ -64,6 +65,8 @@ class LinearModel(Estimator):
         for name, found in rows if self.fit_intercept else rows[1:]:
             low, high, noise = (f"{v:>12.5g}" if np.isfinite(v) else f"{'-':>12}" for v in _ends(found))
             lines.append(f"{name:<16} {found.value:>12.5g} {low} {high} {noise}")
+        note = getattr(self, "note_", "")
+        lines += [f"{note}."] if note else []
         lines.append(sentence(self.guarantee_.loss, self.guarantee_.adjacency))
         return "\n".join(lines)
 
@@ -89,6 +92,11 @@ class LinearModel(Estimator):
         if len(coef) == 1:
             self.estimates_ = _estimates(found, scaling, coef[0], float(intercept[0]), times)
         self._coef, self._start = coef, intercept
+
+    def _tell(self, plan: Fit) -> None:
+        """What is public of a solution: its ridge, and a line of the summary where a descent did not make it."""
+        found = (plan.penalty, "") if isinstance(plan, Descent) else (plan.ridge, plan.note)
+        self.ridge_, self.note_ = float(found[0]), found[1]
 
 
 def _ends(found: Estimate) -> tuple[float, float, float]:
@@ -175,14 +183,18 @@ class Regressor(LinearModel):
         if getattr(self, "outcome_", None) is NO_REPLY:
             raise NoReplyError("this fit gave no reply, so it has no coefficients. Handle it: match model.outcome_ …")
 
-    def _descent(self, here: Circumstances, y: object, loss: losses.Loss, penalty: Number, steps: int | None) -> Work:
+    def _planned(
+        self, here: Circumstances, y: object, loss: losses.Loss, penalty: Number, steps: int | None, solver: Solver
+    ) -> Work:
         middle, half = _middle(self._y_bounds(y))
         scaling, price = Scaling(here.bounds, self.fit_intercept), price_of(self.epsilon, self.delta, here)
         length = self._length(scaling.width, price, whole=False, choices=here.choices)
-        plan = Descent(loss, scaling, price, length, read(penalty, "alpha"), here.people, steps)
+        weight = read(penalty, "alpha")
+        plan = planned(solver, loss, scaling, price, length, weight, here.people, steps=steps)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             self._keep(plan.draw(values, (numbers(targets) - middle) / half, entropy), scaling, half, middle)
+            self._tell(plan)
 
         return Work(plan.guarantee, draw)
 
@@ -299,7 +311,7 @@ def _records(values: Floats, targets: Floats, units: Floats) -> NDArray[np.int64
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class HuberRegressor(Regressor):
-    """Regression whose loss is linear beyond ``cut`` half-widths of y, by noisy gradient descent.
+    """Regression whose loss is linear beyond ``cut`` half-widths of y, by objective perturbation or noisy gradients.
 
     Parameters
     ----------
@@ -308,14 +320,18 @@ class HuberRegressor(Regressor):
     alpha : number
         Penalty: half of alpha times the squared length of the scaled coefficients, against the sum of losses.
     steps : int, optional
+        Of the descent.
+    solver : "auto", "descent", "objective" or "output"
+        As for ``LogisticRegression``.
     """
 
     cut: Number = "0.1"
     alpha: Number = 1
     steps: int | None = None
+    solver: Solver = "auto"
 
     def _work(self, here: Circumstances, y: object) -> Work:
-        return self._descent(here, y, losses.Squared(read(self.cut, "cut")), self.alpha, self.steps)
+        return self._planned(here, y, losses.Squared(read(self.cut, "cut")), self.alpha, self.steps, self.solver)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -328,7 +344,7 @@ class QuantileRegressor(Regressor):
         In (0, 1).
     bend : number
         Half-width of the smoothed kink, as a share of half the range of y.
-    alpha, steps
+    alpha, steps, solver
         As for ``HuberRegressor``.
     """
 
@@ -336,10 +352,11 @@ class QuantileRegressor(Regressor):
     bend: Number = "0.05"
     alpha: Number = 1
     steps: int | None = None
+    solver: Solver = "auto"
 
     def _work(self, here: Circumstances, y: object) -> Work:
         loss = losses.Quantile(read(self.quantile, "quantile"), read(self.bend, "bend"))
-        return self._descent(here, y, loss, self.alpha, self.steps)
+        return self._planned(here, y, loss, self.alpha, self.steps, self.solver)
 
 
 __all__ = ["HuberRegressor", "LinearModel", "LinearRegression", "QuantileRegressor", "Regressor", "numbers"]

@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
 from reticent.learning.scaling import UNIT, Floats, Integers, Norm, lengths
@@ -108,6 +109,98 @@ def moving(scores: Floats, targets: Floats) -> Integers:
     return steps
 
 
+def real_slopes(loss: Loss, scores: Floats, targets: Floats) -> Floats:
+    """The slope of every row in each of its scores, as doubles and not in steps; zeros without a target.
+
+    Accuracy
+    --------
+    Off by at most 2^-53 (32 + 4 scores + 4 b) + b' s in each score, where scores are off by at most s, b bounds the
+    curvature, and b' (``bent_most``) the curvature near: every case below is a handful of operations correct to a unit
+    in the last place, exp to four.
+    docs/proofs/learning.md, section 8.
+    """
+    there = np.isfinite(targets)
+    return np.asarray(np.where(there[:, None], _slopes(loss, scores, np.where(there, targets, 0.0)), 0.0))
+
+
+def steepest(loss: Loss) -> tuple[Fraction, Fraction]:
+    """The greatest length of the real slopes of one row: the sum of sizes, and the sum of squares."""
+    match loss:
+        case Quantile(level):  # the level is the double next to it, as in the slopes
+            side = max(Fraction(float(level)), 1 - Fraction(float(level)))
+            return side, side**2
+        case Logistic() | Hinge() | Squared():
+            return most(loss, "l1") / UNIT, most(loss, "l2") / UNIT**2
+        case _:
+            assert_never(loss)
+
+
+def turns(loss: Loss) -> tuple[int, Fraction]:
+    """In how many directions one row can bend the objective, and the greatest curvature in any of them.
+
+    Of every loss with the doubles next to its parameters, which are what the slopes are computed with.
+    """
+    match loss:
+        case Logistic(classes):  # diag(p) - p p' has rank classes - 1 and eigenvalues of at most 1/2
+            return classes - 1, Fraction(1, 4) if classes == 2 else Fraction(1, 2)
+        case Hinge(_, round_off) | Quantile(_, round_off):
+            return scores_of(loss), 1 / (2 * Fraction(float(round_off)))
+        case Squared(cut):
+            return 1, 1 / Fraction(float(cut))
+        case _:
+            assert_never(loss)
+
+
+def turnings(loss: Loss, scores: Floats, targets: Floats) -> Floats:
+    """The second derivatives of every row in its scores, shape (n, scores, scores); zeros without a target."""
+    there = np.isfinite(targets)
+    match loss:
+        case Logistic(2):
+            p = chances(scores)[:, 1:]
+            found = (p * (1.0 - p))[:, :, None]
+        case Logistic():
+            p = chances(scores)
+            found = p[:, :, None] * (np.eye(p.shape[1]) - p[:, None, :])
+        case Hinge() | Squared() | Quantile():
+            on = _bent(loss, scores, np.where(there, targets, 0.0))
+            found = np.where(on, float(turns(loss)[1]), 0.0)[:, :, None] * np.eye(scores.shape[1])
+        case _:
+            assert_never(loss)
+    return np.asarray(np.where(there[:, None, None], found, 0.0))
+
+
+def bent_most(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Floats:
+    """A bound of the curvature of every row at any scores within ``off``, shape (n,), of the given ones."""
+    most = np.full(len(scores), float(turns(loss)[1]))
+    match loss:
+        case Logistic(2):  # p (1 - p) <= e^{-|s|}
+            return np.asarray(np.minimum(most, np.exp(off - np.abs(scores[:, 0]))))
+        case Logistic(classes):  # the trace, 1 - sum p^2 <= 2 (1 - p_top) <= 2 classes e^{-lead}
+            low, top = np.partition(scores, classes - 2, axis=1)[:, classes - 2 :].T
+            return np.asarray(np.minimum(most, 2 * classes * np.exp(2 * off - (top - low))))
+        case Hinge() | Squared() | Quantile():
+            there = np.where(np.isfinite(targets), targets, 0.0)
+            return np.asarray(np.where(_bent(loss, scores, there, 2 * off[:, None] + FLAT).any(axis=1), most, 0.0))
+        case _:
+            assert_never(loss)
+
+
+def _bent(
+    loss: Hinge | Squared | Quantile, scores: Floats, targets: Floats, near: Floats | float = 0.0
+) -> NDArray[np.bool_]:
+    """Where a score lies on the parabola of its loss, or ``near`` it."""
+    match loss:
+        case Hinge(classes, round_off):
+            here = targets[:, None] == (np.arange(classes) if classes > 2 else 1)
+            return np.asarray(np.abs(1.0 - np.where(here, 1.0, -1.0) * scores) <= float(round_off) + near)
+        case Squared(cut):
+            return np.asarray(np.abs(scores - targets[:, None]) <= float(cut) + near)
+        case Quantile(_, round_off):
+            return np.asarray(np.abs(scores - targets[:, None]) <= float(round_off) + near)
+        case _:
+            assert_never(loss)
+
+
 def bend(loss: Loss) -> float:
     """The greatest curvature of the loss in one score, where the slope is in units of its bound."""
     match loss:
@@ -180,12 +273,17 @@ __all__ = [
     "Quantile",
     "Squared",
     "bend",
+    "bent_most",
     "chances",
     "curvatures",
     "fixed",
     "halves",
     "most",
     "moving",
+    "real_slopes",
     "scores_of",
     "slopes",
+    "steepest",
+    "turnings",
+    "turns",
 ]

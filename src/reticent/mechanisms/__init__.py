@@ -16,6 +16,7 @@ from reticent.mechanisms import (
     ks,
     laplace,
     local_mean,
+    objective,
     one_sided,
     permute_and_flip,
     privtree,
@@ -34,6 +35,7 @@ from reticent.mechanisms.kary import KAry
 from reticent.mechanisms.ks import KolmogorovSmirnov
 from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.objective import Objective
 from reticent.mechanisms.one_sided import OneSided
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.mechanisms.privtree import PrivTree
@@ -49,7 +51,19 @@ from reticent.privacy.guarantee import Guarantee
 
 LOCAL: Final = (randomized_response, kary, unary, subset, hadamard, hashing, local_mean, one_sided)
 # they state axioms
-ALL: Final = (geometric, laplace, gaussian, exponential, permute_and_flip, ks, privtree, smooth, sparse_vector, *LOCAL)
+ALL: Final = (
+    geometric,
+    laplace,
+    gaussian,
+    exponential,
+    permute_and_flip,
+    ks,
+    privtree,
+    smooth,
+    sparse_vector,
+    objective,
+    *LOCAL,
+)
 
 
 def axiom_again(leaf: Guarantee) -> Guarantee:
@@ -86,6 +100,8 @@ def _again(name: str) -> Callable[[dict[str, str], Adjacency], Guarantee]:
             return sparse_vector.again
         case sparse_vector.TOGETHER.name:
             return sparse_vector.again_together
+        case objective.THEOREM.name:
+            return objective.again
         case kary.THEOREM.name:
             return kary.again
         case unary.THEOREM.name:
@@ -117,6 +133,7 @@ __all__ = [
     "LOCAL",
     "Laplace",
     "LocalMean",
+    "Objective",
     "OneSided",
     "PermuteAndFlip",
     "Poisson",

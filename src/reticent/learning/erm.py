@@ -1,0 +1,292 @@
+"""A linear model as the least point of losses with a ridge, protected before it is sought or after.
+
+    Perturbed   objective perturbation: a random slope is added, then the least point is released      pure
+    Released    output perturbation: the least point is released with noise for how far a row moves it
+    planned     which of them, or the descent, by a public rule
+
+One solution costs what the many gradients of a descent share, so little noise is needed where epsilon and the rows are
+worth a flat ridge. The solver stops by a public tolerance that is in the noise: 2^-42 for each row there may be.
+
+    ridge       1 / C or alpha; where objective perturbation would pay more than ``TURN`` of its price for the
+                Jacobian, the least ridge for which it does not. The intercept has it too.
+
+Source: Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and Thakurta 2012; Iyengar and others 2019. What differs,
+and the proofs: docs/proofs/learning.md, sections 8 and 9.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final, Literal, TypeAlias
+
+import numpy as np
+
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.exact.rounding import exp_down, sqrt_up
+from reticent.learning import losses
+from reticent.learning.descent import Descent, Linear
+from reticent.learning.losses import Loss
+from reticent.learning.minimum import Problem
+from reticent.learning.price import Noise, Price
+from reticent.learning.scaling import UNIT, Floats, Scaling, longest, shortened
+from reticent.mechanisms import gate
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.objective import Objective, power_below
+from reticent.privacy import convert
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.sensitivity import L1, L2
+
+Solver: TypeAlias = Literal["auto", "descent", "objective", "output"]
+SOLVERS: Final = ("auto", "descent", "objective", "output")
+
+TURN: Final = Fraction(1, 10)  # of the price, at most, for the Jacobian
+SPARE: Final = Fraction(1, 1000)  # of the price, for what the solver leaves
+NEAR: Final = 42  # bits by which a row's gradient is longer than its share of the tolerance
+EXPECTED: Final = 1 << 20  # rows, where their number is not public; doubles do for ten times as many
+MOST: Final = 2000  # coefficients that are solved for at once
+FLATTEST: Final = 1000  # a ridge is at least the curvature of one row over this
+FINE: Final = 10  # bits by which the grid of an output is finer than what one row moves
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The public numbers of a least point: what a row can do to the objective.
+
+    Attributes
+    ----------
+    loss, scaling, price, clip, people
+        As for ``Descent``.
+    penalty : Fraction
+        > 0: asked for; of half the squared length of all coefficients.
+    """
+
+    loss: Loss
+    scaling: Scaling
+    price: Price
+    clip: Fraction
+    penalty: Fraction
+    people: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.clip <= 0 or self.penalty <= 0:
+            raise PublicParameterError("clip must be > 0, and a least point needs a penalty > 0")
+        if self.people is not None and self.people < 1:
+            raise PublicParameterError(f"people must be >= 1, got {self.people}")
+        if self.size > MOST:
+            raise PublicParameterError(
+                f"a least point is sought for at most {MOST:,} coefficients, these are {self.size:,}; "
+                'solver="descent" takes any number. Nothing was charged.'
+            )
+
+    @property
+    def size(self) -> int:
+        """Coefficients of all scores."""
+        return losses.scores_of(self.loss) * self.scaling.width
+
+    @cached_property
+    def reach(self) -> Fraction:
+        """The greatest length of a row in steps, squared for l2."""
+        given = (self.clip * UNIT) ** 2 if self.price.norm == "l2" else self.clip * UNIT
+        return min(Fraction(int(given)), longest(self.scaling.width, self.price.norm))
+
+    @cached_property
+    def squared(self) -> Fraction:
+        """The greatest squared length of a row, in units of bounds: no entry exceeds 1."""
+        if self.price.norm == "l2":
+            return self.reach / UNIT**2
+        return min(Fraction(self.scaling.width), self.reach / UNIT, (self.reach / UNIT) ** 2)
+
+    @cached_property
+    def tolerance(self) -> Fraction:
+        """At which length of the gradient the solver stops: a power of two."""
+        curve = max(4 * losses.turns(self.loss)[1], Fraction(1))  # what rounding of a score does to a slope
+        whole = (self.people or EXPECTED) * max(self.squared, Fraction(1)) * losses.scores_of(self.loss) * curve
+        return Fraction(2) ** (power_below(whole) + 1 - NEAR)
+
+    def problem(self, values: Floats, targets: Floats) -> Problem:
+        """Rows of shape (n, columns), shortened; a row without a target counts nothing. Targets are cut to [-1, 1]
+
+        where they are numbers; indices of classes stay.
+        """
+        rows = shortened(self.scaling.whole(values), self.reach, self.price.norm)
+        there = np.isfinite(targets)
+        if isinstance(self.loss, losses.Squared | losses.Quantile):
+            targets = np.clip(targets, -1.0, 1.0)
+        return Problem(self.loss, np.asarray(np.where(there[:, None], rows, 0)), np.where(there, targets, np.nan))
+
+    def linear(self, steps: tuple[int, ...], grid: int, rows: int | None) -> Linear:
+        found = np.array([math.ldexp(value, grid) for value in steps], np.float64)
+        return Linear(found.reshape(-1, self.scaling.width), float(rows or 0))
+
+
+@dataclass(frozen=True)
+class Perturbed(Minimum):
+    """Objective perturbation; the price is pure.
+
+    Guarantee
+    ---------
+    Within the price: ``mechanisms.objective``, with the L1 length of a row's gradient and the rank of its curvature.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.price.delta:
+            raise PublicParameterError('objective perturbation is pure: leave delta 0, or take solver="output"')
+
+    @cached_property
+    def bent(self) -> tuple[int, Fraction]:
+        """The rank of what a person's rows add to the curvature, and the most one adds in one direction."""
+        directions, curve = losses.turns(self.loss)
+        return directions * self.price.neighbours.rows, curve * self.squared
+
+    @cached_property
+    def ridge(self) -> Fraction:
+        """The penalty, or the least that keeps the Jacobian within its share of the price; a double."""
+        turns, bend = self.bent
+        grown = exp_down(TURN * self.price.epsilon / turns) - 1  # (1 + bend / ridge) may grow so far
+        if grown <= 0:
+            raise PublicParameterError("epsilon is too small for a solution by objective perturbation")
+        return double_above(max(self.penalty, bend / grown))
+
+    @cached_property
+    def mechanism(self) -> Objective:
+        turns, bend = self.bent
+        spare = SPARE * self.price.epsilon
+        steep, _ = losses.steepest(self.loss)
+        moved = L1(self.price.moves * steep * self.reach / UNIT, self.price.neighbours)
+        left = self.price.epsilon - spare
+        return Objective(moved, turns, bend, self.ridge, self.tolerance, self.size, left, spare)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return self.mechanism.guarantee
+
+    @property
+    def note(self) -> str:
+        if self.ridge <= double_above(self.penalty):
+            return f"objective perturbation with ridge {float(self.ridge):.4g}; no intervals"
+        return (
+            f"objective perturbation with ridge {float(self.ridge):.4g} where {float(self.penalty):.4g} was asked: "
+            "the least that a tenth of epsilon pays for; no intervals"
+        )
+
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
+        """The model from rows of shape (n, columns) and targets of shape (n,)."""
+        steps = gate.draw(self.mechanism, self.problem(values, targets), entropy)
+        return self.linear(steps, self.mechanism.grid, self.people)
+
+
+@dataclass(frozen=True)
+class Released(Minimum):
+    """Output perturbation: geometric noise, or with a delta discrete Gaussian noise, on the least point.
+
+    Guarantee
+    ---------
+    Within the price. A person's rows move the exact least point by at most moves x slope x length / ridge (strong
+    convexity), and the solver and the grid by a public distance on each side.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        least = losses.turns(self.loss)[1] * self.squared / FLATTEST
+        if self.penalty < least:
+            raise PublicParameterError(
+                f"output perturbation needs a penalty (1 / C, or alpha) of at least {float(least):.2g} for rows this "
+                "long: the noise is divided by it. Nothing was charged."
+            )
+
+    @cached_property
+    def ridge(self) -> Fraction:
+        return double_above(self.penalty)
+
+    @cached_property
+    def moved(self) -> Fraction:
+        """How far neighbours' exact least points are apart at most."""
+        _, steep = losses.steepest(self.loss)
+        return self.price.moves * sqrt_up(steep * self.squared) / self.ridge
+
+    @cached_property
+    def grid(self) -> int:
+        return power_below(self.moved / sqrt_up(Fraction(self.size))) - FINE
+
+    @cached_property
+    def away(self) -> Fraction:
+        """How far the point on the grid may lie from the exact one: the solver and the rounding."""
+        return self.tolerance / self.ridge + sqrt_up(Fraction(self.size)) * Fraction(2) ** (self.grid - 1)
+
+    @cached_property
+    def noise(self) -> Noise:
+        steps = (self.moved + 2 * self.away) / Fraction(2) ** self.grid
+        if self.price.delta:
+            moved = L2(Fraction((steps**2).__floor__()), self.price.neighbours)  # squares of whole numbers are whole
+            return Gaussian(moved, convert.rho_for(self.price.epsilon, self.price.delta))
+        whole = Fraction((steps * sqrt_up(Fraction(self.size))).__floor__())
+        return Geometric(L1(whole, self.price.neighbours), self.price.epsilon)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return self.price.whole([self.noise.guarantee], "output perturbation")
+
+    @property
+    def note(self) -> str:
+        return f"output perturbation with ridge {float(self.ridge):.4g}; no intervals"
+
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
+        """The model from rows of shape (n, columns) and targets of shape (n,)."""
+        exact = self.problem(values, targets).least((0,) * self.size, 0, self.ridge, self.tolerance, self.grid)
+        return self.linear(gate.draw(self.noise, exact, entropy), self.grid, self.people)
+
+
+Fit: TypeAlias = Descent | Perturbed | Released
+
+
+def planned(
+    solver: str,
+    loss: Loss,
+    scaling: Scaling,
+    price: Price,
+    clip: Fraction,
+    penalty: Fraction,
+    people: int | None,
+    *,
+    steps: int | None = None,
+    refined: bool = False,
+) -> Fit:
+    """The plan of a fit. "auto" is objective perturbation where the price is pure, the penalty above 0, coefficients
+    at most ``MOST`` and neither ``steps`` nor intervals are asked for; else the descent.
+
+    Raises
+    ------
+    PublicParameterError
+        For a solver that is none, and for steps or intervals of another than the descent.
+    """
+    if solver not in SOLVERS:
+        raise PublicParameterError(f"solver is one of {', '.join(SOLVERS)}, got {solver!r}")
+    if solver == "auto":
+        few = losses.scores_of(loss) * scaling.width <= MOST
+        direct = few and penalty > 0 and not price.delta and steps is None and not refined
+        solver = "objective" if direct else "descent"
+    if solver == "descent":
+        return Descent(loss, scaling, price, clip, penalty, people, steps, refined)
+    if steps is not None or refined:
+        raise PublicParameterError('steps and intervals are of solver="descent"')
+    made = Perturbed if solver == "objective" else Released
+    return made(loss, scaling, price, clip, penalty, people)
+
+
+def double_above(number: Fraction) -> Fraction:
+    """The least double at or above a number > 0, so that a solver in doubles has it exactly."""
+    try:
+        near = float(number)
+    except OverflowError:
+        raise PublicParameterError("a penalty this great is beyond doubles") from None
+    found = Fraction(near)
+    return found if found >= number and near else Fraction(math.nextafter(near, math.inf))
+
+
+__all__ = ["Fit", "Minimum", "Perturbed", "Released", "Solver", "planned"]

@@ -1,0 +1,186 @@
+"""Objective perturbation: the minimiser of a convex objective to which a random slope was added.
+
+Statement. For every table D let F_D: R^d -> R be convex with a Lipschitz gradient, second derivatives H_D(t) at almost
+every t; and for neighbours D, D', all such t and R > 0 let |grad F_D(t) - grad F_D'(t)|_1 <= S and det(H_D(t) + R) <=
+(1 + B / R)^k det(H_D'(t) + R). With independent b_j of density proportional to
+exp(-|b_j| / s), the minimiser t* of F_D(t) + R |t|^2 / 2 + b't is (S / s + k ln(1 + B / R))-differentially private.
+``sample`` gives t* but for a public distance, with two-sided geometric noise for that distance: ``spare`` more.
+
+Source. Chaudhuri, Monteleoni and Sarwate 2011, Theorem 9 (the idea); Kifer, Smith and Thakurta 2012, Theorem 2 (the
+Jacobian by rank); Iyengar and others 2019 (approximate minima). The form below is derived here.
+
+Proof. b = -(grad F_D(t) + R t) =: -h_D(t), and h_D is strongly monotone and Lipschitz, hence a bijection of R^d with
+Lipschitz inverse; by the area formula t* has density p(-h_D(t)) |det h_D'(t)| for almost every t. The ratio of the
+first factors is at most exp(|h_D(t) - h_D'(t)|_1 / s) <= e^{S / s}, that of the second at most (1 + B / R)^k. For the
+program see docs/proofs/learning.md, section 8: the slope it adds is b rounded to the middle of a cell, drawn exactly,
+so that its answer lies within a public distance of t*; given t*, neighbours' answers are integers whose L1 distance
+is public, and the geometric mechanism covers them. In sequence, then t* is forgotten.
+
+Deviations. Laplace coordinates in place of a radial law; no float stands between the rows and the noise that a proof
+rests on: what floats did is bounded by the solver's certificate, and the bound is in the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Protocol
+
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.exact import sampling
+from reticent.exact.rounding import log_up, round_up, sqrt_up
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.specimen import Specimen
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee, Theorem, axiom
+from reticent.privacy.loss import PureDP
+from reticent.privacy.numbers import integers, positive, show, stored
+from reticent.privacy.sensitivity import L1
+
+THEOREM: Final = Theorem(
+    "objective",
+    "the minimiser of a convex objective with a random slope: noise, and a Jacobian by rank",
+    "Chaudhuri, Monteleoni and Sarwate 2011, Theorem 9; Kifer, Smith and Thakurta 2012, Theorem 2; derived",
+)
+
+
+class Convex(Protocol):
+    """A convex function whose gradient and curvature differ between neighbours by what the mechanism was told."""
+
+    def least(
+        self, tilt: Sequence[int], exponent: int, ridge: Fraction, tolerance: Fraction, grid: int
+    ) -> tuple[int, ...]:
+        """The nearest steps of 2^``grid`` to a point where a gradient is at most ``tolerance`` long; it always ends.
+
+        The gradient is that of the function + ridge |t|^2 / 2 + 2^exponent tilt't.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Protects the least point of a convex function.
+
+    Parameters
+    ----------
+    sensitivity : L1
+        Of the gradient, at any one point.
+    turns : int
+        >= 0: the rank of what one person's rows can add to the curvature (k).
+    bend : Fraction
+        > 0: the greatest eigenvalue of what one row can add to the curvature (B).
+    ridge : Fraction
+        > 0 (R).
+    tolerance : Fraction
+        > 0, public: the length of the gradient at which a solver may stop.
+    size : int
+        Coordinates.
+    epsilon, spare : Fraction
+        Of the least point, Jacobian included; and of what a solver may leave.
+    """
+
+    sensitivity: L1
+    turns: int
+    bend: Fraction
+    ridge: Fraction
+    tolerance: Fraction
+    size: int
+    epsilon: Fraction
+    spare: Fraction
+
+    def __post_init__(self) -> None:
+        for name in ("bend", "ridge", "tolerance", "epsilon", "spare"):
+            positive(getattr(self, name), name)
+        if self.size < 1 or self.turns < 0:
+            raise PublicParameterError("size must be >= 1 and turns >= 0")
+        if turned(self.turns, self.bend, self.ridge) >= self.epsilon:
+            raise PublicParameterError("the ridge is so small that the Jacobian alone costs epsilon")
+
+    @property
+    def scale(self) -> Fraction:
+        """Of the Laplace noise in the slope (s)."""
+        return self.sensitivity.bound / (self.epsilon - turned(self.turns, self.bend, self.ridge))
+
+    @property
+    def half(self) -> int:
+        """Half a cell of the slope is 2^half: cells so small that all of them move the gradient by ``tolerance``."""
+        return power_below(self.tolerance / sqrt_up(Fraction(self.size)))
+
+    @property
+    def grid(self) -> int:
+        """The answer is in steps of 2^grid: rounding moves it by at most ``tolerance`` / ``ridge``."""
+        return power_below(2 * self.tolerance / (self.ridge * sqrt_up(Fraction(self.size))))
+
+    @property
+    def away(self) -> Fraction:
+        """How far an answer may lie from the least point: what the solver leaves, the cell, and the grid."""
+        root = sqrt_up(Fraction(self.size))
+        return (self.tolerance + root * Fraction(2) ** self.half) / self.ridge + root * Fraction(2) ** (self.grid - 1)
+
+    @property
+    def last(self) -> Geometric:
+        """Noise for twice that distance, its L1 length at most sqrt(size) times it."""
+        steps = 2 * self.away * sqrt_up(Fraction(self.size)) / Fraction(2) ** self.grid
+        return Geometric(L1(Fraction(steps.__floor__()), self.sensitivity.adjacency), self.spare)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        first = axiom(
+            PureDP(self.epsilon),
+            self.sensitivity.adjacency,
+            THEOREM,
+            bend=show(self.bend),
+            ridge=show(self.ridge),
+            scale=show(self.scale),
+            sensitivity=show(self.sensitivity.bound),
+            turns=str(self.turns),
+        )
+        return compose.in_sequence([first, self.last.guarantee], label="objective perturbation")
+
+    def sample(self, exact: Convex, entropy: Entropy) -> tuple[int, ...]:
+        """The least point in steps of 2^grid, with both noises."""
+        cell = self.scale / Fraction(2) ** (self.half + 1)
+        tilt = tuple(2 * one_sided_down(cell, entropy) + 1 for _ in range(self.size))
+        found = integers(exact.least(tilt, self.half, self.ridge, self.tolerance, self.grid), "the least point")
+        if len(found) != self.size:
+            raise PublicParameterError(f"made for {self.size} numbers")
+        return self.last.sample(found, entropy)
+
+
+def one_sided_down(scale: Fraction, entropy: Entropy) -> int:
+    """floor of continuous Laplace noise of this scale, exactly.
+
+    P(k) = (1 - a) a^k / 2 for k >= 0 and for k = -1, -2, ... that of -k - 1, a = e^{-1/scale}. Two-sided geometric Z
+    is, given Z >= 0, geometric on 0, 1, ..., and so is -Z - 1 given Z < 0; a fair coin chooses between Z and -Z - 1.
+    """
+    drawn = sampling.one_discrete_laplace(scale, entropy)
+    return drawn if sampling.uniform(2, entropy) else -drawn - 1
+
+
+def turned(turns: int, bend: Fraction, ridge: Fraction) -> Fraction:
+    """k ln(1 + B / R), rounded up: the loss of the Jacobian."""
+    return round_up(turns * log_up(1 + bend / ridge))
+
+
+def power_below(x: Fraction) -> int:
+    """The greatest e with 2^e <= x, x > 0."""
+    found = x.numerator.bit_length() - x.denominator.bit_length()
+    return found if Fraction(2) ** found <= x else found - 1
+
+
+def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
+    """A stored leaf, stated again: its loss follows from its noise and its ridge."""
+    bound, bend, ridge = (stored(parameters, name) for name in ("sensitivity", "bend", "ridge"))
+    turns = int(parameters["turns"])
+    if turns < 0:
+        raise PublicParameterError("turns must be >= 0")
+    epsilon = bound / stored(parameters, "scale") + turned(turns, bend, ridge)
+    made = Objective(L1(bound, neighbours), turns, bend, ridge, Fraction(1), 1, epsilon, Fraction(1))
+    return made.guarantee.parts[0]
+
+
+SPECIMENS: Final[tuple[Specimen[Convex, tuple[int, ...]], ...]] = ()
+# its law is an integral; audit.roster names what checks it instead

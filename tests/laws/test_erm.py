@@ -1,0 +1,528 @@
+"""Least points: what a row can do to them, how near the solver gets, and what noise covers both.
+
+Figures come from the law of Laplace noise, from rational arithmetic and from linear algebra on made-up rows; every
+check has a mutant that it refutes. Draws use replayed entropy, and each test of them fails by chance with at most 1e-6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from reticent.entropy import Replayed
+from reticent.errors import PublicParameterError
+from reticent.learning import erm, losses, minimum, slowly
+from reticent.learning.descent import Descent
+from reticent.learning.erm import Minimum, Perturbed, Released
+from reticent.learning.losses import Hinge, Logistic, Loss, Quantile, Squared
+from reticent.learning.minimum import Problem, Sum, newton
+from reticent.learning.price import Price
+from reticent.learning.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths
+from reticent.mechanisms import Gaussian, Geometric, Objective, axiom_again
+from reticent.mechanisms.gate import Call, Recorder
+from reticent.mechanisms.objective import one_sided_down, turned
+from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.privacy.sensitivity import L1
+
+LOSSES: tuple[Loss, ...] = (
+    Logistic(2),
+    Logistic(3),
+    Hinge(2),
+    Hinge(3, Fraction(1, 3)),
+    Squared(Fraction(1, 10)),
+    Quantile(Fraction(1, 4), Fraction(1, 20)),
+)
+KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
+BOX = Scaling(((Fraction(0), Fraction(1)), (Fraction(-3), Fraction(5)), (Fraction(10), Fraction(20))))
+LINE = Scaling(((Fraction(-1), Fraction(1)),), intercept=False)
+LEVEL = 1e-6
+
+
+def name(loss: Loss) -> str:
+    return f"{type(loss).__name__} {losses.scores_of(loss)}"
+
+
+def targets(loss: Loss, n: int, rng: np.random.Generator) -> Floats:
+    if isinstance(loss, Logistic | Hinge):
+        return rng.integers(0, loss.classes, n).astype(np.float64)
+    return np.asarray(rng.uniform(-1.5, 1.5, n))
+
+
+def problem(loss: Loss, n: int, width: int, key: int) -> Problem:
+    rng = np.random.default_rng(key)
+    rows = rng.integers(-UNIT, UNIT + 1, (n, width))
+    y = targets(loss, n, rng)
+    y[0] = np.nan
+    rows[0] = 0
+    return Problem(loss, rows, y)
+
+
+def price(kind: Kind, delta: Fraction = Fraction(0), epsilon: Fraction = Fraction(1)) -> Price:
+    return Price(epsilon, delta, Adjacency(kind))
+
+
+# --- the density of the least point -----------------------------------------------------------------------------------
+
+
+def masses(scale: float, ridge: float, ys: Sequence[float], edges: Floats) -> Floats:
+    """P(least point between edges) from the law of noise: t* <= t iff b >= -h(t); Huber's loss, cut 1/10, x = 1."""
+    h = ridge * edges + sum((np.clip((edges - y) * 10, -1, 1) for y in ys), np.zeros(len(edges)))
+    above, below = -np.diff(stats.laplace.sf(h, scale=scale)), np.diff(stats.laplace.cdf(h, scale=scale))
+    return np.asarray(np.where(h[:-1] > 0, above, below))
+
+
+def steep(jacobian: Fraction, bend: Fraction) -> Objective:
+    """One coefficient, rows in [-1, 1], slopes within 1: the Jacobian takes ``jacobian`` of epsilon 1, or nearly."""
+    ridge = Fraction(float(bend) / math.expm1(jacobian))
+    moved, near = L1(Fraction(1), Adjacency("add_remove")), Fraction(1, 2**40)
+    return Objective(moved, 1, bend, ridge, near, 1, Fraction(1), Fraction(1, 1000))
+
+
+def worst_ratio(scale: float, ridge: float) -> float:
+    """The greatest log ratio of interval masses over tables with and without one more row."""
+    edges, rng, found = np.linspace(-1, 1, 4001), np.random.default_rng(3), 0.0
+    for ys in ([], [-1.0], [-1.0, -1.0], rng.uniform(-1, 1, 3).tolist()):
+        for y in (0.5, -0.5, 1.0, -1.0):
+            here, there = masses(scale, ridge, ys, edges), masses(scale, ridge, [*ys, y], edges)
+            found = max(found, float(np.abs(np.log(here / there)).max()))
+    return found
+
+
+@pytest.mark.parametrize("jacobian", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
+def test_the_density_of_the_least_point_keeps_epsilon_and_without_the_jacobian_it_does_not(jacobian: Fraction) -> None:
+    """A row pulls by 1 where it begins to bend: both factors are reached at once, so no smaller epsilon would do."""
+    made = steep(jacobian, Fraction(10))
+    assert 0.97 < worst_ratio(float(made.scale), float(made.ridge)) <= 1 + 1e-6
+    assert worst_ratio(1.0, float(made.ridge)) > 0.97 + 0.9 * jacobian  # the mutant pays for the noise alone
+    assert worst_ratio(float(made.scale), float(made.ridge) / 2) > 1 + 0.3 * jacobian  # and a ridge half as steep
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_jacobian_is_within_its_share_and_one_row_alone_reaches_it(loss: Loss, kind: Kind) -> None:
+    plan = Perturbed(loss, BOX, price(kind), Fraction(5, 2), Fraction(1))
+    made, rng = plan.mechanism, np.random.default_rng(5)
+    share, worst = float(turned(made.turns, made.bend, made.ridge)), 0.0
+    for size in (0, 1, 4, 20):
+        for _ in range(20):
+            x = rng.uniform([0, -3, 10], [1, 5, 20], (size + 2, 3))
+            y = targets(loss, size + 2, rng)
+            at = rng.normal(0, 0.3, (losses.scores_of(loss), 4))
+            first = _volume(plan.problem(x[:-1], y[:-1]), at, made.ridge)
+            other = np.delete(np.arange(size + 2), -2) if kind == "substitute" else np.arange(size)
+            worst = max(worst, abs(first - _volume(plan.problem(x[other], y[other]), at, made.ridge)))
+    assert 0 < worst <= share + 1e-9
+
+
+def _volume(problem: Problem, at: Floats, ridge: Fraction) -> float:
+    whole = Sum(problem).curvature(at)
+    return float(np.linalg.slogdet(whole + float(ridge) * np.eye(len(whole)))[1])
+
+
+def test_the_share_of_the_jacobian_is_reached_by_one_row_and_a_rank_less_is_refuted() -> None:
+    """A row at its bounds, on the parabola in every score, bends each by the most there is."""
+    plan = Perturbed(Hinge(3), Scaling(((Fraction(-1), Fraction(1)),)), price("add_remove"), Fraction(2), Fraction(1))
+    made = plan.mechanism
+    x, y, at = np.array([[1.0]]), np.array([0.0]), np.array([[1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]])
+    moved = _volume(plan.problem(x, y), at, made.ridge) - _volume(plan.problem(x[:0], y[:0]), at, made.ridge)
+    assert moved == pytest.approx(float(turned(3, made.bend, made.ridge)), rel=1e-9)
+    assert moved > float(turned(2, made.bend, made.ridge)) * 1.2
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_curvature_is_the_derivative_of_the_slopes(loss: Loss) -> None:
+    rng = np.random.default_rng(1)
+    k = losses.scores_of(loss)
+    y, at, step = targets(loss, 400, rng), rng.normal(0, 1, (400, k)), 1e-7
+    for a in range(k):
+        move = step * np.eye(k)[a]
+        slope = (losses.real_slopes(loss, at + move, y) - losses.real_slopes(loss, at - move, y)) / (2 * step)
+        off = np.abs(slope - losses.turnings(loss, at, y)[:, :, a]).max(axis=1)
+        assert np.mean(off < 1e-5) > 0.99  # but where the step crosses the end of a parabola
+    rank, most = losses.turns(loss)
+    found = np.linalg.eigvalsh(losses.turnings(loss, at, y))
+    assert found.max() <= float(most) * (1 + 1e-12)
+    assert int((np.abs(found) > 1e-9).sum(axis=1).max()) <= rank
+
+
+# --- the law of what is drawn -----------------------------------------------------------------------------------------
+
+
+def test_the_floor_of_laplace_noise_is_drawn_exactly() -> None:
+    """Chi-square of 20,000 draws; level 1e-6; noise a quarter wider or narrower is refused."""
+    scale, stream = Fraction(3), Replayed("floor")
+    drawn = np.array([one_sided_down(scale, stream) for _ in range(20_000)])
+
+    def p(at: float) -> float:
+        edges = np.arange(-15, 17)
+        law = np.diff(stats.laplace.cdf(edges, scale=at))
+        seen = np.array([(drawn == k).sum() for k in edges[:-1]])
+        rest = len(drawn) - seen.sum(), max(1 - law.sum(), 1e-12)
+        observed, expected = np.append(seen, rest[0]), np.append(law, rest[1]) * len(drawn)
+        return float(stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(observed) - 1))
+
+    assert p(3.0) > LEVEL
+    assert p(3.0 * 1.25) < LEVEL
+    assert p(3.0 / 1.25) < LEVEL
+    shifted = drawn + 1  # rounding to zero or up is another law
+    drawn = shifted
+    assert p(3.0) < LEVEL
+
+
+def test_the_least_point_is_drawn_by_its_law() -> None:
+    """Kolmogorov-Smirnov, 2,000 draws, level 1e-6: sees noise halved and doubled. Five rows, one coefficient."""
+    made = steep(Fraction(1, 2), Fraction(1, 4))
+    xs, ys = [1.0, -0.5, 0.25, 1.0, -1.0], [1, 0, 0, 1, 1]
+    exact = Problem(Logistic(2), (np.array(xs)[:, None] * UNIT).astype(np.int64), np.array(ys, np.float64))
+    stream = Replayed("least points")
+    drawn = np.array([made.sample(exact, stream)[0] for _ in range(2000)]) * 2.0**made.grid
+
+    def p(scale: float) -> float:
+        def below(t: Floats) -> Floats:
+            h = float(made.ridge) * t + sum(x * (1 / (1 + np.exp(-x * t)) - y) for x, y in zip(xs, ys, strict=True))
+            return np.asarray(stats.laplace.cdf(h, scale=scale))
+
+        return float(stats.kstest(drawn, below).pvalue)
+
+    assert p(float(made.scale)) > LEVEL
+    assert p(2 * float(made.scale)) < LEVEL
+    assert p(float(made.scale) / 2) < LEVEL
+
+
+def test_scale_ridge_and_shares_are_the_theorems() -> None:
+    """Clip 1, replaced rows, epsilon 1: 2 / s + ln(1 + 1 / (4 R)) = 999 / 1000, and 1 / 1000 for the solver."""
+    plan = Perturbed(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(1, 100))
+    ridge = 1 / (4 * math.expm1(0.1))
+    assert float(plan.ridge) == pytest.approx(ridge, rel=1e-9)
+    assert float(plan.mechanism.scale) == pytest.approx(2 / (0.999 - math.log1p(1 / (4 * ridge))), rel=1e-9)
+    assert plan.guarantee.loss == PureDP(Fraction(1))
+    flat = Perturbed(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(7))
+    assert flat.ridge == 7
+    assert "where" not in flat.note
+    assert "tenth" in plan.note
+    moved = Perturbed(Quantile(Fraction(1, 4), Fraction(1, 20)), LINE, price("add_remove"), Fraction(1), Fraction(1))
+    assert moved.mechanism.sensitivity.bound == Fraction(3, 4)
+
+
+def test_the_stored_leaf_proves_its_loss_again_and_a_smaller_scale_does_not() -> None:
+    first, last = Perturbed(Logistic(3), BOX, price("substitute"), Fraction(2), Fraction(1)).guarantee.parts
+    assert axiom_again(first) == first
+    assert axiom_again(last) == last
+    stored = {**dict(first.parameters), "ridge": "1/1000"}
+    from reticent.mechanisms import objective
+
+    assert objective.again(stored, first.adjacency).loss.epsilon > first.loss.epsilon  # type: ignore[union-attr]
+
+
+# --- the solver and its certificate -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_the_error_of_a_gradient_is_within_its_bound(loss: Loss) -> None:
+    rng = np.random.default_rng(7)
+    for key, spread in enumerate((1.0, 30.0, 1e5)):
+        made = problem(loss, 150, 3, key)
+        at = rng.normal(0, spread, made.shape)
+        found, bound = made.gradient(at)
+        assert bound < 1e-10 * max(spread, 10)
+        off = np.array(
+            [float(Fraction(v) - w) for v, w in zip(found.ravel().tolist(), _gradient(made, at), strict=True)]
+        )
+        assert float(np.linalg.norm(off)) <= bound
+
+
+def _gradient(made: Problem, at: Floats) -> list[Fraction]:
+    """In rationals, slopes within 2^-90."""
+    k, d = at.shape
+    total = [Fraction(0)] * (k * d)
+    point = [[Fraction(v) for v in line] for line in at.tolist()]
+    for row, y in zip(made.rows.tolist(), made.targets.tolist(), strict=True):
+        if y == y:
+            scores = [sum((x * t for x, t in zip(row, line, strict=True)), Fraction(0)) / UNIT for line in point]
+            for a, slope in enumerate(slowly.slopes(made.loss, scores, Fraction(y), 90)):
+                for j, x in enumerate(row):
+                    total[a * d + j] += slope * x / UNIT
+    return total
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_slow_and_fast_meet_within_the_public_distance(loss: Loss) -> None:
+    made, ridge, tolerance = problem(loss, 10, 2, 1), Fraction(3), Fraction(1, 2**33)
+    tilt = [int(v) for v in np.random.default_rng(2).integers(-3000, 3000, 2 * made.shape[0])]
+    fast = newton(Sum(made), tilt, -10, 3.0, float(tolerance))
+    assert fast is not None
+    exact = slowly.slowly(made.loss, made.rows, made.targets, tilt, -10, ridge, tolerance)
+    away = math.sqrt(sum(float(Fraction(a) - b) ** 2 for a, b in zip(fast.ravel().tolist(), exact, strict=True)))
+    assert away <= 2 * float(tolerance / ridge)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+def test_newton_gets_there_on_tables_that_are_hard(loss: Loss) -> None:
+    """Separable rows, equal columns, no rows, one row a thousand times; a flat ridge and a steep slope."""
+    rng = np.random.default_rng(11)
+    line = np.where(rng.random(2000) < 0.5, UNIT, -UNIT)
+    y = np.where(line > 0, 1.0, 0.0)
+    for rows in (line[:, None] * np.ones((1, 3), np.int64), np.zeros((0, 3), np.int64), np.full((1000, 3), UNIT)):
+        made = Problem(loss, rows, y[: len(rows)])
+        k, curve = made.shape[0], float(losses.turns(loss)[1])
+        near = 2000 * k * 3 * max(1.0, 4 * curve) * 2.0**-42  # as in Minimum.tolerance
+        for tilt in ((0,) * 3 * k, tuple(10 * (-1) ** place for place in range(3 * k))):
+            assert newton(Sum(made), tilt, 0, 0.01, near) is not None
+
+
+def test_where_doubles_fail_the_slow_way_gives_the_same_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, ridge, tolerance = problem(Logistic(2), 10, 2, 4), Fraction(2), Fraction(1, 2**36)
+    first = made.least((5, -7), 0, ridge, tolerance, -30)
+    monkeypatch.setattr(minimum, "newton", lambda *_: None)
+    again = made.least((5, -7), 0, ridge, tolerance, -30)
+    assert max(abs(a - b) for a, b in zip(first, again, strict=True)) <= 1
+
+
+@pytest.mark.parametrize("exponent", [0, 60, 3000])
+def test_no_slope_is_too_great(exponent: int) -> None:
+    """A slope of 2^3000 is beyond doubles, and one of 2^60 beyond what they can certify; both have an answer."""
+    made = problem(Logistic(2), 6, 2, 5)
+    (found, _) = made.least((3, -1), exponent, Fraction(2), Fraction(1, 2**30), -20)
+    slope = 3 * 2**exponent
+    assert abs(found + Fraction(slope, 2) * 2**20) <= 6 * 2**20  # the rows pull by at most 1 each
+
+
+# --- output perturbation ----------------------------------------------------------------------------------------------
+
+
+def stepped(plan: Released, x: Floats, y: Floats) -> NDArray[np.object_]:
+    found = plan.problem(x, y).least((0,) * plan.size, 0, plan.ridge, plan.tolerance, plan.grid)
+    return np.array(found, dtype=object)
+
+
+def excess(plan: Released, one: NDArray[np.object_], other: NDArray[np.object_]) -> Fraction:
+    """Observed to declared change, squared for L2."""
+    moved = one - other
+    match plan.noise:
+        case Geometric(sensitivity=declared):
+            return Fraction(int(np.abs(moved).sum())) / declared.bound
+        case Gaussian(sensitivity=declared_squared):
+            return Fraction(int((moved**2).sum())) / declared_squared.squared
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])
+def test_no_neighbour_moves_the_released_point_by_more_than_declared(loss: Loss, kind: Kind, delta: Fraction) -> None:
+    plan = Released(loss, BOX, price(kind, delta), Fraction(2), Fraction(3), people=10)
+    rng = np.random.default_rng(13)
+    worst = Fraction(0)
+    for n in (1, 2, 6, 6):
+        plain = rng.uniform([0, -3, 10], [1, 5, 20], (n, 3))
+        strange = rng.choice([-1e9, 0.0, 1.0, 5.0, 20.0, 1e300, np.nan], (n, 3))
+        x, y = np.where(rng.random((n, 3)) < 0.2, strange, plain), targets(loss, n, rng) * 3
+        x[-1], y[-1] = (1.0, 5.0, 20.0), 1.0
+        other = np.vstack([x[:-1], [[0.0, -3.0, 10.0]]]), np.append(y[:-1], 0.0)
+        near = (x[:-1], y[:-1]) if kind == "add_remove" else other
+        worst = max(worst, excess(plan, stepped(plan, x, y), stepped(plan, *near)))
+    assert 0 < worst <= 1
+
+
+def test_one_row_alone_moves_it_by_nearly_all_that_is_declared() -> None:
+    plan = Released(Squared(Fraction(1, 10)), LINE, price("add_remove"), Fraction(1), Fraction(100), people=1)
+    x, y = np.array([[1.0]]), np.array([1.0])
+    assert excess(plan, stepped(plan, x, y), stepped(plan, x[:0], y[:0])) > Fraction(99, 100)
+
+
+def test_a_solver_that_stops_early_is_refuted_where_its_gap_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours on two sides of a loose tolerance: one takes a step of Newton's more than the other."""
+    plan = Released(Logistic(2), LINE, price("add_remove"), Fraction(1), Fraction(4), people=400)
+    x, y = np.ones((400, 1)), np.ones(400)
+    honest, norms = newton, []
+    for rows in (x, x[:-1]):
+        exact = Sum(plan.problem(rows, y[: len(rows)]))
+        at = np.zeros((1, 1))
+        for _ in range(2):
+            sums, _ = exact.gradient(at)
+            total = sums + 4 * at
+            step = np.asarray(-np.linalg.solve(exact.curvature(at) + 4 * np.eye(1), total.ravel()).reshape(1, 1))
+            at = at + minimum.pace(exact, at, step, np.zeros((1, 1)), 4.0) * step
+        norms.append(float(np.linalg.norm(exact.gradient(at)[0] + 4 * at)))
+    loose = sum(norms) / 2
+    assert max(norms) / min(norms) > 1.0001
+    monkeypatch.setattr(minimum, "newton", lambda s, t, e, r, _: honest(s, t, e, r, loose))
+    early = excess(plan, stepped(plan, x, y), stepped(plan, x[:-1], y[:-1]))
+    assert early > 1
+    gap = 2 * Fraction(loose) / plan.ridge / Fraction(2) ** plan.grid
+    moved = stepped(plan, x, y) - stepped(plan, x[:-1], y[:-1])
+    assert abs(int(moved[0])) <= plan.moved / Fraction(2) ** plan.grid + gap + 2  # with the gap it is covered
+    monkeypatch.setattr(minimum, "newton", honest)
+    assert excess(plan, stepped(plan, x, y), stepped(plan, x[:-1], y[:-1])) <= 1
+
+
+# --- objective perturbation, neighbour by neighbour -------------------------------------------------------------------
+
+
+def given(plan: Perturbed, exact: Problem, point: Floats) -> tuple[int, ...]:
+    """What the solver makes of the slope that has its least point at ``point``, rounded as the mechanism rounds it."""
+    made = plan.mechanism
+    slope = -(exact.gradient(point)[0] + float(plan.ridge) * point).ravel()
+    cells = [math.floor(Fraction(v) / Fraction(2) ** (made.half + 1)) for v in slope.tolist()]
+    return exact.least([2 * k + 1 for k in cells], made.half, plan.ridge, made.tolerance, made.grid)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+@pytest.mark.parametrize("kind", KINDS)
+def test_given_the_least_point_answers_differ_by_what_the_last_noise_covers(loss: Loss, kind: Kind) -> None:
+    plan = Perturbed(loss, BOX, price(kind), Fraction(3), Fraction(1))
+    rng = np.random.default_rng(17)
+    for n in (1, 3, 40):
+        x, y = rng.uniform([0, -3, 10], [1, 5, 20], (n + 1, 3)), targets(loss, n + 1, rng)
+        point = rng.normal(0, 0.5, (losses.scores_of(loss), 4))
+        near = (x[:-1], y[:-1]) if kind == "add_remove" else (x[1:], y[1:])
+        first = (x, y) if kind == "add_remove" else (x[:-1], y[:-1])
+        one = given(plan, plan.problem(*first), point)
+        other = given(plan, plan.problem(*near), point)
+        covered = plan.mechanism.last.sensitivity.bound
+        assert sum(abs(a - b) for a, b in zip(one, other, strict=True)) <= covered
+
+
+def test_given_the_least_point_a_solver_that_stops_early_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = Perturbed(Logistic(2), BOX, price("add_remove"), Fraction(3), Fraction(1))
+    x, y = np.random.default_rng(0).uniform([0, -3, 10], [1, 5, 20], (50, 3)), np.array([0.0, 1.0] * 25)
+    honest = newton
+    monkeypatch.setattr(minimum, "newton", lambda s, t, e, r, tolerance: honest(s, t, e, r, 2.0**22 * tolerance))
+    point = np.array([[0.3, -0.2, 0.1, 0.4]])
+    one, other = (given(plan, plan.problem(x[:n], y[:n]), point) for n in (50, 49))
+    assert sum(abs(a - b) for a, b in zip(one, other, strict=True)) > plan.mechanism.last.sensitivity.bound
+
+
+def replayed(plan: Minimum, x: Floats, y: Floats, answer: object = None) -> Call:
+    recorder = Recorder(lambda m, exact, start: answer or (0,) * plan.size, Replayed("coins"))
+    plan.draw(x, y, recorder)  # type: ignore[attr-defined]  # both kinds of plans have it
+    (call,) = recorder.calls
+    assert not recorder.tossed  # nothing is drawn beside the gate
+    return call
+
+
+def probes(plan: Minimum, rng: np.random.Generator) -> list[Floats]:
+    shape = (losses.scores_of(plan.loss), plan.scaling.width)
+    return [rng.normal(0, spread, shape) for spread in (0.0, 0.5, 5.0, 50.0) for _ in range(3)]
+
+
+def most_moved(plan: Perturbed, kind: Kind) -> float:
+    """The greatest observed to declared change of the gradient over random neighbours and points."""
+    rng = np.random.default_rng(19)
+    worst = 0.0
+    for _ in range(8):
+        strange = rng.choice([-1e9, 0.0, 1.0, 5.0, 20.0, 1e300, np.nan], (12, 3))
+        plain = rng.uniform([0, -3, 10], [1, 5, 20], (12, 3))
+        x, y = np.where(rng.random((12, 3)) < 0.2, strange, plain), targets(plan.loss, 12, rng) * rng.choice([1, 3], 12)
+        x[-1] = (1.0, 5.0, 20.0)
+        near = (x[:-1], y[:-1])
+        if kind == "substitute":
+            near = np.vstack([x[:-1], [[0.0, -3.0, 10.0]]]), np.append(y[:-1], 0.0)
+        one, other = replayed(plan, x, y), replayed(plan, *near)
+        assert one.mechanism == other.mechanism == plan.mechanism
+        assert isinstance(one.exact, Problem)
+        assert isinstance(other.exact, Problem)
+        moved, off = one.exact.apart(other.exact, probes(plan, rng))
+        worst = max(worst, (moved - off) / float(plan.mechanism.sensitivity.bound))
+    return worst
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=name)
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_neighbour_moves_the_gradient_by_more_than_declared(loss: Loss, kind: Kind) -> None:
+    plan = Perturbed(loss, BOX, price(kind), Fraction(3), Fraction(1), people=12)
+    assert 0.2 < most_moved(plan, kind) <= 1
+
+
+def test_rows_that_are_not_shortened_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raw(rows: Integers, most: Fraction, norm: Norm) -> Integers:
+        assert lengths(rows, norm).shape == (len(rows),)
+        return rows
+
+    monkeypatch.setattr(erm, "shortened", raw)
+    plan = Perturbed(Logistic(2), BOX, price("add_remove"), Fraction(1), Fraction(1))
+    assert most_moved(plan, "add_remove") > 1
+
+
+def test_a_missing_target_or_value_makes_a_row_of_zeros() -> None:
+    plan = Perturbed(Logistic(2), BOX, price("add_remove"), Fraction(3), Fraction(1))
+    made = plan.problem(np.array([[0.5, 1.0, 12.0], [np.nan, 1.0, 12.0]]), np.array([np.nan, 1.0]))
+    assert not made.rows.any()
+    numbers = Perturbed(Squared(), BOX, price("add_remove"), Fraction(3), Fraction(1))
+    assert numbers.problem(np.ones((2, 3)), np.array([1e300, -7.0])).targets.tolist() == [1.0, -1.0]
+
+
+# --- what is refused, and the rule ------------------------------------------------------------------------------------
+
+
+def test_a_delta_is_for_output_perturbation_and_is_used() -> None:
+    with pytest.raises(PublicParameterError, match="pure"):
+        Perturbed(Logistic(2), BOX, price("substitute", Fraction(1, 10**6)), Fraction(2), Fraction(1))
+    made = Released(Logistic(2), BOX, price("substitute", Fraction(1, 10**6)), Fraction(2), Fraction(1))
+    assert isinstance(made.guarantee.loss, ApproxDP)
+    assert isinstance(made.noise, Gaussian)
+
+
+def test_what_no_solution_serves_is_refused() -> None:
+    wide = Scaling(((Fraction(0), Fraction(1)),) * 2001)
+    with pytest.raises(PublicParameterError, match="2,000"):
+        Perturbed(Logistic(2), wide, price("substitute"), Fraction(2), Fraction(1))
+    with pytest.raises(PublicParameterError, match="penalty"):
+        Released(Logistic(2), BOX, price("substitute"), Fraction(2), Fraction(1, 10**6))
+    with pytest.raises(PublicParameterError, match="penalty"):
+        Perturbed(Logistic(2), BOX, price("substitute"), Fraction(2), Fraction(0))
+    one = Fraction(1)
+    with pytest.raises(PublicParameterError, match="Jacobian"):
+        Objective(L1(one, Adjacency("add_remove")), 1, one, one, one, 1, Fraction(1, 2), one)
+
+
+Made = Callable[..., object]
+
+
+@pytest.mark.parametrize(
+    ("asked", "got"),
+    [
+        ({}, Perturbed),
+        ({"solver": "objective"}, Perturbed),
+        ({"solver": "output"}, Released),
+        ({"solver": "descent"}, Descent),
+        ({"steps": 5}, Descent),
+        ({"refined": True}, Descent),
+        ({"delta": Fraction(1, 10**6)}, Descent),
+        ({"penalty": Fraction(0)}, Descent),
+        ({"scaling": Scaling(((Fraction(0), Fraction(1)),) * 2001)}, Descent),
+    ],
+)
+def test_auto_is_a_public_rule(asked: dict[str, object], got: type) -> None:
+    values: dict[str, object] = {
+        "solver": "auto",
+        "scaling": BOX,
+        "delta": Fraction(0),
+        "penalty": Fraction(1),
+        **asked,
+    }
+    scaling, delta, penalty = values["scaling"], values["delta"], values["penalty"]
+    assert isinstance(scaling, Scaling)
+    assert isinstance(delta, Fraction)
+    assert isinstance(penalty, Fraction)
+    steps = 5 if "steps" in asked else None
+    plan = erm.planned(
+        str(values["solver"]), Logistic(2), scaling, price("add_remove", delta), Fraction(2), penalty, None,
+        steps=steps, refined="refined" in asked,
+    )  # fmt: skip
+    assert type(plan) is got
+
+
+@pytest.mark.parametrize("solver", ["objective", "output"])
+def test_steps_and_intervals_are_of_the_descent(solver: str) -> None:
+    for own in ({"steps": 3}, {"refined": True}):
+        with pytest.raises(PublicParameterError, match="descent"):
+            erm.planned(solver, Logistic(2), BOX, price("add_remove"), Fraction(2), Fraction(1), None, **own)
+    with pytest.raises(PublicParameterError, match="solver"):
+        erm.planned("lbfgs", Logistic(2), BOX, price("add_remove"), Fraction(2), Fraction(1), None)
