@@ -13,15 +13,13 @@ docs/theory/replay.md.
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from reticent.audit.changes import alike
+from reticent.audit.dealt import KEY_BITS, WORD, Counted, Rows, in_one_order
 from reticent.audit.found import (
     Comparison,
     Finding,
@@ -37,9 +35,7 @@ from reticent.audit.found import (
 from reticent.audit.proofs import Leaf, amount, charge_of, leaves_of, share_of
 from reticent.audit.tape import LIKELY, STYLES, Style, Tape, recorded
 from reticent.audit.written import Paper, Written, first_difference
-from reticent.data.order import Integers
-from reticent.data.query import Query, Records
-from reticent.data.table import Result
+from reticent.data.query import Records
 from reticent.mechanisms.gate import Call
 from reticent.privacy import ptr
 from reticent.privacy.compose import PROCESSED
@@ -52,15 +48,6 @@ if TYPE_CHECKING:
     from reticent.study.asking import Prepared
 
 Published: TypeAlias = tuple[tuple[Answer, ...], tuple[str, ...]]
-
-KEY_BITS: Final = 256  # tossed outside the gate: the key by which rows are kept
-WORD: Final = 64  # and a word for each record, where records are dealt out by coins that do not look at them
-
-
-class Rows(Protocol):
-    """Anything that answers queries as ``Table.run`` does."""
-
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +104,7 @@ class Replayer:
     def compare(self, here: Rows, there: Rows, tape: Tape, *, same: bool = False) -> Comparison:
         first = self._run(here, tape, ())
         if len(first.tossed) > 1:  # records are dealt out by coins: those of both tables in one order
-            together = Together()
-            here, there = Ordered(here, there, together, other=False), Ordered(here, there, together, other=True)
+            here, there = in_one_order(here, there)
             first = self._run(here, tape, ())
         second = self._run(there, tape, first.calls)
         failed = raised(first.raised, second.raised)
@@ -196,77 +182,14 @@ class Replayer:
         return share_of(lost, self.charge)
 
 
-# --- records that are dealt out ---------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Counted:
-    """A table that notes how many records it gave."""
-
-    rows: Rows
-    records: set[int] = field(default_factory=set)
-
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
-        found = self.rows.run(queries, key)
-        self.records.update(len(one.records) for one in found if one.records is not None)
-        return found
-
-
-@dataclass(slots=True)
-class Together:
-    """The results of both tables with their records in one order, once for each pair."""
-
-    known: dict[tuple[tuple[Query, ...], bytes], tuple[list[Result], list[Result]]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class Ordered:
-    """One of two neighbours, whose records come in one order: those that both have, then its own.
-
-    Coins fall on places and do not look at records, so every order of the records has the same law. With this one the
-    same coin falls on the same record of both tables, which is how neighbours are compared in the proofs.
-    """
-
-    here: Rows
-    there: Rows
-    together: Together
-    other: bool
-
-    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
-        asked = (tuple(queries), key)
-        if asked not in self.together.known:
-            pairs = zip(self.here.run(queries, key), self.there.run(queries, key), strict=True)
-            mine, theirs = zip(*(_in_one_order(one, other) for one, other in pairs), strict=True)
-            self.together.known[asked] = (list(mine), list(theirs))
-        return self.together.known[asked][self.other]
-
-
-def _in_one_order(one: Result, other: Result) -> tuple[Result, Result]:
-    if one.records is None or other.records is None:
-        return one, other
-    mine, theirs = _counted(one.records), _counted(other.records)
-    both = mine & theirs
-    first, second = (
-        np.array([*both.elements(), *(own - both).elements()], np.int64).reshape(records.shape)
-        for own, records in ((mine, one.records), (theirs, other.records))
-    )
-    return replace(one, records=first), replace(other, records=second)
-
-
-def _counted(records: Integers) -> Counter[tuple[int, ...]]:
-    return Counter(tuple(record) for record in records.tolist())
-
-
 # --- comparing --------------------------------------------------------------------------------------------------------
 
 
 def _tossed(first: Ran, second: Ran) -> list[Finding]:
     """Coins outside the gate: the key, then for each dealing one word for each record."""
-    dealt = len(first.tossed) == len(second.tossed) and all(
-        ran.tossed[:1] == (KEY_BITS,) and all(size in {WORD * n for n in ran.records} for size in ran.tossed[1:])
-        for ran in (first, second)
-    )
-    if dealt:
+    keys = first.tossed[:1] == second.tossed[:1] == (KEY_BITS,)
+    words = all(size in {WORD * n for n in ran.records} for ran in (first, second) for size in ran.tossed[1:])
+    if keys and words and len(first.tossed) == len(second.tossed):
         return []
     sizes = " and ".join(str(list(ran.tossed)[:8]) for ran in (first, second))
     return [Finding("bypass", "", f"coins are tossed outside the gate, in bits: {sizes}; expected [{KEY_BITS}]")]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from itertools import cycle, product
@@ -24,6 +25,7 @@ from reticent.audit.changes import alike
 from reticent.audit.found import Comparison, Finding, cause_of, excess, raised, seen_of, unlike
 from reticent.audit.rules import by_rules
 from reticent.audit.tape import Tape, recorded
+from reticent.audit.written import said
 from reticent.data.query import Query
 from reticent.data.schema import Column, Integer, Person, Real, Schema
 from reticent.data.table import Result
@@ -62,15 +64,19 @@ class Talk:
 
 @dataclass(slots=True)
 class Made:
-    """A table of made-up rows as a session sees it; ``read`` has what was charged when its rows were asked for."""
+    """A table of made-up rows as a session sees it; ``read`` has what was charged when its rows were asked for.
+
+    ``key``, by which rows are kept, in place of one that is tossed from the system's coins.
+    """
 
     rows: Rows
     spent: Callable[[], Loss]
+    key: bytes | None = None
     read: list[Loss] = field(default_factory=list)
 
     def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
         self.read.append(self.spent())
-        return self.rows.run(queries, key)
+        return self.rows.run(queries, key if self.key is None else self.key)
 
     def close(self) -> None:
         """Made-up rows are used again."""
@@ -154,6 +160,7 @@ def ran(talk: Talk, rows: Rows, tape: Tape, earlier: Sequence[Call] = ()) -> Tol
     recorder = recorded(tape, earlier, lambda: reserved.append(len(ledger.releases())))
     made = Made(rows, ledger.spent)
     study = Watched(made_up.spec, {}, ledger, made=made, recorder=recorder)
+    start = datetime.now(UTC)
     told: list[object] = []
     asked: list[tuple[int, int]] = []
     guarantee, failed, wrong = None, None, []
@@ -174,6 +181,7 @@ def ran(talk: Talk, rows: Rows, tape: Tape, earlier: Sequence[Call] = ()) -> Tol
             wrong.append(f"{words(ledger.spent())} is charged for what costs {words(guarantee.loss)}")
         lines = [(line.what, line.charge, line.state, line.purpose) for line in ledger.releases()]
         told += [session.transcript, session.people, session.proof(), repr(session), lines]
+        told.append(said(session.certificate.document, start))
     except Exception as cause:
         failed = cause_of(cause)
     calls, tossed = tuple(recorder.calls), tuple(recorder.tossed)

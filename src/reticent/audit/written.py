@@ -102,6 +102,24 @@ def _timeless(document: dict[str, object], before: datetime) -> dict[str, object
     return {**document, "when": NEVER} if inside else document
 
 
+IDS: Final = ("release", "entry", "digest", "receipt", "receipts")  # which certificate it is, and not what of
+
+
+def said(document: Mapping[str, object], before: datetime) -> object:
+    """What the certificate of a fit or a session says, but for when, and under which numbers of the ledger."""
+    return _unnumbered(_timeless(dict(document), before))
+
+
+def _unnumbered(part: object) -> object:
+    match part:
+        case dict():
+            return {name: _unnumbered(value) for name, value in part.items() if name not in IDS}
+        case list():
+            return [_unnumbered(value) for value in part]
+        case _:
+            return part
+
+
 def first_difference(one: Written, other: Written) -> str:
     """Where two papers first differ, in words: ``the certificate says 3 at people, and 4 on the other neighbour``."""
     for name in dict.fromkeys((*one, *other)):

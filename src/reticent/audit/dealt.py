@@ -1,0 +1,88 @@
+"""Records dealt out by coins: two neighbouring tables in an order in which the same coin meets the same record.
+
+Blocks of rows, a test part, random pairs: coins fall on places and do not look at records, so every order of the
+records has the same law. With the records of both tables in one order, those that both have first, neighbours are
+compared as in the proofs: the same coins, and only the records of the person who differs go elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+import numpy as np
+
+from reticent.data.order import Integers
+from reticent.data.query import Query
+from reticent.data.table import Result
+
+KEY_BITS: Final = 256  # tossed outside the gate: the key by which rows are kept
+WORD: Final = 64  # and a word for each record, where records are dealt out
+
+
+class Rows(Protocol):
+    """Anything that answers queries as ``Table.run`` does."""
+
+    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]: ...
+
+
+@dataclass(slots=True)
+class Counted:
+    """A table that notes how many records it gave."""
+
+    rows: Rows
+    records: set[int] = field(default_factory=set)
+
+    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+        found = self.rows.run(queries, key)
+        self.records.update(len(one.records) for one in found if one.records is not None)
+        return found
+
+
+@dataclass(slots=True)
+class Together:
+    """The results of both tables with their records in one order, once for each pair."""
+
+    known: dict[tuple[tuple[Query, ...], bytes], tuple[list[Result], list[Result]]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Ordered:
+    """One of two neighbours, whose records come in one order: those that both have, then its own."""
+
+    here: Rows
+    there: Rows
+    together: Together
+    other: bool
+
+    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+        asked = (tuple(queries), key)
+        if asked not in self.together.known:
+            pairs = zip(self.here.run(queries, key), self.there.run(queries, key), strict=True)
+            mine, theirs = zip(*(_ordered(one, other) for one, other in pairs), strict=True)
+            self.together.known[asked] = (list(mine), list(theirs))
+        return self.together.known[asked][self.other]
+
+
+def in_one_order(here: Rows, there: Rows) -> tuple[Rows, Rows]:
+    """Both tables, read as they are, with their records in one order."""
+    together = Together()
+    return Ordered(here, there, together, other=False), Ordered(here, there, together, other=True)
+
+
+def _ordered(one: Result, other: Result) -> tuple[Result, Result]:
+    if one.records is None or other.records is None:
+        return one, other
+    mine, theirs = _counted(one.records), _counted(other.records)
+    both = mine & theirs
+    first, second = (
+        np.array([*both.elements(), *(own - both).elements()], np.int64).reshape(records.shape)
+        for own, records in ((mine, one.records), (theirs, other.records))
+    )
+    return replace(one, records=first), replace(other, records=second)
+
+
+def _counted(records: Integers) -> Counter[tuple[int, ...]]:
+    return Counter(tuple(record) for record in records.tolist())

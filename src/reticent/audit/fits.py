@@ -1,0 +1,294 @@
+"""Record-replay of fits: one model fitted to two neighbouring made-up tables, with the same noise on both.
+
+    Fit           a model, its columns, and the schema of the tables
+    Fits          compares fits on pairs of tables: what ``Replayer`` is for plans
+    built_in()    every estimator of ``reticent.learning``, under both relations, pure and with a delta
+
+A fit is the public one, on handles of a study of made-up rows with a ledger in memory: charged, read, drawn, certified.
+Given equal outputs of the gate all that a fit leaves must be equal (every attribute, the certificate, the ledger), the
+calls must be the same calls, each must be of a kind the guarantee pays for, no exact number may move further than its
+mechanism declares, and together they may lose no more than is charged. Where records are dealt out by coins (the test
+part of a search, blocks), the same coin meets the same record on both tables (``dealt``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import Any, Final, Protocol, TypeAlias, cast
+
+from reticent.audit.changes import alike
+from reticent.audit.dealt import WORD, Counted, Rows, in_one_order
+from reticent.audit.found import Comparison, Finding, Seen, cause_of, excess, raised, seen_of, unlike
+from reticent.audit.proofs import below, charge_of
+from reticent.audit.talks import Made, Watched
+from reticent.audit.tape import Tape, recorded
+from reticent.audit.written import said
+from reticent.data.schema import Schema
+from reticent.entropy import SystemEntropy
+from reticent.learning.estimator import Estimator
+from reticent.learning.handles import Handle
+from reticent.learning.search import GridSearchCV
+from reticent.mechanisms.gate import Call, Recorder
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.compose import PROCESSED
+from reticent.privacy.guarantee import Guarantee, Theorem
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
+from reticent.privacy.numbers import about
+from reticent.study.certificate import Certificate
+from reticent.study.handles import Columns, xy
+from reticent.study.in_memory import study as in_memory
+
+BUDGET: Final = ApproxDP(Fraction(1000), Fraction(1, 1000))
+
+
+Kind: TypeAlias = tuple[Loss, Adjacency, Theorem]
+
+
+class Model(Protocol):
+    """Anything that is fitted to handles and then has a guarantee."""
+
+    def fit(self, X: object, y: object = None) -> object: ...
+
+    @property
+    def guarantee_(self) -> Guarantee: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A model of ``y`` by the columns ``x`` of tables over ``schema``; ``make`` gives it unfitted, each time anew."""
+
+    name: str
+    schema: Schema
+    make: Callable[[], Any]  # estimators have no class in common with searches
+    x: tuple[str, ...]
+    y: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shelf(Columns):
+    """Columns of a study of made-up rows, which hand out a recorder where others have the system's coins."""
+
+    recorder: Recorder = field(kw_only=True)
+
+    def coins(self) -> SystemEntropy:
+        return cast(SystemEntropy, self.recorder)  # it has the same two methods
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What one fit did and left; ``wrong`` is what is wrong with its charge, in words."""
+
+    calls: tuple[Call, ...]
+    tossed: tuple[int, ...]
+    records: frozenset[int]
+    left: object
+    guarantee: Guarantee | None
+    refit: Guarantee | None
+    warned: tuple[str, ...]
+    wrong: tuple[str, ...]
+    raised: str | None
+
+
+class Fits:
+    """Compares fits of one model to pairs of tables."""
+
+    def __init__(self, fit: Fit) -> None:
+        self.fit = fit
+
+    def compare(self, here: Rows, there: Rows, tape: Tape, *, same: bool = False) -> Comparison:
+        """Two fits with the same outputs of the gate; the ``same`` rows in another order may change nothing at all."""
+        first = fitted(self.fit, here, tape)
+        if first.tossed:
+            here, there = in_one_order(here, there)
+            first = fitted(self.fit, here, tape)
+        second = fitted(self.fit, there, tape, first.calls)
+        name = self.fit.name
+        found = raised(first.raised, second.raised) or [*_tossed(first, second), *unlike(first.calls, second.calls)]
+        if found or first.guarantee is None:
+            return Comparison((), None, tuple(found))
+        found = [Finding("loss", name, text) for text in dict.fromkeys((*first.wrong, *second.wrong))]
+        paid = [tree for tree in (first.guarantee, first.refit) if tree is not None]
+        times, seen = paying(paid, first.calls), []
+        for call, other, often in zip(first.calls, second.calls, times, strict=True):
+            if not often:
+                found.append(Finding("proof", name, f"no part of the proof pays for {type(call.mechanism).__name__}"))
+            seen.append(seen_of(call, other, name, often or 1))
+            found += excess(call, other, seen[-1], often or 1, same=same)
+        share = _share(first, seen, times)
+        if share is not None and share > 1:
+            what = f"{about(share)} of what is charged, {words(first.guarantee.loss)}, was lost in all"
+            found.append(Finding("loss", name, what))
+        if first.warned != second.warned:
+            found.append(Finding("warning", name, f"warnings differ: {list(first.warned)} and {list(second.warned)}"))
+        if not alike(first.left, second.left):
+            found.append(Finding("answer", name, _differing(first.left, second.left)))
+        return Comparison(tuple(seen), share, tuple(found), len(first.records))
+
+
+def fitted(fit: Fit, rows: Rows, tape: Tape, earlier: tuple[Call, ...] = ()) -> Fitted:
+    """One fit, and what it left."""
+    person = fit.schema.person
+    before = datetime.now(UTC)
+    made_up = in_memory(
+        {},
+        adjacency=person.adjacency,
+        columns=fit.schema.columns,
+        budget=BUDGET,
+        person=person.column,
+        rows_each=person.rows,
+        people=person.people,
+        override="made up",
+    )
+    ledger, recorder, counted = made_up.ledger, recorded(tape, earlier), Counted(rows)
+    made = Made(counted, ledger.spent, hashlib.sha256(f"audit key {tape.coins}".encode()).digest())
+    study = Watched(made_up.spec, {}, ledger, made=made, recorder=recorder)
+    left, guarantee, refit, failed = None, None, None, None
+    wrong: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            x, y = _shelved(study, fit, recorder)
+            model = cast(Model, fit.make())  # as ``Fit`` says
+            model.fit(x, y)
+            guarantee = model.guarantee_
+            refit = _refit(model)
+            lines = [(line.what, line.charge, line.state) for line in ledger.releases()]
+            left = {"model": left_by(model, before), "ledger": lines}
+            whole = _pair(ledger.spent()) == _pair(guarantee.loss)
+            wrong += [] if whole else [f"{words(ledger.spent())} is charged for {words(guarantee.loss)}"]
+            wrong += [] if made.read == [ledger.spent()] else ["rows are read before all of it is charged"]
+        except Exception as cause:
+            failed = cause_of(cause)
+    warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
+    calls, tossed = tuple(recorder.calls), tuple(recorder.tossed)
+    return Fitted(calls, tossed, frozenset(counted.records), left, guarantee, refit, warned, tuple(wrong), failed)
+
+
+def _refit(model: object) -> Guarantee | None:
+    """A search pays for the dearest of the refits that there may be; this is the one there was."""
+    return model.best_estimator_.guarantee_ if isinstance(model, GridSearchCV) else None
+
+
+def _shelved(study: Watched, fit: Fit, recorder: Recorder) -> tuple[Handle, Handle | None]:
+    """The handles a study gives, on a shelf that hands out the recorder."""
+    x, y = xy(study, fit.x, fit.y)
+    assert isinstance(x.shelf, Columns)
+    shelf = Shelf(study, x.shelf.keys, recorder=recorder)
+    return replace(x, shelf=shelf), None if y is None else replace(y, shelf=shelf)
+
+
+def _pair(loss: Loss) -> tuple[Fraction, Fraction]:
+    """Epsilon and delta: the currency of ``BUDGET``."""
+    match loss:
+        case PureDP(epsilon):
+            return epsilon, Fraction(0)
+        case ApproxDP(epsilon, delta):
+            return epsilon, delta
+        case other:
+            raise TypeError(f"a fit is charged in epsilon and delta, not in {type(other).__name__}")
+
+
+# --- what a fit leaves ------------------------------------------------------------------------------------------------
+
+
+def left_by(model: object, before: datetime) -> object:
+    """All a fit wrote into a model: what is no parameter, estimators within taken apart, certificates without ids."""
+    match model:
+        case Certificate():
+            return said(model.document, before)
+        case Estimator() | GridSearchCV():
+            given = {item.name for item in fields(model) if item.init}
+            return {name: left_by(value, before) for name, value in sorted(vars(model).items()) if name not in given}
+        case list() | tuple():
+            return [left_by(one, before) for one in model]
+        case _:
+            return model
+
+
+def _differing(one: object, other: object) -> str:
+    """The first name that differs, and how, in short."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in [*one, *other]:
+            if not alike(one.get(name), other.get(name)):
+                return f"{name}: {_differing(one.get(name), other.get(name))}"
+    shown = [text if len(text := repr(value)) <= 80 else f"{text[:79]}…" for value in (one, other)]
+    return f"{shown[0]} and {shown[1]}, though every noisy number was the same"
+
+
+def _tossed(first: Fitted, second: Fitted) -> list[Finding]:
+    """Coins outside the gate: of public number, or a word for each record."""
+    sizes = list(zip(first.tossed, second.tossed, strict=False))
+    alike_or_dealt = all(
+        mine == theirs or (mine % WORD == 0 == theirs % WORD and {mine // WORD, theirs // WORD} <= both)
+        for both in (first.records | second.records,)
+        for mine, theirs in sizes
+    )
+    if len(first.tossed) == len(second.tossed) and alike_or_dealt:
+        return []
+    shown = " and ".join(str(list(one.tossed)[:8]) for one in (first, second))
+    return [Finding("bypass", "", f"the coins tossed outside the gate depend on the rows, in bits: {shown}")]
+
+
+# --- calls against the guarantee --------------------------------------------------------------------------------------
+
+
+def paying(paid: Sequence[Guarantee], calls: Sequence[Call]) -> list[int]:
+    """For each call how many steps of its own neighbours lie between two tables; 0 where no leaf is like it.
+
+    A leaf of a partition stands for any number of calls, so calls are not counted off here: what they lose together is.
+    """
+    leaves: dict[Kind, int] = {}
+    for leaf, often in (one for tree in paid for one in below(tree, 1)):
+        leaves[kind_of(leaf)] = max(often, leaves.get(kind_of(leaf), 0))
+    found = []
+    for call in calls:
+        stated = getattr(call.mechanism, "guarantee", None)
+        while isinstance(stated, Guarantee) and stated.by == PROCESSED:
+            (stated,) = stated.parts
+        found.append(leaves.get(kind_of(stated), 0) if isinstance(stated, Guarantee) else 0)
+    return found
+
+
+def _share(first: Fitted, seen: list[Seen], times: list[int]) -> Fraction | None:
+    """What all calls lost by their numbers, of what is charged; None where a mechanism does not say."""
+    assert first.guarantee is not None
+    charge, in_rho = charge_of(first.guarantee), dict(_converted(first.guarantee))
+    lost = Fraction(0)
+    for call, one, often in zip(first.calls, seen, times, strict=True):
+        stated = cast(Guarantee, call.mechanism.guarantee)  # type: ignore[attr-defined]  # a mechanism has one
+        match charge, stated.loss, one.ratio:
+            case (PureDP(), PureDP(epsilon), Fraction() as ratio):
+                lost += epsilon * ratio * often
+            case (ZCDP() | ApproxZCDP(), ZCDP(rho), Fraction() as ratio):
+                lost += rho * ratio * often**2
+            case (ZCDP() | ApproxZCDP(), PureDP(), Fraction() as ratio) if kind_of(stated) in in_rho:
+                lost += in_rho[kind_of(stated)] * (ratio * often) ** 2
+            case _:
+                return None
+    match charge:
+        case PureDP(total):
+            return lost / total
+        case ZCDP(total) | ApproxZCDP(total, _):
+            return lost / total
+        case _:
+            return None
+
+
+def kind_of(stated: Guarantee) -> Kind:
+    """What one noise costs, to whom and by which theorem: parameters may be in other units."""
+    return stated.loss, stated.adjacency, stated.by
+
+
+def _converted(tree: Guarantee) -> Iterator[tuple[Kind, Fraction]]:
+    """The rho of every pure leaf that is converted by itself."""
+    match tree.loss, [part.loss for part in tree.parts]:
+        case ZCDP(rho), [PureDP()]:
+            yield kind_of(tree.parts[0]), rho
+        case _:
+            for part in tree.parts:
+                yield from _converted(part)
