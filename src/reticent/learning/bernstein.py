@@ -322,8 +322,9 @@ class BernsteinClassifier(Polynomials):
         size = here.people if here.people is not None else ASSUMED
         checked(1 if self.degree is None else self.degree, columns, self.iterations)
         plan = surface(size)
-        parts = [*([] if counting is None else [counting.guarantee]), plan.noise.guarantee]
-        guarantee = price.whole(parts, "kernel sums on a lattice")
+        bought_first = [] if counting is None else [replace(counting.guarantee, label="number of rows")]
+        sums = replace(plan.noise.guarantee, label="kernel sums on a lattice")
+        guarantee = price.whole([*bought_first, sums], "kernel sums on a lattice")
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             places, made = indices(targets, labels), plan
