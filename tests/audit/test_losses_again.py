@@ -16,11 +16,11 @@ from reticent.audit.losses_again import DIGITS, again, coin, concentrated, gauss
 from reticent.audit.plan import audit
 from reticent.data.schema import Person, Schema, category, real
 from reticent.exact.grid import Grid
-from reticent.mechanisms import Geometric, ScalarGaussian
+from reticent.mechanisms import Geometric, KolmogorovSmirnov, ScalarGaussian
 from reticent.privacy import compose, convert, curves, groups
-from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from reticent.privacy.sensitivity import L1
+from reticent.privacy.sensitivity import L1, Linf
 from reticent.study.asking import Prepared, limit, settle, understand
 
 SCHEMA = Schema({"x": real(0, 1), "g": category(["a", "b"])}, Person("add_remove", "who", 3))
@@ -135,6 +135,23 @@ def test_a_leaf_that_states_less_or_more_than_its_law_loses_is_found(times: Frac
     assert [one.verdict for one in again(less)] == ["too small"]
 
 
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+@pytest.mark.parametrize("rows", [1, 4])
+def test_points_by_ks_distance_lose_all_of_epsilon_under_both_adjacencies(kind: Kind, rows: int) -> None:
+    """And a leaf that states a tenth less, or a rate over the whole epsilon, is found."""
+    from dataclasses import replace
+
+    honest = KolmogorovSmirnov(Linf(Fraction(rows), Adjacency(kind, rows)), Fraction(2), 9).guarantee
+    (one,) = again(honest)
+    assert one.verdict == "holds"
+    assert one.share is not None
+    assert one.share > Decimal("0.999")
+    assert [one.verdict for one in again(replace(honest, loss=PureDP(Fraction(9, 5))))] == ["too small"]
+    rate = Fraction(str(honest.parameter("rate")))
+    bold = dict(honest.parameters) | {"rate": str(2 * rate)}
+    assert [one.verdict for one in again(replace(honest, parameters=tuple(bold.items())))] == ["too small"]
+
+
 # --- the laws themselves ----------------------------------------------------------------------------------------------
 
 
@@ -150,6 +167,8 @@ def test_a_leaf_that_states_less_or_more_than_its_law_loses_is_found(times: Frac
         lambda: losses_again.flipped(Fraction(1, 20), 2),
         lambda: next(losses_again.candidates(Fraction(1, 20), 2)),
         lambda: list(losses_again.ranged(Fraction(2)))[5],
+        lambda: losses_again.nearest(Fraction(1, 20), 3, "add_remove"),
+        lambda: losses_again.nearest(Fraction(2), 1, "substitute"),
     ],
 )
 def test_both_sides_of_a_listed_law_add_up_to_one(law: Any) -> None:

@@ -19,7 +19,6 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis.axis import axis, even
 from reticent.synthesis.density import Density
 from reticent.synthesis.histogram import Histogram, Shape, histogram, unit_of
-from reticent.synthesis.ks import KSRelease, ks_release, points_for
 
 SUB, ADD = Adjacency("substitute"), Adjacency("add_remove")
 ONE = Fraction(1)
@@ -140,16 +139,12 @@ def test_questions_that_cannot_be_answered_are_refused_with_their_cost() -> None
         histogram(unit_axes(2, 4), SUB, ONE, people=100, atoms=[Fraction(0)])
     with pytest.raises(PublicParameterError):
         histogram(unit_axes(1, 4), SUB, ONE, people=100, atoms=[Fraction(9)])
-    with pytest.raises(QuestionError, match="n ε should be"):
-        ks_release(even("x", Fraction(0), ONE, 16), SUB, Fraction(1, 100), people=100)
-    with pytest.raises(QuestionError, match="additions"):
-        ks_release(even("x", Fraction(0), ONE, 4096), SUB, ONE, people=10**6, points=10**4)
 
 
 # --- from a table -----------------------------------------------------------------------------------------------------
 
 
-def results(plan: Histogram | KSRelease, columns: dict[str, Sequence[object]], schema: Schema) -> list[Result]:
+def results(plan: Histogram, columns: dict[str, Sequence[object]], schema: Schema) -> list[Result]:
     return open_table(columns, schema).run(plan.queries, bytes(32))
 
 
@@ -168,49 +163,6 @@ def test_rows_go_from_a_table_to_a_density() -> None:
     assert outcome.value.missing == pytest.approx(0.25, abs=0.01)
 
 
-# --- a data set under KS distance -------------------------------------------------------------------------------------
-
-
-def far(density: Density, values: NDArray[np.float64]) -> float:
-    """Kolmogorov-Smirnov distance of the released distribution from the empirical one, on the grid."""
-    edges = density.axes[0].cuts[1:]
-    return float(np.abs(density.cdf(edges) - np.searchsorted(np.sort(values), edges, side="left") / len(values)).max())
-
-
-def test_a_data_set_under_ks_distance_is_as_near_as_it_says() -> None:
-    """n = 2,000, G = 64, 40 draws: the stated half-width at 95 % fails at most 8 times (1e-3), half of it often."""
-    schema = Schema({"x": real(0, 1)}, Person("substitute"))
-    values = 1.0 - np.sqrt(uniforms(2_000, "ks"))
-    plan = ks_release(even("x", Fraction(0), ONE, 64), SUB, ONE, people=2_000)
-    assert plan.mechanism.points == 44
-    found = results(plan, {"x": values.tolist()}, schema)
-    wide = narrow = 0
-    for key in range(40):
-        outcome = plan.draw(found, Replayed(f"ks {key}"))
-        assert isinstance(outcome, Reply)
-        density = outcome.value
-        assert density.wander is not None
-        wide += far(density, values) > density.wander
-        narrow += far(density, values) > density.wander / 2
-    assert wide <= 8
-    assert narrow >= 20
-
-
-def test_the_number_of_points_comes_from_a_public_or_a_bought_n() -> None:
-    assert [points_for(10_000, ONE, growth) for growth in ("root", "two_thirds")] == [100, 464]
-    public = ks_release(even("x", Fraction(0), ONE, 64), SUB, ONE, people=10_000, points="two_thirds")
-    assert (public.mechanism.points, public.size.parts) == (464, ())
-    private = ks_release(even("x", Fraction(0), ONE, 64), ADD, ONE)
-    assert private.guarantee.loss.epsilon == 1  # type: ignore[union-attr]
-    outcome = private.draw((Result(vectors=((100,) * 64,)),), Replayed("bought"))
-    assert isinstance(outcome, Reply)
-    steps = outcome.value.masses * points_for(outcome.value.n, Fraction(19, 20), "root")
-    assert steps == pytest.approx(np.round(steps))
-
-
 def test_what_is_expected_is_near_what_comes() -> None:
-    assert ks_release(even("x", Fraction(0), ONE, 256), SUB, ONE, people=10_000).expected(10_000).noise == (
-        pytest.approx(0.0165, abs=0.003)
-    )
     plan = histogram(unit_axes(1, 50), SUB, ONE, people=10_000)
     assert plan.expected(10_000).noise == pytest.approx(1.96 * 2.8 * 50**0.5 / 2 / 10_000, rel=0.05)

@@ -29,6 +29,7 @@ PLAIN = Terms(NEAR)
         rt.density("x", method="kernel", bandwidth="0.1", cells=64),
         rt.density("x", method="bernstein", degree=8, bandwidth="1/5", iterations=2, settle="clip"),
         rt.density("x", method="ks", size=40),
+        rt.density("x", method="ks", size="two_thirds"),
         rt.density("x", atoms=[0, "5.5", "missing"], low=-1, high=10),
     ],
 )
@@ -56,6 +57,7 @@ def test_atoms_may_be_written_with_commas_and_the_cost_is_no_part_of_the_name() 
         ("density(x, x)", "each named once"),
         ("density(x, y, atoms=0)", "one column"),
         ("density(x, cells=0)", "cells must be >= 1"),
+        ("density(x, method=ks, size=half)", "no value of size 'half'"),
         ("density(x, low=0)", "come together"),
         ("densty(x)", "Did you mean density?"),
     ],

@@ -299,6 +299,24 @@ def flipped(rate: Fraction, sensitivity: int) -> Law:
     return ((t / 2, 1 - t / 2), (1 - t / 2, t / 2))
 
 
+def nearest(rate: Fraction, sensitivity: int, kind: str) -> Law:
+    """A data set under KS distance, by its definition: points in the first of two cells, of ``sensitivity`` + 1.
+
+    The records lie so that those of one person bring the likeliest outcome a whole person nearer and take another one
+    away, and everything else is as good as impossible: both sides of the bound are reached.
+    """
+    points, far = sensitivity + 1, int(200 / rate) + 2 * sensitivity + 2
+    size, held = points * far + 1, far - 2 * sensitivity
+
+    def weights(size: int, held: int) -> list[Decimal]:
+        levels = [-(-abs(points * held - size * there) // points) for there in range(min(points, WIDEST) + 1)]
+        return [(-_decimal(rate * level)).exp() for level in levels]
+
+    here = weights(size, held)
+    there = weights(size + (0 if kind == "substitute" else sensitivity), held + sensitivity)
+    return tuple((p / sum(here), q / sum(there)) for p, q in zip(here, there, strict=True))
+
+
 # --- which law belongs to a node --------------------------------------------------------------------------------------
 
 
@@ -374,6 +392,8 @@ def _of_leaf(leaf: Guarantee) -> Listed | None:
             return _either([*candidates(given["rate"], sensitivity), *ranged(2 * given["rate"] * sensitivity)])
         case "permute_and_flip":
             return _either([flipped(given["rate"], int(given["sensitivity"]))])
+        case "ks_release":
+            return _either([nearest(given["rate"], int(given["sensitivity"]), leaf.adjacency.kind)])
         case "randomized_response":
             lie = (1 - given["truth"]) * given["yes"]
             here, there = _decimal(given["truth"] + lie), _decimal(lie)
@@ -466,7 +486,16 @@ def _apart(node: Guarantee) -> int:
 def suite() -> Iterator[tuple[str, Callable[[], Guarantee]]]:
     """Mechanisms, and compositions, lifts and conversions of a few of them: a name, and how the theory derives it."""
     from reticent.exact.grid import Grid
-    from reticent.mechanisms import Exponential, Gaussian, Geometric, Laplace, PermuteAndFlip, ScalarGaussian, two_coins
+    from reticent.mechanisms import (
+        Exponential,
+        Gaussian,
+        Geometric,
+        KolmogorovSmirnov,
+        Laplace,
+        PermuteAndFlip,
+        ScalarGaussian,
+        two_coins,
+    )
     from reticent.privacy.adjacency import Adjacency
     from reticent.privacy.sensitivity import L1, L2, Linf
 
@@ -485,6 +514,9 @@ def suite() -> Iterator[tuple[str, Callable[[], Guarantee]]]:
     yield "geometric, wide", lambda: wide
     yield "laplace on a grid, three answers", lambda: Laplace(L1(one / 3, row), one, Grid(-2), 3).guarantee
     yield "exponential", lambda: choice
+    yield "points by KS distance", lambda: KolmogorovSmirnov(Linf(Fraction(3), row), one, 9).guarantee
+    swapped = Adjacency("substitute", unit="row")
+    yield "points by KS distance, replaced", lambda: KolmogorovSmirnov(Linf(one, swapped), tenth, 9).guarantee
     yield "permute and flip", lambda: PermuteAndFlip(Linf(one, row), tenth).guarantee
     yield "two coins", lambda: two_coins().guarantee
     yield "gaussian", lambda: noise

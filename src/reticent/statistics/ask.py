@@ -23,6 +23,7 @@ from reticent.statistics.asked import (
     MOST_BINS,
     QUARTILES,
     CapShare,
+    Growth,
     Mode,
     OfDensity,
     OfIqr,
@@ -61,7 +62,7 @@ T = TypeVar("T")
 _RANGE: Final = ("low", "high", "epsilon")
 _FULL: Final = ("per", *_RANGE, "interval")
 _TESTED: Final = ("mode", "delta", "unit")
-_DETAIL: Final = ("cells", "degree", "iterations", "size")
+_DETAIL: Final = ("cells", "degree", "iterations")
 VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "count": ("epsilon",),
     "persons": ("epsilon",),
@@ -81,7 +82,7 @@ VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "location": ("bend", "per", "epsilon"),
     "regress": ("method", "blocks", "epsilon", *_TESTED),
     "test": ("kind", "among", "value", "edges", "centre", "deviation", *_RANGE),
-    "density": ("method", *_DETAIL, "bandwidth", "settle", "atoms", *_RANGE, "delta"),
+    "density": ("method", *_DETAIL, "size", "bandwidth", "settle", "atoms", *_RANGE, "delta"),
 }
 BARE: Final = ("count", "persons", "capped")
 SYNONYMS: Final[Mapping[str, str]] = {
@@ -317,7 +318,7 @@ def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
 
 
 def _density(columns: list[str], named: Mapping[str, str]) -> Statistic:
-    whole = {name: _whole(named.get(name), name) for name in _DETAIL}
+    whole, size = {name: _whole(named.get(name), name) for name in _DETAIL}, named.get("size")
     return density(
         columns,
         method=_one("method", named.get("method", "auto"), get_args(OfDensity)),
@@ -325,7 +326,7 @@ def _density(columns: list[str], named: Mapping[str, str]) -> Statistic:
         degree=whole["degree"],
         bandwidth=named.get("bandwidth"),
         iterations=whole["iterations"],
-        size=whole["size"],
+        size=_one("size", size, get_args(Growth)) if size and size[0].isalpha() else _whole(size, "size"),
         settle=_one("settle", named.get("settle", "simplex"), get_args(Settled)),
         atoms=named.get("atoms", "").split(),
         low=named.get("low"),

@@ -34,6 +34,7 @@ OfTrimmed: TypeAlias = Literal["auto", "inverse", "TM", "smooth"]
 OfRegression: TypeAlias = Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"]
 OfDensity: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
 Settled: TypeAlias = Literal["simplex", "clip"]
+Growth: TypeAlias = Literal["root", "two_thirds"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -475,7 +476,7 @@ class DensityOf:
     degree: int | None = None
     bandwidth: Fraction | None = None
     iterations: int | None = None
-    size: int | None = None
+    size: int | Growth | None = None
     settle: Settled = "simplex"
     atoms: tuple[Fraction, ...] = ()
     missing: bool = False
@@ -495,7 +496,10 @@ class DensityOf:
             raise PublicParameterError("low, high and atoms are for a density of one column")
         if len(set(self.atoms)) != len(self.atoms):
             raise PublicParameterError("atoms name a value twice")
-        whole = (("cells", self.cells), ("degree", self.degree), ("iterations", self.iterations), ("size", self.size))
+        if isinstance(self.size, str) and self.size not in get_args(Growth):
+            raise PublicParameterError(f'size is a whole number, "root" or "two_thirds", got {self.size!r}')
+        size = None if isinstance(self.size, str) else self.size
+        whole = (("cells", self.cells), ("degree", self.degree), ("iterations", self.iterations), ("size", size))
         for name, number in whole:
             if number is not None and (isinstance(number, bool) or number < 1):
                 raise PublicParameterError(f"{name} must be >= 1, got {number}")

@@ -17,6 +17,7 @@ from reticent.statistics.asked import (
     QUARTILES,
     Count,
     DensityOf,
+    Growth,
     Histogram,
     Iqr,
     Location,
@@ -518,7 +519,7 @@ def density(
     degree: int | None = None,
     bandwidth: Number | None = None,
     iterations: int | None = None,
-    size: int | None = None,
+    size: int | Growth | None = None,
     settle: Settled = "simplex",
     atoms: Sequence[Number] = (),
     low: Number | None = None,
@@ -543,8 +544,9 @@ def density(
         For "kernel" and "bernstein", in shares of the range, at most 1/2.
     iterations : int, optional
         For "bernstein".
-    size : int, optional
-        For "ks": the number of records of the small data set that comes out.
+    size : int, "root" or "two_thirds", optional
+        For "ks": the number of records of the small data set that comes out; "root" for sqrt(n epsilon), as where it is
+        left out, "two_thirds" for n^(2/3).
     settle : "simplex" or "clip"
         How noisy masses become a density; "clip" puts mass on empty cells.
     atoms : sequence of number or "missing"

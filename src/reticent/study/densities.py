@@ -32,7 +32,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, read
 from reticent.statistics import facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.asked import DensityOf, OfDensity, Settled
+from reticent.statistics.asked import DensityOf, Growth, OfDensity, Settled
 from reticent.statistics.questions import density
 from reticent.statistics.setting import Expected, Setting
 from reticent.study.sheet import safe
@@ -166,7 +166,7 @@ def _hopeless(asked: DensityOf, plan: Plan, people: int, epsilon: Fraction) -> N
 def question(
     columns: str | Sequence[str] | DensityOf,
     method: OfDensity,
-    options: tuple[int | None, int | None, Number | None, int | None, int | None],
+    options: tuple[int | None, int | None, Number | None, int | None, int | Growth | None],
     settle: Settled,
     atoms: Sequence[Number],
     delta: Number | None,

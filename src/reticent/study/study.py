@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reticent.learning.handles import Handle
     from reticent.learning.scaling import Bound
     from reticent.ledger import Ledger
-    from reticent.statistics.asked import DensityOf, OfDensity, Settled
+    from reticent.statistics.asked import DensityOf, Growth, OfDensity, Settled
     from reticent.study.asking import Asked, Limit, Prepared, Question
     from reticent.study.densities import DensityRelease, Synthetic
     from reticent.study.plan import Plan
@@ -330,7 +330,7 @@ class Study:
         degree: int | None = None,
         bandwidth: Number | None = None,
         iterations: int | None = None,
-        size: int | None = None,
+        size: int | Growth | None = None,
         settle: Settled = "simplex",
         atoms: Sequence[Number] = (),
         epsilon: Number | None = None,

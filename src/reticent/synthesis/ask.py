@@ -78,7 +78,7 @@ class Options:
     degree: int | None = None
     bandwidth: Fraction | None = None
     iterations: int | None = None
-    size: int | None = None
+    size: int | ks.Growth | None = None
     settle: Settle = "simplex"
 
     def __post_init__(self) -> None:
@@ -158,7 +158,7 @@ def plan_for(
         case "ks":
             if count != 1:
                 raise PublicParameterError("the exponential mechanism under KS distance is for one column")
-            (axis,) = grid(columns, options.cells or KS_CELLS)
+            (axis,) = _grid(columns, options.cells or KS_CELLS)
             points: int | ks.Growth = "root" if options.size is None else options.size
             return ks_release(axis, terms.neighbours, epsilon, people=terms.size, points=points)
         case "tree":

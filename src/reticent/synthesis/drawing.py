@@ -70,9 +70,10 @@ def distribution(density: Density, panel: Axes, *, label: str = "", colour: str 
     (one,) = density.axes
     points = np.linspace(one.low, one.high, POINTS)
     heights = density.cdf(points)
-    if density.wander is not None:
-        low, high = (np.clip(heights + side * density.wander, 0.0, 1.0) for side in (-1.0, 1.0))
-        panel.fill_between(points, low, high, color=shade, lw=0)
+    for half, alpha in ((density.within, 0.4), (density.wander, 1.0)):  # of the law, lighter; of the records
+        if half is not None:
+            low, high = (np.clip(heights + side * half, 0.0, 1.0) for side in (-1.0, 1.0))
+            panel.fill_between(points, low, high, color=shade, alpha=alpha, lw=0)
     panel.plot(points, heights, color=colour, lw=1.2, label=label or None)
     panel.set_ylim(0.0, 1.0)
     panel.set_xlabel(one.column)

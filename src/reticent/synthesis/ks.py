@@ -1,6 +1,10 @@
 """A small made-up data set near the true one in Kolmogorov-Smirnov distance: the exponential mechanism of 002 6.1.
 
-    counts per public cell (Tally) -> running counts -> k places of the grid -> Density
+    counts per public cell (Tally) -> running counts -> k places of the grid -> how far they came out -> Density
+
+The last step pays a tenth of epsilon for geometric noise on the level that was reached: the band is then right for any
+data. The law of the level alone says little without data: where all records are in one cell it reaches across the
+whole range at n epsilon = 100, and a table made up from the release misses the true one too often.
 
 For when a small sample with pure epsilon is itself wanted, or n epsilon is small; histograms and trees are more
 accurate otherwise (docs/theory/synthesis.md). No grid without public bounds: 002 section 5 shows that there is no
@@ -22,21 +26,25 @@ from reticent.data.query import Query, Tally
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import KolmogorovSmirnov, gate
-from reticent.outcome import Outcome, Reply
+from reticent.mechanisms import Geometric, KolmogorovSmirnov, gate
+from reticent.mechanisms.ks import level_of
+from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.sensitivity import Linf
+from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis.axis import Axis
-from reticent.synthesis.density import NORMAL, Density
+from reticent.synthesis.density import LEFT_OUT, NORMAL, Density, sampling_error
 from reticent.synthesis.size import SHARE, Expected, Size, buy, root
 
 METHOD: Final = "exponential mechanism under KS distance"
-BETA: Final = 0.05
+MEASURED: Final = Fraction(1, 10)  # of epsilon, for how far the release came out from the records
 WORK: Final = 1 << 34  # additions of doubles: about a minute
-WORK_BOUGHT: Final = 1 << 30  # where n is bought and nobody could refuse before
+WORK_BOUGHT: Final = 1 << 30  # where n is bought: as many points as this allows, if fewer save anything
+ASSUMED: Final = 10_000  # records for which a grid must not be too large where their number is private
 FEW: Final = 8  # n epsilon below which nothing but the uniform comes out
+
+SMALL: Final = (1_000, 200, 128)  # records, points and cells that stand for more of them where a plan is shown
 
 Growth = Literal["root", "two_thirds"]
 
@@ -46,66 +54,80 @@ class KSRelease:
     """Draws the places of ``mechanism.points`` records on the grid of ``axis``, or as many as ``growth`` says.
 
     ``growth`` chooses the number from a bought number of records; None where ``mechanism.points`` is what is drawn.
+    ``measure`` hides the level that was reached: given the release one person moves it by their records at most.
     """
 
     axis: Axis
     mechanism: KolmogorovSmirnov
+    measure: Geometric
     size: Size
     growth: Growth | None = None
 
     @property
     def guarantee(self) -> Guarantee:
-        return compose.in_sequence([*self.size.parts, self.mechanism.guarantee], label=METHOD)
+        parts = [*self.size.parts, self.mechanism.guarantee, self.measure.guarantee]
+        return compose.in_sequence(parts, label=METHOD)
 
     @property
     def queries(self) -> tuple[Query, ...]:
         return (Tally(self.axis.column, self.axis.edges),)
 
     def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+        """The density; no reply where the bought number of records is more than can be worked through."""
         (result,) = results
         running = tuple(accumulate(result.vectors[0]))
         n = self.size.draw(running[-1], entropy)
         assert n is not None  # a plan has a size, public or bought
         made = self._mechanism(n)
+        if self.size.bought is not None and self._work(made.points, n) > WORK:
+            return NO_REPLY
         counts = gate.draw(made, running, entropy)
+        (level,) = gate.draw(self.measure, (level_of(running, counts),), entropy)
         masses = np.array(counts, np.float64) / made.points
-        tables = (alike(counts, n), evenly(self.axis.cells, n))
-        wander = min(max(made.reach(table, BETA) for table in tables) / n, 1.0)
+        wander = self._reached(level, n)
+        whole = min(wander + sampling_error(n), 1.0)
         words = (
             f"{made.points} places of a public grid of {self.axis.cells} cells; records without a value do not count",
-            "the noise part is the larger of those of a table like the released one and of an even one; "
-            "it is too small for a few hundred records at few different values",
+            f"at the edges of cells the distribution function is within ±{wander:.2g} of that of the records, and "
+            f"±{whole:.2g} of that of the law they came from, at 95 %",
         )
         return Reply(Density((self.axis,), masses, METHOD, self.guarantee, n, wander=wander, words=words))
+
+    def _reached(self, level: int, n: int) -> float:
+        """Above the distance to the records but for ``LEFT_OUT``, and with the sampling error at n above both.
+
+        The level is below ``most`` and a bought n above ``least``, each but for its share; the sampling error at
+        ``least`` is in the sum, whatever the released n.
+        """
+        bought = self.size.bought
+        share = LEFT_OUT if bought is None else LEFT_OUT / 2
+        most = max(level + self.measure.radius(2 * share), 0)  # one side of the noise
+        least = n if bought is None else n - bought.radius(2 * share)
+        if least < 1:
+            return 1.0
+        return min(most / least + sampling_error(least) - sampling_error(n), 1.0)
 
     def _mechanism(self, n: int) -> KolmogorovSmirnov:
         if self.growth is None:
             return self.mechanism
         near, epsilon = self.mechanism.sensitivity, self.mechanism.epsilon
-        points = points_for(n, epsilon / near.bound, self.growth)
-        while points > 1 and work(self.axis.cells, points, n, self.mechanism.rate) > WORK_BOUGHT:
-            points //= 2  # of a number that noise or a crowd made large, no more is drawn than can be
+        points, most = points_for(n, epsilon / near.bound, self.growth), max(WORK_BOUGHT, 2 * self._work(1, n))
+        while points > 1 and self._work(points, n) > most:
+            points //= 2
         return KolmogorovSmirnov(near, epsilon, points)
 
+    def _work(self, points: int, n: int) -> float:
+        return work(self.axis.cells, points, n, self.mechanism.rate)
+
     def expected(self, people: int) -> Expected:
-        """For ``people`` records spread evenly over the grid."""
+        """The band for ``people`` records spread evenly over the grid, about: of a smaller table with as much noise."""
         n, made = max(people, 1), self._mechanism(max(people, 1))
-        even = made.reach(evenly(self.axis.cells, n), BETA)
-        return Expected(even / n, NORMAL / (2.0 * math.sqrt(n)), f"{made.points} points, even spread")
-
-
-def alike(counts: Sequence[int], n: int) -> tuple[int, ...]:
-    """Running counts of a table of n records like a release: those of each point are spread out to its neighbours.
-
-    A table that holds the points themselves would fit them exactly, and seem to need no noise.
-    """
-    drawn = np.array(counts, np.float64)
-    held = np.flatnonzero(drawn)
-    heights = (np.cumsum(drawn) - drawn / 2.0)[held] * n / drawn.sum()  # reached in the middle of a cell
-    ends = np.arange(1.0, len(counts) + 1.0)
-    corners = np.concatenate([[0.0], held + 0.5, [float(len(counts))]])
-    running = np.floor(np.interp(ends, corners, np.concatenate([[0.0], heights, [float(n)]]))).astype(np.int64)
-    return (*running[:-1].tolist(), n)
+        if self._work(made.points, n) > WORK:
+            return Expected(None, None, f"no reply: {n:,} records on {self.axis.cells:,} cells take too long")
+        few, cells = min(n, SMALL[0]), min(self.axis.cells, SMALL[2])
+        small = KolmogorovSmirnov(made.sensitivity, made.epsilon * n / few, min(made.points, SMALL[1]))
+        level = round(small.reach(evenly(cells, few), 0.5) * n / few)
+        return Expected(self._reached(level, n), NORMAL / (2.0 * math.sqrt(n)), f"{made.points} points, even spread")
 
 
 def evenly(cells: int, n: int) -> tuple[int, ...]:
@@ -140,7 +162,8 @@ def ks_release(
     neighbours : Adjacency
         Of persons with at most ``neighbours.rows`` records.
     epsilon : Fraction
-        Of the whole release; one twentieth of it buys the number of records where that is not public.
+        Of the whole release; a tenth of it measures how far the release came out, and one twentieth buys the number of
+        records where that is not public.
     people : int, optional
         The public number of records.
     points : int, "root" or "two_thirds"
@@ -151,7 +174,7 @@ def ks_release(
         Before rows are read: where nothing but the uniform would come out, or the work is too much.
     """
     size = buy(neighbours, epsilon * SHARE) if people is None else Size(people)
-    own = epsilon * (1 - SHARE) if people is None else epsilon
+    own = epsilon * (1 - MEASURED - (SHARE if people is None else 0))
     bound = Linf(Fraction(neighbours.rows), neighbours)
     growth: Growth | None = None
     if isinstance(points, str):
@@ -161,21 +184,27 @@ def ks_release(
         points = 1 if people is None else points_for(people, own / neighbours.rows, points)
     made = KolmogorovSmirnov(bound, own, points)
     if people is not None:
-        _check(axis, made, people)
-    return KSRelease(axis, made, size, growth)
+        _told(made, people)
+    drawn = made if growth is None else KolmogorovSmirnov(bound, own, points_for(ASSUMED, own / bound.bound, growth))
+    _worked(axis, drawn, ASSUMED if people is None else people)
+    measure = Geometric(L1(bound.bound, neighbours), epsilon * MEASURED)
+    return KSRelease(axis, made, measure, size, growth)
 
 
-def _check(axis: Axis, made: KolmogorovSmirnov, people: int) -> None:
+def _told(made: KolmogorovSmirnov, people: int) -> None:
     if people * made.rate * 2 < FEW:
         raise QuestionError(
             f"{people:,} records at this ε give little more than a uniform draw: n ε should be at least {FEW}. "
             "Nothing was charged."
         )
+
+
+def _worked(axis: Axis, made: KolmogorovSmirnov, people: int) -> None:
     asked = work(axis.cells, made.points, people, made.rate)
     if asked > WORK:
         raise QuestionError(
-            f"{made.points:,} points on {axis.cells:,} cells take about {asked:.1g} additions; at most {WORK:.1g} are "
-            "done. Fewer points, or fewer cells. Nothing was charged."
+            f"{made.points:,} points on {axis.cells:,} cells take about {asked:.1g} additions for {people:,} records; "
+            f"{WORK:.1g} at most are done. Fewer points, or fewer cells. Nothing was charged."
         )
 
 

@@ -37,13 +37,14 @@ from reticent.synthesis import size
 from reticent.synthesis.ask import Columns, Options, Plan, plan_for
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
+from reticent.synthesis.ks import KSRelease
 from reticent.synthesis.linear import Expected
 from reticent.synthesis.series import grid
 from reticent.synthesis.sums import Terms
 
 ROW: Final = Adjacency("add_remove", unit="row")
 NARROW: Final = Fraction(1, 1 << 40)  # of the range of a real column: the width of an atom
-MISS: Final = 0.05
+MISS: Final = 0.025  # beside what a band of the rest leaves out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,6 +122,9 @@ class Mixed:
         radius = self.counter.radius(MISS, max(len(atoms), 1)) / total if atoms else 0.0
         said = f"each atom's share has noise of ± {radius:.2g}" if atoms else ""
         masses = tuple(count / total for count in atoms)
+        bought = self.plan.size.bought if isinstance(self.plan, KSRelease) else None
+        blur = 0.0 if bought is None else bought.radius(MISS) * sum(masses) / total  # its n is off, too
+        wander = None if found.wander is None else found.wander * share + radius * max(len(atoms), 1) + blur
         return replace(
             found,
             masses=found.masses * (max(1.0 - sum(masses), 0.0) if atoms else 1.0),
@@ -129,7 +133,7 @@ class Mixed:
             atoms=tuple((float(value), mass) for value, mass in zip(self.atoms, masses, strict=True)),
             missing=missing[0] / max(missing[0] + total, 1) if missing else None,
             band=None if found.band is None else found.band * share,
-            wander=None if found.wander is None else min(found.wander * share + radius * max(len(atoms), 1), 1.0),
+            wander=None if wander is None else min(wander, 1.0),
             words=tuple(text for text in (*found.words, said) if text),
         )
 
