@@ -1,4 +1,4 @@
-"""Certificates that nobody issued: values replaced, fields doubled, numbers and nesting without end, spoiled bytes."""
+"""Certificates that nobody issued: of releases, a model, a session; values replaced, fields doubled, bytes spoiled."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import reticent as rt
 from reticent.errors import CheckError
+from reticent.learning import Level, LinearRegression
 from reticent.study.certificate import Certificate
 from reticent.study.keys import load_private, make_keys
 from tests.support.fuzz_bytes import TEXTS, odd_number, odd_text, spoiled
@@ -46,13 +47,24 @@ def furnish(room: Room) -> None:
             made = study.release(ask, epsilon="0.1", key=None if number % 4 == 3 else private)
             (room.work / f"c{number}.json").write_text(made.certificate.to_json())
             number += 1
-    load_private(private)
+    for certificate in _of_others(rt.open(room.work / "study.toml")):
+        (room.work / f"c{number}.json").write_text(certificate.sign(load_private(private)).to_json())
+        number += 1
     room.keep()
+
+
+def _of_others(study: rt.Study) -> tuple[Certificate, Certificate]:
+    """Of a model and of a session, charged to the first study's ledger."""
+    model = LinearRegression(epsilon="0.1").fit(*study.xy(["age"], "cost"))
+    with rt.sparse_vector(study, ["age", "cost"], epsilon="0.1", positives=3, of="counts") as session:
+        session.above(Level("age"), 5)
+        session.above(Level("cost"), 5)
+    return model.certificate_, session.certificate
 
 
 def one(chance: random.Random, room: Room) -> list[Trouble]:
     """One certificate: read, and if that works shown, explained and verified; now and then by the command line."""
-    number = chance.randrange(2 * len(QUESTIONS))
+    number = chance.randrange(2 * len(QUESTIONS) + 2)
     whole = (room.work / f"c{number}.json").read_text()
     text = changed(whole, chance)
     file = room.work / "fuzzed.json"
@@ -78,7 +90,10 @@ def _used(
     read: Certificate, whole: str, number: int, chance: random.Random, room: Room, said: list[bytes]
 ) -> list[Trouble]:
     """Every use of a certificate that was readable; a changed one must not verify."""
-    ledger, key = room.work / ("rows.ledger" if number < len(QUESTIONS) else "rho.ledger"), room.work / "officer.pub"
+    ledger, key = (
+        room.work / ("rho.ledger" if number // len(QUESTIONS) == 1 else "rows.ledger"),
+        room.work / "officer.pub",
+    )
     calls: dict[str, Any] = {
         "explain": lambda: read.explain(prior=chance.choice([0.0, 0.1, 1.0])),
         "proof": read.proof,

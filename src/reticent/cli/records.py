@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
     from reticent.ledger import Ledger, Line
 
-Certificate = Annotated[Path, typer.Argument(metavar="CERTIFICATE", help="The .json file of a release.")]
+Certificate = Annotated[
+    Path, typer.Argument(metavar="CERTIFICATE", help="The .json file of a release, a model or a session.")
+]
 
 
 # --- ledger -----------------------------------------------------------------------------------------------------------
@@ -282,6 +284,7 @@ def _certificate(ctx: typer.Context, path: str, prior: float, *, proof: bool, ch
             "verb": "explain",
             "about": "certificate",
             "release": found.document["release"],
+            "kind": found.kind,
             "lines": parts[0].split("\n"),
             "odds": {"prior": moved.prior, "factor": moved.factor, "low": moved.low, "high": moved.high},
             "proof": found.proof().split("\n") if proof else None,

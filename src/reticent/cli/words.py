@@ -116,6 +116,9 @@ TEXTS: Final = {
         who approved. Anyone can check it: `reticent verify CERT --ledger LEDGER --key officer.pub` derives the loss
         again from the proof, finds the entry in the ledger, and checks the signature.
 
+        A fitted model has one too, with every number it learned, and a session that has ended, with all it answered:
+        `model.certificate_.save("model.json")`.
+
         Sign with `reticent release … --key officer.key`; make a pair of keys with `reticent init --key officer`.
         """,
     "plan": """
