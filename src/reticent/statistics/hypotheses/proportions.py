@@ -27,9 +27,9 @@ from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import (
     NONE,
+    POINTS,
     Variances,
     half_width,
-    known,
     normal_half_width,
     plausible,
     too_few,
@@ -110,10 +110,20 @@ def average(variances: Variances) -> float:
 
 
 def both(one: Variances, other: Variances) -> Variances:
-    """What is known of the variance of a sum of two independent parts."""
-    values = [a + b for a in one.values for b in other.values]
-    weights = [a * b for a in one.weights for b in other.weights]
-    return Variances(tuple(values), tuple(weights)) if len(values) > 1 else known(values[0])
+    """What is known of the variance of a sum of two independent parts: neighbouring values put together, in mean."""
+    pairs = sorted((a + b, v * w) for a, v in zip(*_of(one), strict=True) for b, w in zip(*_of(other), strict=True))
+    count = min(POINTS, len(pairs))
+    parts = [pairs[len(pairs) * place // count : len(pairs) * (place + 1) // count] for place in range(count)]
+    weights = [sum(weight for _, weight in part) for part in parts]
+    values = [
+        sum(value * weight for value, weight in part) / whole if whole else part[0][0]
+        for part, whole in zip(parts, weights, strict=True)
+    ]
+    return Variances(tuple(values), tuple(weights))
+
+
+def _of(variances: Variances) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return variances.values, variances.weights
 
 
 def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
