@@ -3,14 +3,17 @@
 Blocks of rows, a test part, random pairs: coins fall on places and do not look at records, so every order of the
 records has the same law. With the records of both tables in one order, those that both have first, neighbours are
 compared as in the proofs: the same coins, and only the records of the person who differs go elsewhere.
+
+A regression for a public number of records is given that many: made-up records of a normal shape, the same for both
+tables, stand behind those that were read (``filled``). With so many, tests pass and what lies behind them is compared.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -18,8 +21,12 @@ from reticent.data.order import Integers
 from reticent.data.query import Query
 from reticent.data.table import Result
 
+if TYPE_CHECKING:
+    from reticent.study.asking import Prepared
+
 KEY_BITS: Final = 256  # tossed outside the gate: the key by which rows are kept
 WORD: Final = 64  # and a word for each record, where records are dealt out
+UNKNOWN: Final = 60  # records more where no number is known
 
 
 class Rows(Protocol):
@@ -86,3 +93,55 @@ def _ordered(one: Result, other: Result) -> tuple[Result, Result]:
 
 def _counted(records: Integers) -> Counter[tuple[int, ...]]:
     return Counter(tuple(record) for record in records.tolist())
+
+
+# --- as many as are public --------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Filled:
+    """A table whose answers to some queries have more records, of which ``most`` is the number in all, if any."""
+
+    rows: Rows
+    more: Mapping[Query, More]
+
+    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+        found = self.rows.run(queries, key)
+        return [
+            _more(one, self.more[query]) if query in self.more else one
+            for query, one in zip(queries, found, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class More:
+    """Made-up records, and how many there are to be with them; None where that is not public."""
+
+    records: Integers
+    most: int | None
+
+
+def _more(one: Result, more: More) -> Result:
+    assert one.records is not None
+    some = more.records if more.most is None else more.records[: max(0, more.most - len(one.records))]
+    return replace(one, records=np.concatenate([one.records, some]))
+
+
+def filling(plan: Prepared) -> dict[Query, More]:
+    """For each regression of a plan records of a normal shape: as many as are public, or some where none are."""
+    from reticent.statistics.planned import PlannedStep
+    from reticent.statistics.regression.plans import made_up_rows
+    from reticent.statistics.regression.steps import ANY_N, Bought, Known
+
+    found = {}
+    for step in plan.all_steps:
+        match step:
+            case PlannedStep(plan=Known() as known) as planned:
+                design = known.chosen.design
+                found[planned.query] = More(made_up_rows(design, "normal", 1), design.terms.values)
+            case PlannedStep(plan=Bought() as bought) as planned:
+                design = replace(bought.make(ANY_N, bought.method, bought.epsilon).design, size=UNKNOWN)
+                found[planned.query] = More(made_up_rows(design, "normal", 1), None)
+            case _:
+                continue
+    return found

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from reticent.audit.changes import alike
-from reticent.audit.dealt import KEY_BITS, WORD, Counted, Rows, in_one_order
+from reticent.audit.dealt import KEY_BITS, WORD, Counted, Filled, Rows, filling, in_one_order
 from reticent.audit.found import (
     Comparison,
     Finding,
@@ -100,8 +100,11 @@ class Replayer:
         self.charge = charge_of(plan.guarantee)
         self.styles = LIKELY if _tests(plan.guarantee) or _deals(plan) else STYLES
         self._stated: dict[object, Guarantee] = {}
+        self._more = filling(plan) if _deals(plan) else {}
 
     def compare(self, here: Rows, there: Rows, tape: Tape, *, same: bool = False) -> Comparison:
+        if self._more:
+            here, there = Filled(here, self._more), Filled(there, self._more)
         first = self._run(here, tape, ())
         if len(first.tossed) > 1:  # records are dealt out by coins: those of both tables in one order
             here, there = in_one_order(here, there)
@@ -196,8 +199,9 @@ def _tossed(first: Ran, second: Ran) -> list[Finding]:
 
 
 def _size(ran: Ran) -> int:
+    """The cells published, and a tenth of the records read: what a pair takes, in time."""
     answers, _ = cast("Published", ran.published)  # what ``draw`` gives
-    return sum(len(answer.cells) for answer in answers)
+    return sum(len(answer.cells) for answer in answers) + sum(ran.records) // 10
 
 
 def _published(first: Ran, second: Ran) -> Iterator[Finding]:
