@@ -41,12 +41,18 @@ class Hinge:
     classes: int = 2
     bend: Fraction = Fraction(1, 2)
 
+    def __post_init__(self) -> None:
+        _width(self.bend, "bend")
+
 
 @dataclass(frozen=True, slots=True)
 class Squared:
     """Half the square of the residual up to ``cut``, then its tangent: Huber's loss."""
 
     cut: Fraction = Fraction(1)
+
+    def __post_init__(self) -> None:
+        _width(self.cut, "cut")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +65,18 @@ class Quantile:
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
             raise PublicParameterError("the level of a quantile lies between 0 and 1")
+        _width(self.bend, "bend")
+
+
+def _width(width: Fraction, name: str) -> None:
+    """Refuse a parabola of no width, or one whose curvature doubles tell from no other."""
+    if not NARROWEST <= width <= 1 / NARROWEST:
+        raise PublicParameterError(f"{name} must lie between {NARROWEST} and {1 / NARROWEST}")
 
 
 Loss: TypeAlias = Logistic | Hinge | Squared | Quantile
 FLAT: Final = 1e-12
+NARROWEST: Final = Fraction(1, 10**6)
 
 
 def scores_of(loss: Loss) -> int:

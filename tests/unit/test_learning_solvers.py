@@ -1,0 +1,142 @@
+"""Solvers of the linear models, as estimators have them: the rule, what a fit says of itself, and what it costs."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent import sklearn as private
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.learning import minimum
+from reticent.ledger import Ledger
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import ApproxDP, PureDP
+
+RNG = np.random.default_rng(8)
+X = RNG.uniform(-1, 1, (4000, 3))
+LABELS = (X[:, 0] - X[:, 1] + 0.3 * RNG.normal(size=4000) > 0).astype(int)
+NUMBERS = X @ np.array([1.0, -2.0, 0.5]) + 0.1 * RNG.normal(size=4000)
+
+MODELS: tuple[tuple[Callable[..., Any], dict[str, object], Any], ...] = (
+    (private.LogisticRegression, {"classes": [0, 1], "intervals": "no"}, LABELS),
+    (private.LinearSVC, {"classes": [0, 1]}, LABELS),
+    (private.HuberRegressor, {"y_bounds": (-4, 4)}, NUMBERS),
+    (private.QuantileRegressor, {"y_bounds": (-4, 4)}, NUMBERS),
+)
+IDS = [made.__name__ for made, *_ in MODELS]
+
+
+def account(path: Path | None = None) -> Ledger:
+    budget = ApproxDP(Fraction(10**4), Fraction(1, 100))
+    return Ledger.create(path, title="solvers", adjacency=Adjacency("add_remove"), budget=budget)
+
+
+def fitted(place: int, ledger: Ledger | None = None, x: Any = X, **own: object) -> Any:
+    made, usual, y = MODELS[place]
+    given = {"epsilon": 2, "bounds": (-1, 1), "adjacency": "add_remove", "ledger": ledger or account(), "people": 4000}
+    return made(**{**given, **usual, **own}).fit(x, y[: len(x)])
+
+
+@pytest.mark.parametrize("place", range(4), ids=IDS)
+@pytest.mark.parametrize("solver", ["auto", "objective", "output", "descent"])
+def test_a_solver_charges_its_epsilon_and_finds_the_line(place: int, solver: str) -> None:
+    """The sign of every slope is 40 or more standard deviations of the noise away for a least point."""
+    ledger = account()
+    model = fitted(place, ledger, solver=solver, **({"C": "0.01"} if place < 2 else {"alpha": 100}))
+    assert isinstance(model.guarantee_.loss, PureDP)
+    assert Fraction(99, 100) * 2 < model.guarantee_.loss.epsilon <= 2
+    assert ledger.spent() == model.guarantee_.loss
+    slopes = np.ravel(model.coef_)
+    assert slopes[0] > 0 > slopes[1]
+    assert slopes.shape == (3,)
+
+
+@pytest.mark.parametrize("solver", ["objective", "output"])
+def test_a_least_point_says_that_it_has_no_intervals_and_which_ridge_it_has(solver: str) -> None:
+    model = fitted(0, solver=solver, C=10, clip=2)
+    text = model.summary()
+    assert f"{'objective' if solver == 'objective' else 'output'} perturbation with ridge" in text
+    assert "no intervals" in text
+    assert all(math.isnan(one.low) and math.isnan(one.high) for one in model.estimates_)
+    if solver == "objective":  # 1 + q / (4 R) within e^{1/5}, q = 2
+        assert model.ridge_ == pytest.approx(2 / (4 * math.expm1(0.2)), rel=1e-9)
+        assert "where 0.1 was asked" in text
+    else:
+        assert model.ridge_ == pytest.approx(0.1, rel=1e-9)
+    assert "perturbation" not in fitted(0, solver="descent").summary()
+
+
+def test_auto_keeps_the_intervals_that_the_descent_buys() -> None:
+    bought = fitted(0, intervals="auto")
+    assert bought.note_ == ""
+    assert bought.ridge_ == 1
+    assert math.isnan(fitted(0, intervals="auto", solver="objective").estimates_[0].low)
+    assert "perturbation" in fitted(0, intervals="no").note_
+    assert fitted(0, delta="1e-6").note_ == ""
+
+
+def test_what_does_not_go_together_is_refused_uncharged() -> None:
+    ledger = account()
+    for own, word in (
+        ({"solver": "lbfgs"}, "solver"),
+        ({"solver": "objective", "steps": 5}, "steps"),
+        ({"solver": "objective", "intervals": "yes"}, "intervals"),
+        ({"solver": "objective", "delta": "1e-6"}, "pure"),
+        ({"solver": "output", "C": 10**6}, "penalty"),
+    ):
+        with pytest.raises((PublicParameterError, QuestionError), match=word):
+            fitted(0, ledger, **own)
+    for place, name, value in ((1, "bend", 0), (2, "cut", "1e-9"), (3, "bend", 0)):
+        with pytest.raises(PublicParameterError, match="between"):
+            fitted(place, ledger, **{name: value})
+    assert ledger.spent() == PureDP(Fraction(0))
+
+
+def test_a_delta_of_output_perturbation_is_charged() -> None:
+    model = fitted(1, solver="output", delta="1e-6", C="0.01")
+    assert isinstance(model.guarantee_.loss, ApproxDP)
+    assert model.guarantee_.loss.delta == Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("solver", ["objective", "output"])
+def test_a_least_point_of_three_classes(solver: str) -> None:
+    y = np.where(X[:, 2] > 0.4, 2, LABELS)
+    own: dict[str, Any] = {"classes": [0, 1, 2], "solver": solver, "C": "0.02", "ledger": account()}
+    made: Any = private.LogisticRegression(epsilon=8, bounds=(-1, 1), adjacency="add_remove", **own).fit(X, y)
+    assert made.coef_.shape == (3, 3)
+    assert np.mean(made.predict(X[:500]) == y[:500]) > 0.7
+
+
+@pytest.mark.parametrize("solver", ["objective", "output"])
+def test_a_solver_keeps_no_row(solver: str, tmp_path: Path) -> None:
+    model = fitted(0, account(tmp_path / "a.ledger"), solver=solver)
+    whole = pickle.dumps(model)
+    assert not any(np.float64(value).tobytes() in whole for value in X[:50].ravel())
+    assert not any(round(value * 4096).to_bytes(8, "little", signed=True) * 2 in whole for value in X[:50, 0])
+
+
+def test_a_search_over_solvers_is_charged_once() -> None:
+    ledger = account()
+    search = private.GridSearchCV(
+        estimator=private.LogisticRegression(
+            bounds=(-1, 1), adjacency="add_remove", ledger=ledger, classes=[0, 1], intervals="no"
+        ),
+        param_grid={"C": ["0.01", 1], "solver": ["objective", "descent"]},
+        epsilon=4,
+    ).fit(X, LABELS)
+    assert len(ledger.releases()) == 1
+    assert search.best_params_["solver"] in ("objective", "descent")
+    assert np.mean(search.predict(X[:500]) == LABELS[:500]) > 0.7
+
+
+def test_a_fit_whose_solver_gives_up_has_the_same_answer_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minimum, "newton", lambda *_: None)
+    model = fitted(0, x=X[:4], solver="objective", people=4, epsilon=10)
+    assert np.isfinite(model.coef_).all()
