@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 from reticent.data.schema import Category
 from reticent.errors import QuestionError
-from reticent.statistics.hypotheses import groups, independence, means, proportions
+from reticent.statistics.hypotheses import correlation, groups, independence, means, normal, proportions, ranks
 from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
 from reticent.statistics.setting import Setting
@@ -76,7 +76,11 @@ def _made(kind: Kind, asked: HypothesisTest, setting: Setting, epsilon: Fraction
             return proportions.step(asked, setting, epsilon)
         case "independence":
             return independence.step(asked, setting, epsilon)
-        case "ranks" | "correlation" | "normal":
-            raise QuestionError(f"{asked.name} is not answered. Nothing was charged.")
+        case "ranks":
+            return ranks.step(asked, setting, epsilon)
+        case "correlation":
+            return correlation.step(asked, setting, epsilon)
+        case "normal":
+            return normal.step(asked, setting, epsilon)
         case _:
             assert_never(kind)

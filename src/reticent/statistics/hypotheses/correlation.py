@@ -1,0 +1,291 @@
+"""Whether two bounded numbers are correlated: Pearson's r of noisy soft counts, held against a law with the noise.
+
+With t, s in [0, 1] the places of a row's values between their bounds, the row adds b_i(t) b_j(s) to nine numbers,
+b = ((1 - t)^2, 2 t (1 - t), t^2): they sum to 1, so a row moves all nine by 1 in L1. Every sum of u^i v^j, i, j <= 2,
+of u = 2 t - 1, v = 2 s - 1 is linear in them: the covariance, both variances, and the sum of (u - a)^2 (v - b)^2.
+
+    statistic   C^2 / V of the covariance C = sum (u - a)(v - b) about the noisy means, V its variance with the noise:
+                that of sampling is the greater of (sum (u - a)^2)(sum (v - b)^2) / n, which permutations have, and
+                sum (u - a)^2 (v - b)^2, which all uncorrelated laws have
+    law         independent values of the laws that ``means`` puts in the place of noisy means and variances, as many
+                as the noisy number says, a person's rows alike, with the same noise, through the same steps
+    effect      r; its interval by Fisher's z with the noise of C, and the variance of z scaled by V over that of a
+                normal law: exact for elliptical laws
+
+Source. Fisher 1921 for z; the rest is our own. See docs/theory/hypotheses.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from reticent.data.order import ABSENT
+from reticent.data.query import Records
+from reticent.data.schema import Category, Integer
+from reticent.data.table import Result
+from reticent.entropy import Simulation
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.mechanisms import Geometric
+from reticent.outcome import Estimate
+from reticent.privacy.sensitivity import L1
+from reticent.statistics import facts
+from reticent.statistics.hypotheses import groups, null
+from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.hypotheses.independence import seen_words, words_of
+from reticent.statistics.hypotheses.means import BACK, law, soft
+from reticent.statistics.hypotheses.null import Floats, Integers
+from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.intervals import NONE, half_width, known, too_few
+from reticent.statistics.setting import Expected, Setting
+
+STEPS: Final = 1 << 10  # of a range at most, so that a row adds less than 2^40
+CHUNK: Final = 1 << 20  # rows whose sum surely fits 64 bits
+TOO_FEW: Final = "too few noisy rows for a test at this loss: the p-value is 1"
+SPREAD: Final = 1.0 / 3.0  # of half the range: what a plan assumes
+SURE: Final = 2.0  # deviations of its noise that a variance has, before r is divided by it
+SMALLEST: Final = 1e-4  # a variance of u, below which none is told from noise
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Nine soft counts of two columns read in ``steps`` steps from ``origins``; noise of ``scale`` rows in each."""
+
+    origins: tuple[int, int]
+    steps: tuple[int, int]
+    scale: float
+    alike: int
+    draws: int = null.DRAWS
+
+    @property
+    def effect(self) -> str:
+        return "correlation r"
+
+    @property
+    def whole(self) -> int:
+        """What one row adds to all nine integers together."""
+        return (self.steps[0] * self.steps[1]) ** 2
+
+    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+        (result,) = results
+        assert result.records is not None
+        return [products(result.records, self.origins, self.steps)]
+
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+        counts = np.array(noisy[0], np.float64).reshape(3, 3) / self.whole
+        if too_few(float(counts.sum()), [self.scale] * 9):
+            return Told(Estimate(0.0, -1.0, 1.0, 1.0, 1.0), 0.0, null.PValue(1.0, 1.0, 1.0), (TOO_FEW,))
+        found = fit(counts, self.scale, self.alike)
+        source = null.stream("uncorrelated columns")
+        under = fit(self._tables(found, (0.0, 1.0), self.draws, source), self.scale, self.alike).statistic
+        effect = self._effect(counts, found)
+        words = words_of(effect.noise, effect.sampling, "correlation")
+        return Told(effect, float(found.statistic), null.p_value(float(found.statistic), under), words)
+
+    def _tables(self, about: Fit, mixed: tuple[float, float], draws: int, source: Simulation) -> Floats:
+        """Noisy soft counts of shape (draws, 3, 3); ``mixed``: the share of rows where v is u, and of all others."""
+        first = law(float(about.means[0]), float(about.variances[0]))
+        second = law(float(about.means[1]), float(about.variances[1]))
+        cells = mixed[1] * np.outer(first[1], second[1]) + mixed[0] * np.diag(first[1])
+        persons = max(round(float(about.size) / self.alike), 1)
+        rows = source.multinomial(persons, (cells / cells.sum()).ravel(), draws).reshape(draws, *cells.shape)
+        exact = soft(first[0]).T @ rows @ soft(second[0])
+        found: Floats = self.alike * exact + source.laplace(0.0, self.scale, exact.shape)
+        return found
+
+    def _effect(self, counts: Floats, found: Fit) -> Estimate:
+        """r and its interval; all of [-1, 1] where a variance is not told from its noise."""
+        size, (first, second) = float(found.size), found.own.tolist()
+        blur = math.sqrt(2.0) * self.scale * math.sqrt(9.0)  # of a sum of squares
+        if min(first, second) * size < SURE * blur:
+            likely = float(found.covariance) / (size * math.sqrt(float(found.variances.prod())))
+            return Estimate(min(max(likely, -1.0), 1.0), -1.0, 1.0, 1.0, 1.0)
+        root = size * math.sqrt(first * second)
+        raw = float(found.covariance) / root
+        value = min(max(raw, -1.0), 1.0)
+        inside = min(abs(value), 0.99)
+        # to first order r moves by (noise of C) / root less r / 2 (noise of each variance) / (the variance)
+        about = [_powers(mean) for mean in found.means.tolist()]
+        form = np.outer(about[0][1], about[1][1]) / root
+        for place, variance in enumerate((first, second)):
+            one, other = about[place][2], BACK[0]
+            form = form - value / 2.0 * (np.outer(one, other) if place == 0 else np.outer(other, one)) / (
+                size * variance
+            )
+        scales = (self.scale * form).ravel().tolist()
+        scaled = max(1.0, float(found.fourth) / (size * first * second * (1.0 + 2.0 * inside**2)))
+        spread = self.alike * scaled / max(size - 3.0 * self.alike, 1.0)
+        return _by_z(value, scales, spread)
+
+    def expected(self, people: int) -> Expected:
+        """For uncorrelated columns in the middle of their bounds; persons are taken to have one row each."""
+        if too_few(people, [self.scale] * 9) or people * SPREAD**2 < SURE * self.scale * math.sqrt(18.0):
+            return Expected(None, None, TOO_FEW)
+        form = np.outer(BACK[1], BACK[1]) / (people * SPREAD**2)
+        told = _by_z(0.0, (self.scale * form).ravel().tolist(), self.alike / max(people - 3.0 * self.alike, 1.0))
+        least = null.least_seen(lambda effect: self.power(effect, people, null.LEVEL), 1.0)
+        return Expected(told.noise, told.sampling, seen_words(least, "correlation", "deviations 1/6 of the ranges"))
+
+    def power(self, effect: float, people: int, level: float) -> float:
+        """For columns in the middle of their bounds; a share ``effect`` of the rows has v = u, or v = -u, the others
+        independent ones."""
+        if not -1.0 <= effect <= 1.0:
+            raise PublicParameterError(f"a correlation lies between -1 and 1, got {effect:g}")
+        size, squares = np.array(float(people)), np.full(2, SPREAD**2)
+        zero = np.zeros(2)
+        about = Fit(size, zero, squares, squares, zero[0], zero[0], zero[0])
+        source = null.stream("correlated columns")
+        tables = self._tables(about, (abs(effect), 1.0 - abs(effect)), null.PLANNED, source)
+        seen = fit(tables, self.scale, self.alike).statistic
+        return float(np.mean(seen > _bar(self, people, level)))
+
+
+@lru_cache(maxsize=256)
+def _bar(kind: Correlation, people: int, level: float) -> float:
+    """The critical value that a plan assumes."""
+    zero, squares = np.zeros(2), np.full(2, SPREAD**2)
+    about = Fit(np.array(float(people)), zero, squares, squares, zero[0], zero[0], zero[0])
+    tables = kind._tables(about, (0.0, 1.0), null.PLANNED, null.stream("uncorrelated columns of a plan"))
+    return null.critical(fit(tables, kind.scale, kind.alike).statistic, level)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Of noisy soft counts of shape (..., 3, 3), u and v in [-1, 1]; the last axis of pairs is the column.
+
+    ``own`` are the variances as they come, ``variances`` what is possible of them.
+    """
+
+    size: Floats
+    means: Floats
+    own: Floats
+    variances: Floats
+    covariance: Floats
+    fourth: Floats
+    statistic: Floats
+
+
+def fit(counts: Floats, scale: float, alike: int) -> Fit:
+    """What noisy soft counts say of both columns, and the statistic."""
+    sums = BACK @ counts @ BACK.T  # of u^i v^j
+    size = np.maximum(sums[..., 0, 0], 1.0)
+    means = np.clip(np.stack([sums[..., 1, 0], sums[..., 0, 1]], -1) / size[..., None], -1.0, 1.0)
+    squares = np.stack([sums[..., 2, 0], sums[..., 0, 2]], -1) / size[..., None]
+    own = squares - 2.0 * means * np.stack([sums[..., 1, 0], sums[..., 0, 1]], -1) / size[..., None] + means**2
+    possible = np.clip(own, SMALLEST, np.maximum(1.0 - means**2, SMALLEST))
+    left, right = _powers(means[..., 0]), _powers(means[..., 1])
+    product = left[1][..., :, None] * right[1][..., None, :]
+    covariance = (product * counts).sum((-2, -1))
+    fourth = (left[2][..., :, None] * right[2][..., None, :] * counts).sum((-2, -1))
+    independent = size * possible.prod(-1)
+    sampled = alike * np.maximum(independent, np.minimum(fourth, size))
+    blur = 2.0 * scale**2 * (product**2).sum((-2, -1))
+    return Fit(size, means, own, possible, covariance, fourth, covariance**2 / (sampled + blur))
+
+
+def _powers(mean: Floats) -> tuple[Floats, Floats, Floats]:
+    """(u - mean)^0, ^1 and ^2 as forms in soft counts, along the last axis."""
+    m = np.asarray(mean)[..., None]
+    return BACK[0] + 0.0 * m, BACK[1] - m * BACK[0], BACK[2] - 2.0 * m * BACK[1] + m * m * BACK[0]
+
+
+def _by_z(value: float, scales: Sequence[float], spread: float) -> Estimate:
+    """r from its noise and the variance of its z."""
+    inside = min(abs(value), 0.99)
+    steep = 1.0 - inside**2  # dr / dz
+    middle = math.atanh(math.copysign(inside, value))
+    noisy = [scale / steep for scale in scales]
+    radius = half_width(known(spread), noisy)
+    low, high = math.tanh(middle - radius), math.tanh(middle + radius)
+    noise, sampling = half_width(NONE, noisy), half_width(known(spread), [])
+    return Estimate(value, min(low, value), max(high, value), min(steep * noise, 1.0), min(steep * sampling, 1.0))
+
+
+# --- the integers -----------------------------------------------------------------------------------------------------
+
+
+def products(records: Integers, origins: tuple[int, int], steps: tuple[int, int]) -> tuple[int, ...]:
+    """The nine soft counts of records of shape (n, 2), in units in which a row's are integers; exact.
+
+    A row that lacks a value adds nothing; any other moves to the bounds and adds nine integers >= 0 whose sum is
+    (steps[0] steps[1])^2, whatever its values.
+    """
+    there = records[records[:, 0] != ABSENT]
+    total = [0] * 9
+    for start in range(0, len(there), CHUNK):
+        one, other = (
+            _soft(np.clip(there[start : start + CHUNK, place] - origin, 0, most), most)
+            for place, (origin, most) in enumerate(zip(origins, steps, strict=True))
+        )
+        total = [held + int(part) for held, part in zip(total, (one.T @ other).ravel(), strict=True)]
+    return tuple(total)
+
+
+def _soft(places: Integers, most: int) -> Integers:
+    """(most - t)^2, 2 t (most - t), t^2: they sum to most^2."""
+    left = most - places
+    return np.stack([left * left, 2 * places * left, places * places], axis=1)
+
+
+# --- the step ---------------------------------------------------------------------------------------------------------
+
+
+def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
+    """The step of "correlation", for exactly ``epsilon``.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: a category, or a column without public bounds.
+    """
+    assert asked.on is not None  # asked only of kinds with two columns
+    read = (_read(asked.column, asked.low, asked.high, asked, setting), _read(asked.on, None, None, asked, setting))
+    person = setting.schema.person
+    steps = (read[0].steps, read[1].steps)
+    moved = person.rows * (2 if setting.neighbours.kind == "substitute" else 1) * (steps[0] * steps[1]) ** 2
+    mechanism = Geometric(L1(Fraction(moved), setting.neighbours), epsilon)
+    scale = float(mechanism.scale / (steps[0] * steps[1]) ** 2)
+    words = [
+        text
+        for name, one in zip((asked.column, asked.on), read, strict=True)
+        for text in facts.caveats_of(name, one.bounds, setting, "person")
+    ]
+    return HypothesisStep(
+        asked.name,
+        (Records((asked.column, asked.on), (read[0].unit, read[1].unit)),),
+        mechanism,
+        Correlation((read[0].origin, read[1].origin), steps, scale, person.rows),
+        setting,
+        (*words, *groups.several_rows(setting)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """How a column is read: floor(x / unit) less origin, from 0 to steps."""
+
+    bounds: tuple[Fraction, Fraction]
+    unit: Fraction
+    origin: int
+    steps: int
+
+
+def _read(column: str, low: Fraction | None, high: Fraction | None, asked: HypothesisTest, setting: Setting) -> _Read:
+    declared = setting.schema.column(column)
+    if isinstance(declared, Category):
+        raise QuestionError(f"{column} is a category, and a correlation needs numbers. Nothing was charged.")
+    bounds = facts.bounds(asked.name, setting, column, low, high)
+    unit = (bounds[1] - bounds[0]) / STEPS
+    if isinstance(declared, Integer):
+        unit = Fraction(max(unit.__ceil__(), 1))
+    origin = (bounds[0] / unit).__floor__()
+    return _Read(bounds, unit, origin, (bounds[1] / unit).__floor__() - origin)
+
+
+__all__ = ["Correlation", "Fit", "fit", "products", "step"]

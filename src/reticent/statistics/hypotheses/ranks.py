@@ -1,0 +1,321 @@
+"""Equal laws of a number in two groups or more: Mann and Whitney's and Kruskal and Wallis's test on noisy counts.
+
+    counts     rows by group and public bin, with geometric noise; ties, and values in one bin, count one half
+    scores     c = mid-rank of a bin among all groups - 1/2, times p / (p + v / m): a bin that noise alone may have
+               filled (p its share of all, v the variance of its noise, m the rows of a group) says nothing
+    statistic  sum over groups of E^2 / (r n s^2 + v sum c^2), E = (scores of a group) - (its share) (scores of all),
+               s^2 the variance of the scores, r the most rows of a person; v = 0 and r = 1 is Kruskal and Wallis's H
+    law        multinomial tables of the noisy sizes and the pooled noisy shares, r rows at a time, with fresh noise
+
+The effect of two groups is P(X < Y) + P(X = Y) / 2 - 1/2, of more the farthest mean rank from 1/2. Every row is in at
+most one cell, so a row moves the table by 1, whatever the number of bins; k even bins keep 1 - 1 / k^2 of the rows'
+worth (the variance of k tied ranks). See docs/theory/hypotheses.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from reticent.data.query import Tally
+from reticent.data.schema import Category, Integer, Key
+from reticent.data.table import Result
+from reticent.entropy import Simulation
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.outcome import Estimate
+from reticent.privacy.numbers import show
+from reticent.statistics import facts
+from reticent.statistics.hypotheses import groups, null
+from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.hypotheses.independence import seen_words, words_of
+from reticent.statistics.hypotheses.null import Floats
+from reticent.statistics.hypotheses.step import HypothesisStep, Told
+from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
+from reticent.statistics.setting import Expected, Setting
+
+FEWEST, MOST = 8, 128  # bins of a rule
+CELLS: Final = 512  # of a rule, over all groups
+ROOM: Final = 32  # rows x (epsilon of one row)^2 for each bin: 4 / ROOM more variance, if rows are spread evenly
+ASSUMED: Final = 1000  # rows, for the number of bins where no number of persons is public
+CHUNK: Final = 1 << 20  # simulated cells at a time
+FARTHEST: Final = 12.0  # deviations that a plan shifts a group at most
+HALF: Final = 0.5
+TOO_FEW: Final = "too few people in a group for a test at this loss"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Groups by bins with noise of ``scale`` in every cell.
+
+    ``alike`` is the most rows of one person; ``assumed`` are the shares of the bins in a plan, ``shape`` is its words.
+    """
+
+    among: tuple[Key, ...]
+    scale: float
+    alike: int
+    assumed: tuple[float, ...]
+    shape: str
+    draws: int = null.DRAWS
+
+    @property
+    def effect(self) -> str:
+        if len(self.among) == 2:
+            return f"P({self.among[0]} < {self.among[1]}) less 1/2"
+        return "farthest mean rank from 1/2"
+
+    @property
+    def bins(self) -> int:
+        return len(self.assumed)
+
+    @property
+    def variance(self) -> float:
+        """Of the noise of one cell, or a little more."""
+        return 2.0 * self.scale**2
+
+    def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
+        (counts,) = results
+        return list(counts.vectors)
+
+    def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
+        table = np.array(noisy, np.float64)
+        shares, sizes = _pooled(table), np.maximum(table.sum(axis=1), 0.0)
+        observed = float(statistic(table, self.variance, self.alike))
+        under, far = self._under(tuple(sizes.tolist()), tuple(shares.tolist()))
+        effect = self._chance(table) if len(table) == 2 else self._farthest(table, shares, far)
+        return Told(effect, observed, null.p_value(observed, under), self._words(effect, table))
+
+    def _under(self, sizes: tuple[float, ...], shares: tuple[float, ...]) -> tuple[Floats, Floats]:
+        """The statistic of simulated tables, and the farthest mean rank of groups that can have one."""
+        usable = [not self._few(size) for size in sizes]
+        found, far, source = [], [], null.stream("ranks")
+        for table in self._tables(sizes, (shares,) * len(sizes), self.draws, source):
+            found.append(statistic(table, self.variance, self.alike))
+            ranks = mean_ranks(table, np.array(shares))[:, usable]
+            far.append(np.abs(ranks - HALF).max(axis=1, initial=0.0))
+        return np.concatenate(found), np.concatenate(far)
+
+    def _tables(
+        self, sizes: Sequence[float], shares: Sequence[Sequence[float] | Floats], draws: int, source: Simulation
+    ) -> list[Floats]:
+        """Noisy tables of groups of these sizes and shares, the rows of a person in one cell; in arrays of many."""
+        persons = [round(size / self.alike) for size in sizes]
+        found, each = [], max(1, CHUNK // (len(sizes) * self.bins))
+        for start in range(0, draws, each):
+            count = min(each, draws - start)
+            rows = [source.multinomial(n, part, size=count) for n, part in zip(persons, shares, strict=True)]
+            noise = null.geometric(self.scale, (count, len(sizes), self.bins), source)
+            found.append((self.alike * np.stack(rows, axis=1) + noise).astype(np.float64))
+        return found
+
+    def _few(self, size: float) -> bool:
+        return too_few(size, [self.scale] * self.bins)
+
+    def _chance(self, table: Floats) -> Estimate:
+        """P(X < Y) + P(X = Y) / 2 - 1/2 of the noisy counts; its error to first order in what one cell adds."""
+        first, second = table
+        sizes = table.sum(axis=1)
+        if self._few(sizes[0]) or self._few(sizes[1]):
+            return Estimate(0.0, -HALF, HALF, HALF, HALF)
+        above = (second.sum() - np.cumsum(second) + second / 2.0) / sizes[1]
+        below = (np.cumsum(first) - first / 2.0) / sizes[0]
+        value = float(first @ above / sizes[0])
+        scales = [self.scale * x for x in (*((above - value) / sizes[0]), *((below - value) / sizes[1]))]
+        parts = zip(np.maximum(table, 0.0), (above, below), sizes, strict=True)
+        sampled = self.alike * sum(_spread(row, score) / size for row, score, size in parts)
+        away, radius = value - HALF, half_width(known(sampled), scales)
+        low, at, high = (min(max(end, -HALF), HALF) for end in (away - radius, away, away + radius))
+        return Estimate(at, low, high, half_width(NONE, scales), normal_half_width(sampled))
+
+    def _farthest(self, table: Floats, shares: Floats, far: Floats) -> Estimate:
+        """The farthest mean rank; simulated distances of all groups at once bound how far any of them is off."""
+        sizes = table.sum(axis=1)
+        usable = [place for place, size in enumerate(sizes) if not self._few(size)]
+        if not usable:
+            return Estimate(0.0, 0.0, HALF, HALF, HALF)
+        scores = np.cumsum(shares) - shares / 2.0
+        away = np.abs(mean_ranks(table, shares) - HALF)
+        place = max(usable, key=lambda g: away[g])
+        value, radius = min(float(away[place]), HALF), null.critical(far, 0.05)
+        noise = half_width(NONE, [self.scale * x / sizes[place] for x in scores - HALF])
+        sampling = normal_half_width(self.alike * _spread(shares, scores) / sizes[place])
+        return Estimate(value, max(value - radius, 0.0), min(value + radius, HALF), noise, sampling)
+
+    def _words(self, effect: Estimate, table: Floats) -> tuple[str, ...]:
+        few = [str(key) for key, size in zip(self.among, table.sum(axis=1), strict=True) if self._few(size)]
+        told = (f"too few noisy rows to say where these lie: {', '.join(few)}",) if few else ()
+        if len(self.among) == 2 and not few:
+            return (f"ties count one half: P is {HALF + effect.value:.2g}", *self._hidden(effect, "distance from 1/2"))
+        if len(few) < len(self.among) > 2:
+            return (*told, *self._hidden(effect, "mean rank's distance from 1/2"))
+        return told
+
+    def _hidden(self, effect: Estimate, what: str) -> tuple[str, ...]:
+        return words_of(effect.noise, effect.sampling, what)
+
+    def expected(self, people: int) -> Expected:
+        """For groups of equal size whose values have the assumed shares; persons are taken to have one row each."""
+        size, shares = people / len(self.among), np.array(self.assumed)
+        if self._few(size):
+            return Expected(None, None, TOO_FEW)
+        scores = np.cumsum(shares) - shares / 2.0 - HALF
+        compared = 2 if len(self.among) == 2 else 1  # noisy groups that the effect is made of
+        noise = half_width(NONE, [self.scale * x / size for x in scores] * compared)
+        sampling = normal_half_width(compared * self.alike * _spread(shares, scores) / size)
+        least = null.least_seen(lambda away: self._seen(away, people, null.LEVEL), 0.98 * self._most)
+        what = f"distance of P({self.among[0]} < {self.among[1]}) from 1/2" if compared == 2 else "mean rank's distance"
+        return Expected(noise, sampling, seen_words(least, what, f"equal groups, {self.shape}"))
+
+    def power(self, effect: float, people: int, level: float) -> float:
+        """For groups of equal size and the assumed shares, the last group shifted on the scale that makes them normal.
+
+        ``effect`` is P(first < second) less 1/2 of two groups; of more the last one's mean rank less 1/2.
+        """
+        away = abs(effect)
+        if away > self._most:
+            raise PublicParameterError(f"{self.effect} is at most {self._most:.3g} from no effect in these bins")
+        return self._seen(away, people, level)
+
+    @property
+    def _most(self) -> float:
+        return _away(self, FARTHEST)
+
+    def _seen(self, away: float, people: int, level: float) -> float:
+        low, high = 0.0, FARTHEST
+        for _ in range(40):
+            middle = HALF * (low + high)
+            low, high = (low, middle) if _away(self, middle) >= away else (middle, high)
+        shares = [np.array(self.assumed)] * (len(self.among) - 1) + [_shifted(self.assumed, high)]
+        pooled = tuple(np.mean(np.array(shares), axis=0).tolist())
+        size, source = people / len(self.among), null.stream("ranks with an effect")
+        tables = self._tables([size] * len(self.among), shares, null.PLANNED, source)
+        found = np.concatenate([statistic(table, self.variance, self.alike) for table in tables])
+        return float(np.mean(found > _bar(self, size, pooled, level)))
+
+
+@lru_cache(maxsize=256)
+def _bar(ranks: Ranks, size: float, shares: tuple[float, ...], level: float) -> float:
+    """The critical value for groups of one size and law."""
+    return null.critical(replace(ranks, draws=null.PLANNED)._under((size,) * len(ranks.among), shares)[0], level)
+
+
+def _shifted(shares: tuple[float, ...], by: float) -> Floats:
+    """Shares after a shift of the normal variable that the bins cut."""
+    from scipy.special import ndtr, ndtri
+
+    ends = ndtri(np.minimum(np.cumsum(shares)[:-1], 1.0))
+    found: Floats = np.diff(ndtr(ends - by), prepend=0.0, append=1.0)
+    return found
+
+
+def _away(ranks: Ranks, by: float) -> float:
+    """The effect less what it is without effect, where the last group is shifted by so much."""
+    shares, moved = np.array(ranks.assumed), _shifted(ranks.assumed, by)
+    chance = float(moved @ (np.cumsum(shares) - shares / 2.0)) - HALF
+    return chance if len(ranks.among) == 2 else chance * (1.0 - 1.0 / len(ranks.among))
+
+
+def statistic(table: Floats, variance: float, alike: int) -> Floats:
+    """The statistic of tables of shape (..., groups, bins) with noise of this variance in every cell."""
+    sizes = np.maximum(table.sum(axis=-1), 1.0)
+    total = sizes.sum(axis=-1, keepdims=True)
+    shares = _pooled(table)
+    scores = np.cumsum(shares, axis=-1) - shares / 2.0 - HALF
+    scores = scores * shares / (shares + variance * table.shape[-2] / total)
+    scores = scores - (shares * scores).sum(axis=-1, keepdims=True)
+    sums = (table * scores[..., None, :]).sum(axis=-1)
+    apart = sums - sizes / total * sums.sum(axis=-1, keepdims=True)
+    sampled = alike * sizes * (shares * scores**2).sum(axis=-1, keepdims=True)
+    noise = variance * (scores**2).sum(axis=-1, keepdims=True)
+    found: Floats = (apart**2 / np.maximum(sampled + noise, 1e-300)).sum(axis=-1)
+    return found
+
+
+def mean_ranks(table: Floats, shares: Floats) -> Floats:
+    """The mean rank of every group as a share of all rows, by tables of shape (..., groups, bins)."""
+    scores = np.cumsum(shares) - shares / 2.0
+    found: Floats = (table @ scores) / np.maximum(table.sum(axis=-1), 1.0)
+    return found
+
+
+def _pooled(table: Floats) -> Floats:
+    """Shares of the bins in all groups together; even ones where noise left nothing."""
+    counts = np.maximum(table.sum(axis=-2), 0.0)
+    total = counts.sum(axis=-1, keepdims=True)
+    found: Floats = np.where(total > 0.0, counts / np.maximum(total, 1.0), 1.0 / counts.shape[-1])
+    return found
+
+
+def _spread(weights: Floats, scores: Floats) -> float:
+    """The variance of scores under weights that need not sum to 1."""
+    share = weights / max(float(weights.sum()), 1.0e-9)
+    return max(float(share @ scores**2 - (share @ scores) ** 2), 0.0)
+
+
+def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
+    """The step of "ranks".
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: no public groups, a category on the left, or neither edges nor bounds.
+    """
+    if isinstance(setting.schema.column(asked.column), Category):
+        raise QuestionError(f"ranks need numbers, and {asked.column} is a category. Nothing was charged.")
+    keys = groups.keys_of(asked, setting)
+    edges = asked.edges or _even(asked, setting, epsilon, len(keys.among))
+    if len(edges) < 3:
+        raise QuestionError(f"ranks need two bins or more: {asked.name} has three edges or more. Nothing was charged.")
+    query = Tally(asked.column, edges=edges, keys=keys)
+    mechanism = facts.geometric(facts.stability_of(query, setting), setting, epsilon)
+    assert mechanism is not None  # a row that moves to another bin changes the table
+    bins = len(edges) - 1
+    shares = (1.0 / bins,) * bins if asked.edges else _bell(edges)
+    shape = "evenly filled bins" if asked.edges else "a deviation of 1/6 of the range"
+    found = Ranks(keys.among, float(mechanism.scale), setting.schema.person.rows, shares, shape)
+    ends = f"[{show(edges[0])}, {show(edges[-1])}]"
+    return HypothesisStep(
+        asked.name,
+        (query,),
+        mechanism,
+        found,
+        setting,
+        (
+            f"ranks of {bins} public bins of {ends}: values in one bin tie, values outside count in the nearer end bin",
+            *groups.several_rows(setting),
+        ),
+    )
+
+
+def _even(asked: HypothesisTest, setting: Setting, epsilon: Fraction, among: int) -> tuple[Fraction, ...]:
+    """Edges of even bins from the bounds; whole numbers are not cut, and each has a bin where that is not too many."""
+    column = setting.schema.column(asked.column)
+    if not facts.bounded(asked.column, asked.low, asked.high, setting):
+        raise QuestionError(
+            f"ranks are counted in public bins: {asked.name} needs edges known without looking at the file, such as "
+            f"edges=0:50:5, or low and high. Nothing was charged."
+        )
+    low, high = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    steps = 2 if setting.neighbours.kind == "substitute" else 1
+    rows = (setting.units or ASSUMED) * (epsilon / steps) ** 2 / setting.schema.person.rows
+    bins = max(FEWEST, min(int(rows / ROOM), MOST, CELLS // among))
+    if not isinstance(column, Integer):
+        return tuple(low + (high - low) * place / bins for place in range(bins + 1))
+    values = int(high - low) + 1
+    wide = -(-values // bins)
+    return tuple(low + wide * place for place in range(-(-values // wide) + 1))
+
+
+def _bell(edges: tuple[Fraction, ...]) -> tuple[float, ...]:
+    """Shares of a normal law in the middle, with 1/6 of the range as its deviation."""
+    from scipy.special import ndtr
+
+    ends = 6.0 * (np.array([float((edge - edges[0]) / (edges[-1] - edges[0])) for edge in edges[1:-1]]) - HALF)
+    return tuple(np.diff(ndtr(ends), prepend=0.0, append=1.0).tolist())
+
+
+__all__ = ["Ranks", "mean_ranks", "statistic", "step"]
