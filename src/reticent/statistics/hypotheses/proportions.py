@@ -22,7 +22,7 @@ from reticent.outcome import Estimate
 from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
 from reticent.statistics.hypotheses.independence import TOO_FEW, seen_words, words_of
-from reticent.statistics.hypotheses.null import LEVEL, PLANNED, Floats, PValue, critical, least_seen, stream
+from reticent.statistics.hypotheses.null import DRAWS, LEVEL, Floats, PValue, critical, least_seen, stream
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import (
@@ -97,7 +97,7 @@ class Proportions:
     def _statistics(self, effect: float, people: int, name: str) -> Floats:
         up, down = 0.25 + effect / 4.0, 0.25 - effect / 4.0
         cells = np.array([[down, up], [up, down]])
-        return self.law.statistics(self.law.draw(cells, float(people), PLANNED, stream(name)))
+        return self.law.statistics(self.law.draw(cells, float(people), DRAWS, stream(name)))
 
 
 def times(variances: Variances, factor: float) -> Variances:
