@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol, TypeAlias, cast
 from reticent.audit.changes import alike
 from reticent.audit.dealt import WORD, Counted, Rows, in_one_order
 from reticent.audit.found import Comparison, Finding, Seen, cause_of, excess, raised, seen_of, unlike
-from reticent.audit.proofs import below, charge_of
+from reticent.audit.proofs import charge_of, nodes
 from reticent.audit.talks import Made, Watched
 from reticent.audit.tape import Tape, recorded
 from reticent.audit.written import said
@@ -43,7 +43,7 @@ from reticent.study.certificate import Certificate
 from reticent.study.handles import Columns, xy
 from reticent.study.in_memory import study as in_memory
 
-BUDGET: Final = ApproxDP(Fraction(1000), Fraction(1, 1000))
+BUDGET: Final = ApproxDP(Fraction(1000), Fraction(1, 5000))
 
 
 Kind: TypeAlias = tuple[Loss, Adjacency, Theorem]
@@ -238,13 +238,13 @@ def _tossed(first: Fitted, second: Fitted) -> list[Finding]:
 
 
 def paying(paid: Sequence[Guarantee], calls: Sequence[Call]) -> list[int]:
-    """For each call how many steps of its own neighbours lie between two tables; 0 where no leaf is like it.
+    """For each call how many steps of its own neighbours lie between two tables; 0 where nothing is like it.
 
     A leaf of a partition stands for any number of calls, so calls are not counted off here: what they lose together is.
     """
     leaves: dict[Kind, int] = {}
-    for leaf, often in (one for tree in paid for one in below(tree, 1)):
-        leaves[kind_of(leaf)] = max(often, leaves.get(kind_of(leaf), 0))
+    for node, often in (one for tree in paid for one in nodes(tree, 1)):
+        leaves[kind_of(node)] = max(often, leaves.get(kind_of(node), 0))
     found = []
     for call in calls:
         stated = getattr(call.mechanism, "guarantee", None)

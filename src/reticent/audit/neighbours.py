@@ -153,18 +153,19 @@ def family(schema: Schema, dice: Dice, moods: Sequence[Mood], others: int | None
         storage[who] = dice.pick(("text", "text", "whole", "real"))
     many = dice.below(OTHERS + 1) if others is None else others
     make = _Maker(schema, storage, dice)
+    first = max(OTHERS, many) + 1  # of those who differ: nobody else has their name
     rest = [row for number in range(many) for row in make.person(number, dice.pick(MOODS), 3)]
     if who is not None and storage[who] == "text" and dice.chance(25):
         rest += [{**make.row("mixed", 0), who: nobody} for nobody in ("", None)]  # rows of nobody
     pairs: list[Pair] = []
     if schema.person.adjacency == "add_remove":
-        mine = [make.person(OTHERS + 1 + place, mood, MOST_ROWS) for place, mood in enumerate(moods)]
+        mine = [make.person(first + place, mood, MOST_ROWS) for place, mood in enumerate(moods)]
         sets = range(1 << len(mine))
         tables = [dice.shuffled(sum((mine[i] for i in range(len(mine)) if chosen >> i & 1), rest)) for chosen in sets]
         edges = [(chosen, chosen | 1 << i) for chosen in sets for i in range(len(mine)) if not chosen >> i & 1]
         pairs += [Pair(*(edge if dice.chance(50) else edge[::-1])) for edge in edges]
     else:
-        mine = [make.person(OTHERS + 1 + place * dice.below(2), mood, MOST_ROWS) for place, mood in enumerate(moods)]
+        mine = [make.person(first + place * dice.below(2), mood, MOST_ROWS) for place, mood in enumerate(moods)]
         tables = [dice.shuffled([*rest, *rows]) for rows in mine]
         pairs += [Pair(a, b) for b in range(len(tables)) for a in range(b)]
     tables.append(dice.shuffled(tables[-1]))

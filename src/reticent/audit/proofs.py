@@ -128,6 +128,13 @@ def below(tree: Guarantee, times: int) -> Iterator[tuple[Guarantee, int]]:
         yield from below(part, times * _steps(tree))
 
 
+def nodes(tree: Guarantee, times: int) -> Iterator[tuple[Guarantee, int]]:
+    """Every node, as ``below`` has the leaves: a mechanism may be composed of others."""
+    yield tree, times
+    for part in tree.parts:
+        yield from nodes(part, times * _steps(tree))
+
+
 def _steps(node: Guarantee) -> int:
     """How many steps of its part's neighbours lie between neighbours of the node."""
     return int(node.parameter("size")) if node.by.name == compose.GROUP.name else 1
