@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FORMATS: Final = (".csv", ".parquet")
 BESIDE: Final = (".json", ".html", ".svg")
+CHECKS: Final = "0.1"  # of epsilon
 
 
 def synth(
@@ -33,6 +34,12 @@ def synth(
     ] = None,
     epsilon: Epsilon = None,
     delta: Delta = None,
+    checks: Annotated[
+        str | None,
+        typer.Option(
+            "--checks", metavar="SHARE", help="With --columns: the share of ε for tables to check rows by; default 0.1."
+        ),
+    ] = None,
     rows: Annotated[
         int | None, typer.Option(min=1, metavar="NUMBER", help="Rows to make up; by default as many as there may be.")
     ] = None,
@@ -57,7 +64,7 @@ def synth(
     """
     voice = voice_of(ctx)
     voice.spends = True
-    asked = _question(ask, columns)
+    asked = _question(ask, columns, checks)
     if out.suffix.lower() not in FORMATS:
         raise typer.BadParameter("--out needs a file that ends in .csv or .parquet.")
     opened = with_ledger(study_of(study), study, ledger)
@@ -81,14 +88,16 @@ def synth(
     _publish(voice, made, rows, out)
 
 
-def _question(ask: str | None, columns: str | None) -> DensityOf:
+def _question(ask: str | None, columns: str | None, checks: str | None) -> DensityOf:
     """The one density that is asked for."""
     from reticent.statistics.ask import parse
     from reticent.statistics.asked import DensityOf
 
     if (ask is None) == (columns is None):
         raise typer.BadParameter('Give --ask "density(x)", or --columns x,y.')
-    found, by = parse(ask if ask is not None else f"density({columns})")
+    if ask is not None and checks is not None:
+        raise typer.BadParameter('--checks goes with --columns; a question has its own: "density(x, checks=0.1)".')
+    found, by = parse(ask if ask is not None else f"density({columns}, checks={checks or CHECKS})")
     if not isinstance(found, DensityOf) or by is not None:
         raise QuestionError(f'synth draws rows from one density: --ask "density(x)", got {ask}. Nothing was charged.')
     return found

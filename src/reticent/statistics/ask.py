@@ -82,7 +82,7 @@ VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "location": ("bend", "per", "epsilon"),
     "regress": ("method", "blocks", "epsilon", *_TESTED),
     "test": ("kind", "among", "value", "edges", "centre", "deviation", *_RANGE),
-    "density": ("method", *_DETAIL, "size", "bandwidth", "settle", "atoms", *_RANGE, "delta"),
+    "density": ("method", *_DETAIL, "size", "bandwidth", "settle", "atoms", "checks", *_RANGE, "delta"),
 }
 BARE: Final = ("count", "persons", "capped")
 SYNONYMS: Final[Mapping[str, str]] = {
@@ -329,6 +329,7 @@ def _density(columns: list[str], named: Mapping[str, str]) -> Statistic:
         size=_one("size", size, get_args(Growth)) if size and size[0].isalpha() else _whole(size, "size"),
         settle=_one("settle", named.get("settle", "simplex"), get_args(Settled)),
         atoms=named.get("atoms", "").split(),
+        checks=named.get("checks", "0"),
         low=named.get("low"),
         high=named.get("high"),
         epsilon=named.get("epsilon"),

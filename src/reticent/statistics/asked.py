@@ -467,6 +467,7 @@ class DensityOf:
 
     ``cells``, ``degree``, ``bandwidth``, ``iterations`` and ``size`` belong to some methods and are public; None for
     what a public rule says. ``atoms`` are values with a mass of their own; ``missing``: so have missing values.
+    ``checks`` is the share of epsilon for noisy tables that made-up rows are compared with.
     """
 
     columns: tuple[str, ...]
@@ -484,10 +485,13 @@ class DensityOf:
     high: Fraction | None = None
     epsilon: Fraction | None = None
     delta: Fraction | None = None
+    checks: Fraction = Fraction(0)
 
     def __post_init__(self) -> None:
         _check(self.epsilon, self.low, self.high)
         _one_of(self.method, OfDensity)
+        if not 0 <= self.checks <= Fraction(1, 2):
+            raise PublicParameterError(f"checks is a share of epsilon, 0 to 0.5, got {show(self.checks)}")
         if self.settle not in get_args(Settled):
             raise PublicParameterError(f'settle is "simplex" or "clip", got {self.settle!r}')
         if not self.columns or len(set(self.columns)) != len(self.columns):
@@ -515,6 +519,7 @@ class DensityOf:
         options += [] if self.bandwidth is None else [f"bandwidth={show(self.bandwidth)}"]
         options += [] if self.settle == "simplex" else [f"settle={self.settle}"]
         options += [f"atoms={atoms}"] if atoms else []
+        options += [f"checks={show(self.checks)}"] if self.checks else []
         return _name("density", *self.columns, *_method(self.method), *options, *_bounds(self.low, self.high))
 
     @property

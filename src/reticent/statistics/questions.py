@@ -522,6 +522,7 @@ def density(
     size: int | Growth | None = None,
     settle: Settled = "simplex",
     atoms: Sequence[Number] = (),
+    checks: Number = 0,
     low: Number | None = None,
     high: Number | None = None,
     epsilon: Number | None = None,
@@ -551,6 +552,9 @@ def density(
         How noisy masses become a density; "clip" puts mass on empty cells.
     atoms : sequence of number or "missing"
         Public values that have a mass of their own, such as [0]; "missing" gives missing values theirs.
+    checks : number
+        The share of epsilon, 0 to 0.5, for noisy counts of coarse tables of the records: every column in ten stretches,
+        every two columns in five by five. ``good_for`` of made-up rows compares them with these.
     low, high : number, optional
         Bounds of one column for this question; by default those of the study.
     epsilon, delta : number, optional
@@ -574,6 +578,7 @@ def density(
         settle=settle,
         atoms=tuple(read(value, "atoms") for value in atoms if value != "missing"),
         missing="missing" in tuple(atoms),
+        checks=read(checks, "checks"),
         low=_read(low, "low"),
         high=_read(high, "high"),
         epsilon=_read(epsilon, "epsilon"),

@@ -39,9 +39,12 @@ from reticent.study.sheet import safe
 from reticent.synthesis import size
 from reticent.synthesis.ask import COUNTING, Options, Plan, plan_for
 from reticent.synthesis.axis import Axis
+from reticent.synthesis.check import Fit
+from reticent.synthesis.checked import checked, split
 from reticent.synthesis.density import KEY, NORMAL, Density, sampled
 from reticent.synthesis.linear import PLAIN
 from reticent.synthesis.linear import Expected as InHeights
+from reticent.synthesis.series import grid
 from reticent.synthesis.steps import mixed
 from reticent.synthesis.sums import Terms
 
@@ -55,6 +58,7 @@ Floats = NDArray[np.float64]
 
 PARTS: Final = 10  # stretches of a column whose shares stand in the table of a release
 MOST_ROWS: Final = 1 << 30
+CHECKING: Final = Fraction(1, 10)  # of epsilon, for the checks of made-up rows
 
 
 # --- the question -----------------------------------------------------------------------------------------------------
@@ -116,14 +120,17 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
         )
     size = _public_size(asked, setting)
     terms = Terms(near, size, person.rows, size is not None and person.rows == 1)
+    records = setting.units if near.kind == "substitute" and person.rows == 1 else None
+    epsilon, checking = split(epsilon, asked.checks)
     plan: Plan
     if (asked.atoms or asked.missing) and asked.method not in COUNTING:
         plan = mixed(options, columns, terms, epsilon, delta, atoms=asked.atoms, missing=asked.missing)
     else:
-        records = setting.units if near.kind == "substitute" and person.rows == 1 else None
         plan = plan_for(options, columns, terms, epsilon, delta, atoms=asked.atoms, records=records)
     if setting.units is not None:
         _hopeless(asked, plan, setting.units * person.rows, epsilon)
+    if checking:
+        plan = checked(plan, grid(columns, 1), near, checking, people=records, atoms=asked.atoms)
     caveats = [
         text for name, low, high, _ in columns for text in facts.caveats_of(name, (low, high), setting, "person")
     ]
@@ -169,6 +176,7 @@ def question(
     options: tuple[int | None, int | None, Number | None, int | None, int | Growth | None],
     settle: Settled,
     atoms: Sequence[Number],
+    checks: Number,
     delta: Number | None,
 ) -> DensityOf:
     """A question from the arguments of ``Study.release_density``; one that is a question already is taken as it is.
@@ -190,11 +198,19 @@ def question(
             size=size,
             settle=settle,
             atoms=atoms,
+            checks=checks,
             delta=delta,
         )
-    if method != "auto" or any(one is not None for one in options) or settle != "simplex" or tuple(atoms):
+    if method != "auto" or any(one is not None for one in options) or settle != "simplex" or tuple(atoms) or checks:
         raise QuestionError("a question rt.density(...) has its options already: give them there. Nothing was charged.")
     return columns if delta is None else replace(columns, delta=read(delta, "delta"))
+
+
+def share_of_checks(columns: str | Sequence[str] | DensityOf, given: Number | None) -> Number:
+    """What made-up rows spend on checks where it is left out: a question says so itself."""
+    if given is not None:
+        return given
+    return 0 if isinstance(columns, DensityOf) else CHECKING
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
@@ -401,16 +417,34 @@ class Synthetic(DensityRelease):
                 writer.writerow(texts)
         return Path(path)
 
+    def fits(self) -> tuple[Fit, ...]:
+        """How far these rows are from the records, table by table, where ``checks`` were bought; free.
+
+        Returns
+        -------
+        tuple of Fit
+            One for each column and each two columns: the largest difference of two shares and where it is, with an
+            interval that holds for all tables together with 95 %. Empty without ``checks``.
+        """
+        density = self.density
+        rows = {one.column: values for one, values in zip(density.axes, self._rows.T, strict=True)}
+        return tuple(check.fit(rows, absent=density.missing is not None) for check in density.checks)
+
     def good_for(self) -> tuple[str, ...]:
-        """What the rows reproduce, by theory from what was released; nothing is read for it.
+        """Which tables the rows reproduce, by charged checks; without them by theory. Nothing is read for it.
 
         Returns
         -------
         tuple of str
-            For each column, how far noise and drawing the rows may move any share up to a value, at 95 %, where the
-            method can say; and what was not checked. What wide cells or few coefficients hide is not part of it.
+            With ``checks`` a line for each table that was counted: reproduced or not, within how much, at 95 %.
+            Without, for each column, how far noise and drawing the rows may move any share up to a value, at 95 %,
+            where the method can say, which leaves out what wide cells or few coefficients hide; and that nothing was
+            checked.
         """
         density, said = self.density, []
+        if density.checks:
+            last = "not for: rare cells, other tables than these, intervals that take the rows for real ones"
+            return (*(fit.words for fit in self.fits()), last)
         drawing = (np.log(2.0 / 0.025) / (2.0 * len(self))) ** 0.5  # Dvoretzky, Kiefer, Wolfowitz, Massart
         for one in density.axes:
             if density.wander is None:
@@ -421,6 +455,7 @@ class Synthetic(DensityRelease):
             )
         if len(density.axes) > 1:
             said.append(f"relations of {' and '.join(self.columns)}, cell by cell: as wide as the band says")
+        said.append("not checked against the records: checks=0.1 would spend a tenth of ε on that")
         return (*said, "not for: what the method smooths away, rare cells, intervals that take the rows for real ones")
 
 

@@ -129,6 +129,7 @@ def density(
     size: int | None = None,
     settle: Settled = "simplex",
     atoms: Sequence[Number] = (),
+    checks: Number = 0,
     low: Number | None = None,
     high: Number | None = None,
     epsilon: Number | None = None,
@@ -149,6 +150,7 @@ def density(
     size: int | None = None,
     settle: Settled = "simplex",
     atoms: Sequence[Number] = (),
+    checks: Number = 0,
     low: Number | None = None,
     high: Number | None = None,
     epsilon: Number | None = None,
@@ -168,6 +170,7 @@ def density(
     size: int | None = None,
     settle: Settled = "simplex",
     atoms: Sequence[Number] = (),
+    checks: Number = 0,
     low: Number | None = None,
     high: Number | None = None,
     epsilon: Number | None = None,
@@ -181,7 +184,7 @@ def density(
         One to four numeric columns with public bounds; or the study, and then the columns are ``of``.
     of : str or sequence of str, optional
         With a study: it is released at once, for ``epsilon``.
-    method, cells, degree, bandwidth, iterations, size, settle, atoms, low, high, epsilon, delta
+    method, cells, degree, bandwidth, iterations, size, settle, atoms, checks, low, high, epsilon, delta
         As for ``statistics.questions.density``; docs/how-to/densities.md says which method is best when.
 
     Returns
@@ -210,6 +213,7 @@ def density(
         size=size,
         settle=settle,
         atoms=atoms,
+        checks=checks,
         low=low,
         high=high,
         epsilon=epsilon if study is None else None,

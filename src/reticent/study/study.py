@@ -333,6 +333,7 @@ class Study:
         size: int | Growth | None = None,
         settle: Settled = "simplex",
         atoms: Sequence[Number] = (),
+        checks: Number = 0,
         epsilon: Number | None = None,
         rho: Number | None = None,
         delta: Number | None = None,
@@ -350,7 +351,7 @@ class Study:
         ----------
         columns : str, sequence of str, or a question ``rt.density(...)``
             One to four numeric columns with bounds.
-        method, cells, degree, bandwidth, iterations, size, settle, atoms
+        method, cells, degree, bandwidth, iterations, size, settle, atoms, checks
             As for ``rt.density``; a question has its own, and then none is given here.
         epsilon, rho, delta, name, purpose, who, key, override, audit, on_stage
             As for ``release``, of which this is one with one question. With a delta noise is Gaussian.
@@ -363,7 +364,7 @@ class Study:
         from reticent.study.densities import DensityRelease, question
 
         options = (cells, degree, bandwidth, iterations, size)
-        asked = question(columns, method, options, settle, atoms, delta)
+        asked = question(columns, method, options, settle, atoms, checks, delta)
         made = self.release(
             [asked],
             epsilon=epsilon,
@@ -386,6 +387,7 @@ class Study:
         method: OfDensity = "auto",
         rows: int | None = None,
         atoms: Sequence[Number] = (),
+        checks: Number | None = None,
         epsilon: Number | None = None,
         delta: Number | None = None,
         name: str = "",
@@ -399,6 +401,9 @@ class Study:
         ----------
         rows : int, optional
             How many; by default the released number of records. Drawing rows is free.
+        checks : number, optional
+            The share of epsilon for noisy tables of the records, which ``good_for`` compares the rows with: a tenth if
+            left out, unless a question says otherwise; 0 for none.
         columns, method, and the rest
             As for ``release_density``; for more options pass a question ``rt.density(...)``.
 
@@ -407,13 +412,14 @@ class Study:
         NoReplyError
             Where the release gave no reply: it was charged, and there is nothing to draw from.
         """
-        from reticent.study.densities import check_rows
+        from reticent.study.densities import check_rows, share_of_checks
 
         check_rows(rows)
         made = self.release_density(
             columns,
             method=method,
             atoms=atoms,
+            checks=share_of_checks(columns, checks),
             epsilon=epsilon,
             delta=delta,
             name=name,

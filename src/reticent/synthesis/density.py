@@ -23,7 +23,9 @@ from reticent.outcome import Estimate
 from reticent.privacy import record
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import read
+from reticent.synthesis import check
 from reticent.synthesis.axis import Axis, axis
+from reticent.synthesis.check import Check
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,6 +71,8 @@ class Density:
         the records is inside, at the edges of cells.
     words : tuple of str
         What has to be said about it.
+    checks : tuple of Check
+        Noisy counts of tables of the real records, where they were bought: made-up rows are compared with them.
     """
 
     axes: tuple[Axis, ...]
@@ -82,6 +86,7 @@ class Density:
     band: Floats | None = None
     wander: float | None = None
     words: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("masses", "band"):
@@ -251,6 +256,8 @@ class Density:
             "words": list(self.words),
             "guarantee": record.to_json(self.guarantee),
         }
+        if self.checks:
+            fields["checks"] = [one.to_json() for one in self.checks]
         return json.dumps(fields, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -435,6 +442,7 @@ def from_json(text: str) -> Density:
             None if band is None else np.array(band, np.float64),
             fields["wander"],
             tuple(str(line) for line in fields["words"]),
+            tuple(map(check.from_json, fields.get("checks", []))),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise CheckError("this is not a density that was written by to_json") from None

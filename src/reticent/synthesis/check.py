@@ -1,0 +1,186 @@
+"""What was counted of the real records, and how far made-up rows are from it: free, since the counts were released.
+
+    Check.fit(rows) -> Fit: the share that is farthest off, with an interval that holds for all tables together
+
+A check is a table of coarse cells with noisy counts of the real records. Both sides of a comparison are functions of
+one record's value alone, so a share of made-up rows and a share of records mean the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PublicParameterError
+from reticent.outcome import Estimate
+from reticent.privacy.numbers import read, show
+from reticent.synthesis.axis import Axis, axis
+
+Floats = NDArray[np.float64]
+
+MISSING: Final = "missing"
+CLOSE: Final = 0.02  # of all records: a share that is farther off for sure is not reproduced
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How far made-up rows are from the records in one table.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    apart : Estimate
+        The largest difference of two shares of the table; its interval holds for the tables of a release together, with
+        95 %. There is no sampling in it: it is about these records.
+    where : str
+        The cell that seems farthest off.
+    """
+
+    columns: tuple[str, ...]
+    apart: Estimate
+    where: str
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether no share is certain to be off by more than ``CLOSE``."""
+        return self.apart.low <= CLOSE
+
+    @property
+    def words(self) -> str:
+        name, most = " × ".join(self.columns), 100.0 * self.apart.high
+        if self.reproduced:
+            return f"the table of {name}: every share within {most:.2g} points of the real one (checked, 95 %)"
+        return (
+            f"not the table of {name}: {self.where} is off by {100.0 * self.apart.value:.2g} points, some share by "
+            f"{100.0 * self.apart.low:.2g} to {most:.2g} (checked, 95 %)"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Noisy counts of one table of the real records.
+
+    Attributes
+    ----------
+    axes : tuple of Axis
+        One column, or two; their public cells are those of the table.
+    atoms : tuple of float
+        Values of one column that are counted by themselves.
+    counts : tuple of int
+        Of cells in row-major order, atoms, and records without a value.
+    radius : int
+        Half-width of every count of every table of the release, together, at 95 %; that of ``n``, too.
+    n : int
+        The number of records, public or released, >= 1.
+    off : int
+        Half-width of ``n``: 0 where it is public.
+    """
+
+    axes: tuple[Axis, ...]
+    atoms: tuple[float, ...]
+    counts: tuple[int, ...]
+    radius: int
+    n: int
+    off: int = 0
+
+    def __post_init__(self) -> None:
+        if len(self.counts) != self.cells + len(self.atoms) + 1:
+            raise PublicParameterError("a check has a count for each cell, each atom and the missing")
+        if self.n < 1 or self.radius < 0 or self.off < 0:
+            raise PublicParameterError("a check has n >= 1 and half-widths >= 0")
+
+    @property
+    def cells(self) -> int:
+        return prod(one.cells for one in self.axes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(one.column for one in self.axes)
+
+    def fit(self, rows: Mapping[str, Floats], *, absent: bool) -> Fit:
+        """Made-up rows against the counts.
+
+        Parameters
+        ----------
+        rows : mapping from columns to arrays of one length >= 1
+            NaN for a missing value.
+        absent : bool
+            Whether the rows have missing values where records had; without them the records that have a value count.
+
+        Notes
+        -----
+        With probability 95 % no count of the release is off by more than ``radius``, and n by no more than ``off``.
+        Then a share c / n is off by at most (radius + off) / n, as c (1 / n' - 1 / n) is at most |n - n'| / n'; so is
+        the largest of many differences.
+        """
+        own = self._places([np.asarray(rows[name], np.float64) for name in self.columns])
+        n, off, counts = float(self.n), float(self.off), np.array(self.counts, np.float64)
+        if not absent:
+            n, off, counts, own = max(n - counts[-1], 1.0), off + self.radius, counts[:-1], own[:-1]
+        made = own / max(own.sum(), 1.0)
+        differences = np.abs(made - counts / n)
+        place, noise = int(np.argmax(differences)), min((self.radius + off) / n, 1.0)
+        value = min(float(differences[place]), 1.0)
+        found = Estimate(value, max(value - noise, 0.0), min(value + noise, 1.0), noise, 0.0)
+        return Fit(self.columns, found, self._label(place))
+
+    def _places(self, columns: Sequence[Floats]) -> Floats:
+        """How many rows are in each place of the table."""
+        place = np.zeros(len(columns[0]), np.int64)
+        for one, values in zip(self.axes, columns, strict=True):
+            place = place * one.cells + np.maximum(one.cell(np.clip(values, one.low, one.high)), 0)
+        for number, atom in enumerate(self.atoms):
+            place[columns[0] == atom] = self.cells + number
+        place[np.isnan(np.stack(columns)).any(axis=0)] = self.cells + len(self.atoms)
+        return np.bincount(place, minlength=len(self.counts)).astype(np.float64)
+
+    def _label(self, place: int) -> str:
+        if place >= self.cells + len(self.atoms):
+            return MISSING
+        if place >= self.cells:
+            return f"= {self.atoms[place - self.cells]:g}"
+        at = np.unravel_index(place, [one.cells for one in self.axes])
+        return ", ".join(
+            f"{one.column} {show(one.edges[k])} to {show(one.edges[k + 1] - 1)}"
+            if one.whole
+            else f"{one.column} {float(one.edges[k]):.4g} to {float(one.edges[k + 1]):.4g}"
+            for one, k in zip(self.axes, map(int, at), strict=True)
+        )
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "axes": [one.to_json() for one in self.axes],
+            "atoms": list(self.atoms),
+            "counts": list(self.counts),
+            "radius": self.radius,
+            "n": self.n,
+            "off": self.off,
+        }
+
+
+def from_json(fields: Mapping[str, Any]) -> Check:
+    """The check ``to_json`` wrote.
+
+    Raises
+    ------
+    ValueError
+        Where the numbers are none; KeyError and TypeError where fields are not there.
+    """
+    whole = [*fields["counts"], fields["radius"], fields["n"], fields["off"]]
+    atoms = list(fields["atoms"])
+    if not all(type(number) is int for number in whole) or not all(type(atom) is float for atom in atoms):
+        raise ValueError("counts are whole numbers and atoms are numbers")
+    return Check(
+        tuple(
+            axis(str(one["column"]), [read(edge, "edge") for edge in one["edges"]], whole=bool(one["whole"]))
+            for one in fields["axes"]
+        ),
+        tuple(atoms),
+        tuple(whole[:-3]),
+        *whole[-3:],
+    )
