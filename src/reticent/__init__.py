@@ -43,12 +43,11 @@ from reticent.statistics.questions import (
     scale,
     sd,
     sum,  # noqa: A004 - rt.sum is the word people type
-    test,
     trimmed_mean,
     variance,
 )
 from reticent.study import Study, open, read_certificate, study  # noqa: A004 - rt.open is what people type
-from reticent.study.direct import density, regress
+from reticent.study.direct import density, regress, test
 from reticent.study.sessions import cheaper, holdout, ladder, noisy_answers, sparse_vector
 
 __version__ = "0.1.0"

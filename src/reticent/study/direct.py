@@ -1,7 +1,8 @@
-"""``rt.regress`` and ``rt.density``: a question for a release, or, beside a study, the release of that one question.
+"""``rt.regress``, ``rt.density``, ``rt.test``: a question for a release, or, beside a study, its release at once.
 
     rt.regress("y ~ a + b")                             a question
     rt.regress("y ~ a + b", study, epsilon=2)           its answer: study.release([...]) with one question
+    rt.test("y ~ g"), rt.test("y ~ g", study, epsilon=1)
     rt.density("x"), rt.density(study, "x", epsilon=1)  the same for a density: study.release_density(...)
 
 A release has a certificate: ``study.release([rt.regress(...)], epsilon=…)`` is the way where it is to be kept.
@@ -13,10 +14,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
+from reticent.data.schema import Key
 from reticent.errors import QuestionError
 from reticent.privacy.numbers import Number
 from reticent.statistics import questions
 from reticent.statistics.asked import DensityOf, Mode, OfDensity, OfRegression, Regression, Settled
+from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
 from reticent.study.study import Study
 
 if TYPE_CHECKING:
@@ -222,4 +225,105 @@ def density(
     return asked if study is None else study.release_density(asked, epsilon=epsilon, delta=delta)
 
 
-__all__ = ["density", "regress"]
+@overload
+def test(
+    formula: str,
+    study: None = None,
+    *,
+    kind: OfTest = "auto",
+    among: Sequence[Key] = (),
+    value: Key | None = None,
+    edges: Sequence[Number] = (),
+    centre: Number | None = None,
+    deviation: Number | None = None,
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+) -> HypothesisTest: ...
+
+
+@overload
+def test(
+    formula: str,
+    study: Study,
+    *,
+    kind: OfTest = "auto",
+    among: Sequence[Key] = (),
+    value: Key | None = None,
+    edges: Sequence[Number] = (),
+    centre: Number | None = None,
+    deviation: Number | None = None,
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+) -> Answer: ...
+
+
+def test(
+    formula: str,
+    study: Study | None = None,
+    *,
+    kind: OfTest = "auto",
+    among: Sequence[Key] = (),
+    value: Key | None = None,
+    edges: Sequence[Number] = (),
+    centre: Number | None = None,
+    deviation: Number | None = None,
+    low: Number | None = None,
+    high: Number | None = None,
+    epsilon: Number | None = None,
+) -> HypothesisTest | Answer:
+    """A test of a hypothesis, with an effect, a p-value that knows the noise, and its power in a plan.
+
+    Parameters
+    ----------
+    formula : str
+        ``"y ~ g"`` compares y between the groups of g, or two columns; ``"y"`` alone is compared with a normal law.
+    study : Study, optional
+        Where it is given the question is released at once, for ``epsilon``.
+    kind : "auto", "means", "proportions", "independence", "ranks", "correlation" or "normal"
+        "auto" is what the declared types of the columns leave.
+    among : sequence, optional
+        Public groups of g, where not all declared ones are meant.
+    value : optional
+        For "proportions": the value whose share is compared.
+    edges : sequence of number, optional
+        For "ranks" and "normal": public bins on which y is counted.
+    centre, deviation : number, optional
+        For "normal": the law meant; by default any normal law.
+    low, high : number, optional
+        Bounds of y for this question; by default those of the study.
+    epsilon : number, optional
+        Of the release, where there is a study; else a share of its own in the release it is asked in.
+
+    Returns
+    -------
+    HypothesisTest or Answer
+        A question for ``study.release``; with a study its answer: cells for effect, statistic and p-value.
+
+    Raises
+    ------
+    Refusal
+        Before any row is read; nothing was charged.
+    Fault
+        After the charge; the charge stays.
+    """
+    asked = questions.test(
+        formula,
+        kind=kind,
+        among=among,
+        value=value,
+        edges=edges,
+        centre=centre,
+        deviation=deviation,
+        low=low,
+        high=high,
+        epsilon=epsilon if study is None else None,
+    )
+    return asked if study is None else study.release([asked], epsilon=epsilon)[asked.name]
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it wherever it is imported
+
+
+__all__ = ["density", "regress", "test"]

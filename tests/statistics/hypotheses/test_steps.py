@@ -217,6 +217,14 @@ def test_a_question_of_the_library_and_its_text_are_one() -> None:
     assert parse(asked.name)[0] == rt.test("income ~ sex", kind="means")
 
 
+def test_a_test_beside_a_study_is_released_at_once() -> None:
+    study = a_study()
+    answer = rt.test("income ~ sex", study, epsilon=2)
+    assert [cell.label[0][1] for cell in answer] == ["difference of means (f less m)", "statistic", "p-value"]
+    assert study.left().epsilon == 8  # type: ignore[union-attr]
+    assert isinstance(rt.test("income ~ sex"), HypothesisTest)
+
+
 def test_a_plan_says_which_effect_is_seen_and_draws_the_power_curve() -> None:
     plan = a_study().plan(ASKED, epsilon="1", people=4_000)
     for line in plan.lines:
