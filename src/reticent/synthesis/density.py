@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 NORMAL: Final = 1.959963984540054  # 97.5 % point
+LEFT_OUT: Final = 0.025  # of all data sets, or of all noise: both together leave out 5 %
 OFF: Final = 1e-9  # by which masses may fail to add up to 1
 MOST_AXES: Final = 4
-LEFT_OUT: Final = 0.025  # of all data sets, or of all noise: both together leave out 5 %
 KEY: Final = 32  # bytes of the key of a stream of sampled rows
 CHUNK: Final = 1 << 22  # comparisons of points with boxes at a time
 
@@ -184,11 +184,6 @@ class Density:
         radius = math.hypot(noise, sampling)
         return Estimate(value, max(value - radius, 0.0), min(value + radius, 1.0), noise, sampling)
 
-    def mean(self) -> Floats:
-        """The mean of each column, atoms counted: shape (columns,)."""
-        found = [self._mean(place) for place in range(len(self.axes))]
-        found[0] += sum(value * mass for value, mass in self.atoms)
-        return np.array(found)
     @property
     def within(self) -> float | None:
         """Half-width around ``cdf``, at the edges, for that of the law the records came from; None without ``wander``.
@@ -198,6 +193,11 @@ class Density:
         """
         return None if self.wander is None else min(self.wander + sampling_error(self.n), 1.0)
 
+    def mean(self) -> Floats:
+        """The mean of each column, atoms counted: shape (columns,)."""
+        found = [self._mean(place) for place in range(len(self.axes))]
+        found[0] += sum(value * mass for value, mass in self.atoms)
+        return np.array(found)
 
     def marginal(self, column: str) -> Density:
         """The density of one of the columns."""
@@ -384,6 +384,11 @@ class Density:
         )
 
 
+def sampling_error(n: int) -> float:
+    """How far the distribution function of n records is from that of their law, anywhere, but for ``LEFT_OUT``."""
+    return math.sqrt(math.log(2.0 / LEFT_OUT) / (2.0 * n))
+
+
 def sampled(density: Density, count: int, entropy: Entropy) -> Floats:
     """Records drawn from a density with these coins: shape (count,) or (count, columns)."""
     boxes = density.boxes
@@ -391,11 +396,6 @@ def sampled(density: Density, count: int, entropy: Entropy) -> Floats:
     ends = np.cumsum(np.concatenate([flat, [mass for _, mass in density.atoms]]))
     pick = np.searchsorted(ends, _uniforms(count, entropy) * ends[-1], side="right")
     pick = np.minimum(pick, int(np.searchsorted(ends, ends[-1], side="left")))
-def sampling_error(n: int) -> float:
-    """How far the distribution function of n records is from that of their law, anywhere, but for ``LEFT_OUT``."""
-    return math.sqrt(math.log(2.0 / LEFT_OUT) / (2.0 * n))
-
-
     atom = pick >= len(flat)
     inside = np.where(atom, 0, pick)
     columns = []
