@@ -55,6 +55,7 @@ class Data:
     length: float
     sizes: float
     bounds: tuple[tuple[int, int], ...]
+    y_bounds: tuple[int, int] = (0, 1)
 
     def split(self, key: int) -> tuple[Floats, Floats, Floats, Floats]:
         order = np.random.default_rng(key).permutation(len(self.y))
@@ -62,12 +63,17 @@ class Data:
         return self.x[order[:cut]], self.y[order[:cut]], self.x[order[cut:]], self.y[order[cut:]]
 
 
-def scaled(name: str, x: Floats, y: Floats) -> Data:
+def scaled(name: str, x: Floats, y: Floats, y_bounds: tuple[int, int] = (0, 1)) -> Data:
     """By bounds of two digits, taken here from the published tables and public for both libraries."""
     low, high = np.array([[_digits(v, -1) for v in x.min(0)], [_digits(v, 1) for v in x.max(0)]])
     width = x.shape[1]
     moved = 2 * (x - low) / (high - low) - 1
-    return Data(name, moved, y, width**0.5, float(width), ((-1, 1),) * width)
+    return Data(name, moved, y, width**0.5, float(width), ((-1, 1),) * width, y_bounds)
+
+
+def one_column(name: str, data: Data, place: int) -> Data:
+    """The same rows by one of the columns."""
+    return Data(name, data.x[:, [place]], data.y, 1.0, 1.0, (data.bounds[place],), data.y_bounds)
 
 
 def _digits(value: float, direction: int) -> float:
@@ -92,9 +98,27 @@ def adult(path: Path) -> Data:
     return Data("Adult", np.hstack(columns), y, many**0.5, float(many), tuple(bounds))
 
 
+def insured() -> Data:
+    """The RAND health insurance experiment: chronic diseases by the terms of the insurance, income and health."""
+    from statsmodels.datasets import randhie
+
+    table = randhie.load_pandas().data
+    columns = ["lncoins", "idp", "fmde", "physlm", "hlthg", "hlthf", "hlthp"]
+    return scaled("randhie", table[columns].to_numpy(float), table["disea"].to_numpy(float), (0, 60))
+
+
+def hours(data: Data) -> Data:
+    """Adult's hours per week by all its other columns; which one they are is public."""
+    place = NUMBERS.index("hours-per-week")
+    kept = [i for i in range(data.x.shape[1]) if i != place]
+    bounds = tuple(data.bounds[i] for i in kept)
+    many = data.sizes - 1
+    return Data("Adult hours", data.x[:, kept], (data.x[:, place] + 1) * 49, many**0.5, many, bounds, (0, 98))
+
+
 def clip(data: Data, delta: str) -> str | None:
     """The longest one-hot row is public; a table of numbers takes the default."""
-    if data.name != "Adult":
+    if not data.name.startswith("Adult"):
         return None
     return f"{(data.length**2 + 1) ** 0.5 + 0.001:.3f}" if delta != "0" else f"{data.sizes + 1:.1f}"
 
@@ -143,12 +167,26 @@ def labels(data: Data) -> list[float]:
     return [float(v) for v in np.unique(data.y)]
 
 
+def theil_sen(data: Data, epsilon: str, delta: str, ledger: Ledger) -> Any:
+    """OpenDP's regression of one column, its scale the least that its own map allows at epsilon."""
+    import opendp.prelude as dp  # type: ignore[import-not-found]  # it lives in the peers' environment
+    from opendp.extras.sklearn.linear_model import LinearRegression  # type: ignore[import-not-found]
+
+    dp.enable_features("idealized-numerics", "contrib", "honest-but-curious", "floating-point")
+    limits = (float(data.y_bounds[0]), float(data.y_bounds[1]))
+    box = [(float(data.bounds[0][0]), float(data.bounds[0][1]))]
+
+    def made(scale: float) -> Any:
+        return LinearRegression(dp.max_divergence(), x_bounds=box, y_bounds=limits, scale=scale)
+
+    scale = dp.binary_search(lambda s: made(s).measurement.map(1) <= float(epsilon), bounds=(1e-3, 1e6))
+    return made(scale)
+
+
 def peers() -> dict[str, tuple[Made, Made, Made, Score]]:
     """For each model: ours, diffprivlib's, the plain one and the score."""
     import diffprivlib.models as theirs  # type: ignore[import-not-found]  # it lives in the peers' environment
     from sklearn import cluster, decomposition, ensemble, linear_model, naive_bayes
-
-    y_low, y_high = 0, 350
 
     def box(data: Data) -> tuple[Floats, Floats]:
         low, high = np.array(data.bounds, float).T
@@ -164,10 +202,16 @@ def peers() -> dict[str, tuple[Made, Made, Made, Score]]:
             accuracy,
         ),
         "linear": (
-            lambda d, e, a, w: ours.LinearRegression(y_bounds=(y_low, y_high), **common(d, e, a, w)),
+            lambda d, e, a, w: ours.LinearRegression(y_bounds=d.y_bounds, **common(d, e, a, w)),
             lambda d, e, a, w: theirs.LinearRegression(
-                epsilon=float(e), bounds_X=box(d), bounds_y=(float(y_low), float(y_high))
+                epsilon=float(e), bounds_X=box(d), bounds_y=(float(d.y_bounds[0]), float(d.y_bounds[1]))
             ),
+            lambda d, e, a, w: linear_model.LinearRegression(),
+            linear_r2,
+        ),
+        "line, OpenDP": (
+            lambda d, e, a, w: ours.LinearRegression(y_bounds=d.y_bounds, **common(d, e, a, w)),
+            theil_sen,
             lambda d, e, a, w: linear_model.LinearRegression(),
             linear_r2,
         ),
@@ -226,7 +270,7 @@ def row(name: str, data: Data, epsilon: str, seeds: int, models: tuple[Made, Mad
         beside = f"{b.mean():.3f} | {gap.mean():+.3f} +- {gap.std(ddof=1) / len(gap) ** 0.5:.3f}"
     except (ValueError, AttributeError, TypeError) as problem:
         beside, took_b = f"{type(problem).__name__} | -", float("nan")
-    c, took_c = measured(plain, score, data, epsilon, "0", 1)
+    c, took_c = measured(plain, score, data, epsilon, "0", seeds)
     times = f"{took:.2f} / {took_b:.2f} / {took_c:.2f}"
     return f"| {name} | {data.name} | {epsilon} | {a.mean():.3f} | {beside} | {c.mean():.3f} | {times} |"
 
@@ -236,31 +280,34 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--adult", type=Path)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--fewer", type=int, default=5, help="of the seeds, on Adult")
     parser.add_argument("--only")
     asked = parser.parse_args()
     from sklearn import datasets
 
     cancer, sugar = datasets.load_breast_cancer(), datasets.load_diabetes()
-    tables = [
-        scaled("breast cancer", cancer.data, cancer.target.astype(float)),
-        scaled("diabetes", sugar.data, sugar.target),
-    ]
+    diseases = scaled("diabetes", sugar.data, sugar.target, (0, 350))
+    rand = insured()
+    numbers = [diseases, rand]
+    lines = [one_column("diabetes by bmi", diseases, 2), one_column("randhie by deductible", rand, 2)]
+    tables = [scaled("breast cancer", cancer.data, cancer.target.astype(float))]
     if asked.adult is not None:
         tables.append(adult(asked.adult))
+        numbers.append(hours(tables[-1]))
+        lines.append(one_column("Adult hours by education", numbers[-1], 2))
+    fitted = {"linear": numbers, "line, OpenDP": lines, "k-means": [tables[0], diseases]}
     print("| model | data | ε | ours | diffprivlib | difference | no privacy | seconds, ours / theirs / plain |")
     print("|---|---|---|---|---|---|---|---|")
     for name, models in peers().items():
         if asked.only not in (None, name):
             continue
-        for data in tables:
-            if (data.name == "diabetes") != (name == "linear") and not (data.name == "diabetes" and name == "k-means"):
-                continue
-            seeds = max(2, asked.seeds // 5) if data.name == "Adult" else asked.seeds
+        for data in fitted.get(name, tables):
+            seeds = max(2, asked.seeds // asked.fewer) if data.name.startswith("Adult") else asked.seeds
             for epsilon in EPSILONS:
                 print(row(name, data, epsilon, seeds, models), flush=True)
     if asked.adult is not None and asked.only in (None, "logistic"):
         mine, *_, score = peers()["logistic"]
-        found, took = measured(mine, score, tables[-1], "1", "1e-6", max(2, asked.seeds // 5))
+        found, took = measured(mine, score, tables[-1], "1", "1e-6", max(2, asked.seeds // asked.fewer))
         print(f"| logistic | Adult | (1, 1e-6) | {found.mean():.3f} | - | - | - | {took:.2f} / - / - |")
 
 
