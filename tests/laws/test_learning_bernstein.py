@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import reticent as rt
+from reticent.data.schema import Column
 from reticent.entropy import Replayed
-from reticent.errors import Fault, PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning import bernstein
 from reticent.learning.bernstein import HALF, BernsteinClassifier, FunctionClassifier, Surface, stability_of_risk
 from reticent.learning.price import Price
@@ -346,18 +348,58 @@ def test_a_fitted_function_holds_no_row(tmp_path: Path) -> None:
     assert pickle.loads(whole).predict(x).shape == (100,)
 
 
-def test_what_a_program_of_the_callers_says_of_rows_is_not_heard() -> None:
+@pytest.mark.parametrize("way", ["raises", "nan", "shape"])
+def test_what_a_program_of_the_callers_says_of_rows_is_not_heard(way: str) -> None:
+    """A program that fails on some rows and not on others: no error, no fault, but the noise of the function 0."""
+
     def talks(rows: Floats, signs: Floats) -> Callable[[Floats], Floats]:
-        raise ValueError(f"the first row is {rows[0]}")
+        if len(rows) <= 50:
+            return lambda points: np.ones(len(points))
+        if way == "raises":
+            raise ValueError(f"the first row is {rows[0]}")
+        return lambda points: np.full(len(points) if way == "nan" else 1, np.nan if way == "nan" else 1.0)
 
     x, y = rows(100, 2)
-    model = function().set_params(train=talks)
-    with pytest.raises(Fault) as caught:
-        model.fit(x, y)
-    assert "row" not in str(caught.value)
-    assert caught.value.__context__ is None
-    assert model.ledger is not None
-    assert model.ledger.spent() == PureDP(ONE)
+    silent = function(epsilon=10).set_params(train=talks).fit(x, y)
+    spoken = function(epsilon=10).set_params(train=talks).fit(x[:50], y[:50])
+    assert np.abs(silent.decision_function(x)).max() < 0.3
+    assert spoken.decision_function(x).min() > 0.7
+    for model in (silent, spoken):
+        assert model.ledger is not None
+        assert model.ledger.spent() == PureDP(Fraction(10))
+
+
+def test_a_program_that_fails_on_made_up_rows_is_refused() -> None:
+    x, y = rows(100, 2)
+    for train in (lambda rows, signs: None, lambda rows, signs: lambda points: points):
+        model = function().set_params(train=train)
+        with pytest.raises(QuestionError, match="train"):
+            model.fit(x, y)
+        assert model.ledger is not None
+        assert model.ledger.spent() == PureDP(Fraction(0))
+
+
+def test_values_too_large_to_add_noise_to_are_cut() -> None:
+    x, y = rows(100, 2)
+    model = function().set_params(train=lambda rows, signs: lambda points: np.full(len(points), 1.7e308))
+    assert model.fit(x, y).predict(x[:2]).tolist() == [1, 1]
+
+
+def test_a_program_is_not_handed_the_rows_of_a_study() -> None:
+    columns: dict[str, Column] = {"a": rt.real(-1, 1), "y": rt.integer(0, 1)}
+    study = rt.study({"a": [0.5, -0.5], "y": [0, 1]}, adjacency="substitute", columns=columns, budget=2)
+    model = FunctionClassifier(train=mean_sign, stability=1)
+    with pytest.raises(QuestionError, match="handed the rows"):
+        model.fit(*study.xy(["a"], "y"))
+    model.set_params(study=study, bounds=(-1, 1), classes=[0, 1]).fit([[0.5], [-0.5]], [0, 1])
+    assert study.left() == PureDP(ONE)
+
+
+def test_an_empty_table_is_scored_like_any_other() -> None:
+    columns: dict[str, Column] = {"a": rt.real(-1, 1), "y": rt.integer(0, 1)}
+    study = rt.study({"a": [], "y": []}, adjacency="add_remove", columns=columns, budget=2)
+    x, y = study.xy(["a"], "y")
+    assert 0 <= BernsteinClassifier(epsilon=1).fit(x, y).score(x, y, epsilon=1) <= 1
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ CELLS: Final = (1024, 64)  # of a column, where a table is of one column or of t
 COUNT: Final = Fraction(1, 20)  # of the price, for a number of rows that is private and was not declared
 BLOCK: Final = 1 << 16  # rows summed at once: 2^16 products of two numbers up to 2^16 stay below 2^53
 ASSUMED: Final = 10_000
+LARGEST: Final = 1e100
 AT_A_TIME: Final = 2048  # rows a polynomial is evaluated for at once
 
 Function: TypeAlias = Callable[[Floats], Floats]
@@ -247,7 +248,7 @@ class Polynomials(Classifier):
     def _scores(self, rows: Floats) -> Floats:
         low, high = self._box
         inside = (np.clip(rows, low, high) - low) / (high - low)
-        parts = [inside[start : start + AT_A_TIME] for start in range(0, len(inside), AT_A_TIME)]
+        parts = [inside[start : start + AT_A_TIME] for start in range(0, max(1, len(inside)), AT_A_TIME)]
         found = np.column_stack([np.concatenate([one.at(part) for part in parts]) for one in self.polynomials_])
         return np.asarray(found[:, 0] if found.shape[1] == 1 else found)
 
@@ -347,15 +348,17 @@ class FunctionClassifier(Polynomials):
     """A decision function of your own, released by the Bernstein mechanism at the stability YOU state.
 
     Nothing here can check ``stability``: the guarantee holds if and only if the claim does, and says so. The sign of
-    the function is the label.
+    the function is the label. For arrays that you hold: no program is handed the rows of a study.
 
     Parameters
     ----------
     train : callable
         ``train(rows, signs)`` is given the rows as shares of the range of their columns, shape (n, columns) in [0, 1],
         and -1 or 1 for the first and the second class; it returns a function of points, shape (p, columns), to values
-        of shape (p,). Rows with a missing value or another label are left out, so a neighbour may also lack a row. Of
-        its errors nothing is seen but a fault, which is charged.
+        of shape (p,). Rows with a missing value or another label are left out, so a neighbour may also lack a row. It
+        is tried on made-up rows first, and refused where it fails there. Where it fails on yours, or returns anything
+        but p finite numbers, its function is 0 everywhere: an error would be an answer too, and the claim is about
+        that as well.
     stability : number
         The claim: between neighbours no value of the function at any point of [0, 1]^d moves by more, by the numbers as
         they are computed, rounding and a solver that stops early included. For the minimiser of a regularised risk
@@ -384,6 +387,11 @@ class FunctionClassifier(Polynomials):
     def _work(self, here: Circumstances, y: object) -> Work:
         labels, columns = self._labels(y), self._columns(here)
         train, price = self.train, price_of(self.epsilon, 0, here)
+        if here.shelf is not None:
+            raise QuestionError(
+                "A program of your own would be handed the rows of a study. Pass arrays that you may see, with "
+                "study=… for its ledger. Nothing was charged."
+            )
         if len(labels) != 2:
             raise QuestionError("a function's sign tells two classes apart, and no more. Nothing was charged.")
         if train is None or self.stability is None:
@@ -394,6 +402,8 @@ class FunctionClassifier(Polynomials):
         if claim <= 0:
             raise PublicParameterError(f"stability must be > 0, got {show(claim)}")
         plan = Lattice(self.degree, columns, Linf(claim, price.neighbours), price.epsilon, self.iterations)
+        made_up = points_of(1, columns)
+        _values(train, made_up, np.where(np.arange(len(made_up)) % 2, 1.0, -1.0), plan)
         named = replace(plan.guarantee, label=f"a function of which the caller claims stability {show(claim)}")
         guarantee = compose.processed(named, label="a decision function")
 
@@ -402,12 +412,34 @@ class FunctionClassifier(Polynomials):
             there = np.asarray(np.isfinite(values).all(axis=1) & np.isfinite(places), np.bool_)
             low, high = np.array(here.bounds, np.float64).T
             rows = (np.clip(values[there], low, high) - low) / (high - low)
-            points = points_of(self.degree, columns)
-            found = np.asarray(train(rows, 2.0 * places[there] - 1.0)(points), np.float64)
+            try:
+                found = _values(train, rows, 2.0 * places[there] - 1.0, plan)
+            except Exception:  # that it fails, and how, would tell of the rows
+                found = np.zeros(plan.points)
             polynomial = plan.draw(found.reshape((self.degree + 1,) * columns), entropy)
             self._keep(here, labels, (replace(polynomial, guarantee=guarantee),))
 
         return Work(guarantee, draw)
+
+
+def _values(train: Train, rows: Floats, signs: Floats, plan: Lattice) -> Floats:
+    """The trained function at the lattice: finite, and cut to a size that changes no distance and fits a double.
+
+    Raises
+    ------
+    QuestionError
+        With what the program said: only where the rows are made up may it be heard.
+    """
+    try:
+        found = np.asarray(train(rows, signs)(points_of(plan.degree, plan.dimension)), np.float64)
+    except Exception as error:
+        raise QuestionError(f"train fails on made-up rows: {error!r}. Nothing was charged.") from error
+    if found.shape != (plan.points,) or not np.isfinite(found).all():
+        raise QuestionError(
+            f"train's function must give {plan.points} finite numbers for as many points, shape ({plan.points},). "
+            "Nothing was charged."
+        )
+    return np.asarray(np.clip(found, -LARGEST, LARGEST))
 
 
 def stability_of_risk(slope: Number, weight: Number, people: int, *, gradient: Number = 0) -> Fraction:
