@@ -13,7 +13,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from reticent.outcome import Estimate, NoReply, Reply
@@ -127,6 +127,9 @@ def _panels(answer: Answer) -> Iterator[Panel]:
     if answer.density is not None:
         yield from _laws(answer.name, cast("Density", answer.density))  # an answer knows it by its protocol
         return
+    if answer.name.startswith("test(") and len(answer.cells) == 3:
+        yield _test(answer)
+        return
     if not answer.name.startswith("histogram") or len(answer.cells) < 2:
         yield _panel(answer.name, _cut(plain(answer.name), 60), answer.cells, bars=False)
         return
@@ -167,6 +170,17 @@ def _panel(of: str, title: str, cells: tuple[Cell, ...], *, bars: bool) -> Panel
     single = all(len(cell.label) == 1 and cell.label[0][0] == cells[0].label[0][0] for cell in cells)
     names = [key_words(cell.label[0][1]) if single and bars else label_words(cell) for cell in cells]
     return Panel(of, title, tuple(_cut(name, 28) for name in names[:most]), cells[:most], bars, note)
+
+
+def _test(answer: Answer) -> Panel:
+    """The effect of a test on its own scale; statistic and p-value, which have none, are said beside the name."""
+    said = [
+        f"{key_words(cell.label[0][1])} {number(cell.outcome.value.value)}"
+        for cell in answer.cells[1:]
+        if isinstance(cell.outcome, Reply)
+    ]
+    shown = _panel(answer.name, plain(answer.name), answer.cells[:1], bars=False)
+    return replace(shown, names=(key_words(answer.cells[0].label[0][1]),), note=", ".join(said))
 
 
 def _cut(text: str, length: int) -> str:

@@ -217,6 +217,14 @@ def test_a_question_of_the_library_and_its_text_are_one() -> None:
     assert parse(asked.name)[0] == rt.test("income ~ sex", kind="means")
 
 
+def test_the_figure_shows_the_effect_on_its_own_scale_and_says_the_p_value() -> None:
+    drawn = a_study().release(["test(edu ~ sex)"], epsilon="1").plot()
+    (axes,) = drawn.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Cramer's V"]
+    assert "p-value" in axes.get_title("left")
+    assert axes.get_xlim()[1] < 1.2  # the statistic is not on this axis
+
+
 def test_a_test_beside_a_study_is_released_at_once() -> None:
     study = a_study()
     answer = rt.test("income ~ sex", study, epsilon=2)
