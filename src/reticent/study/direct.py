@@ -24,6 +24,7 @@ from reticent.study.study import Study
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer
+    from reticent.statistics.asked import Growth
     from reticent.study.densities import DensityRelease
 
 Method: TypeAlias = OfRegression | Literal["robust"]
@@ -129,7 +130,7 @@ def density(
     degree: int | None = None,
     bandwidth: Number | None = None,
     iterations: int | None = None,
-    size: int | None = None,
+    size: int | Growth | None = None,
     settle: Settled = "simplex",
     atoms: Sequence[Number] = (),
     checks: Number = 0,
@@ -150,7 +151,7 @@ def density(
     degree: int | None = None,
     bandwidth: Number | None = None,
     iterations: int | None = None,
-    size: int | None = None,
+    size: int | Growth | None = None,
     settle: Settled = "simplex",
     atoms: Sequence[Number] = (),
     checks: Number = 0,
@@ -170,7 +171,7 @@ def density(
     degree: int | None = None,
     bandwidth: Number | None = None,
     iterations: int | None = None,
-    size: int | None = None,
+    size: int | Growth | None = None,
     settle: Settled = "simplex",
     atoms: Sequence[Number] = (),
     checks: Number = 0,
