@@ -40,6 +40,7 @@ from reticent.mechanisms.gate import Call
 from reticent.privacy import ptr
 from reticent.privacy.compose import PROCESSED
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import ZCDP, PureDP
 from reticent.statistics.answer import Answer
 
 if TYPE_CHECKING:
@@ -48,6 +49,15 @@ if TYPE_CHECKING:
     from reticent.study.asking import Prepared
 
 Published: TypeAlias = tuple[tuple[Answer, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What pays for one call: a leaf of the proof, its place, and how many such calls it pays for."""
+
+    leaf: Leaf
+    place: int
+    among: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +126,14 @@ class Replayer:
         findings = [*_tossed(first, second), *unlike(first.calls, second.calls)]
         if findings:
             return self._ended(findings)
-        found, leaves = self._matched(first.calls)
+        found, paid = self._matched(first.calls)
         seen = [
-            seen_of(one, other, *(("", 1) if leaf is None else (leaf.answer, leaf.times)))
-            for one, other, leaf in zip(first.calls, second.calls, leaves, strict=True)
+            seen_of(one, other, *(("", 1) if by is None else (by.leaf.answer, by.leaf.times)))
+            for one, other, by in zip(first.calls, second.calls, paid, strict=True)
         ]
-        for call, other, one, leaf in zip(first.calls, second.calls, seen, leaves, strict=True):
-            found += excess(call, other, one, 1 if leaf is None else leaf.times, same=same)
-        share = self._total(leaves, seen, found)
+        for call, other, one, by in zip(first.calls, second.calls, seen, paid, strict=True):
+            found += excess(call, other, one, 1 if by is None else by.leaf.times, same=same)
+        share = self._total(paid, seen, found)
         found += _published(first, second)
         return Comparison(tuple(seen), share, tuple(found), _size(first))
 
@@ -152,18 +162,38 @@ class Replayer:
 
     # --- calls against the proof --------------------------------------------------------------------------------------
 
-    def _matched(self, calls: Sequence[Call]) -> tuple[list[Finding], list[Leaf | None]]:
-        """The leaf of the proof that pays for each call, in order; leaves may be left over where no reply was given."""
+    def _matched(self, calls: Sequence[Call]) -> tuple[list[Finding], list[Paid | None]]:
+        """The leaf of the proof that pays for each call, in order; leaves may be left over where no reply was given.
+
+        A leaf may pay for several calls: coordinates that are drawn one by one, whose losses come to the leaf's.
+        """
         findings: list[Finding] = []
-        matched: list[Leaf | None] = []
-        rest = iter(self.leaves)
+        matched: list[Paid | None] = []
+        at, left, last = 0, 0, None
         for call in calls:
             stated = self._guarantee(call.mechanism)
-            leaf = None if stated is None else next((leaf for leaf in rest if _equal(leaf.guarantee, stated)), None)
-            if leaf is None:
+            if left and last is not None and stated is not None and _among(last.leaf.guarantee, stated) == last.among:
+                left -= 1
+                matched.append(last)
+                continue
+            last = None if stated is None else self._next(at, stated)
+            if last is None:
                 findings.append(Finding("proof", "", f"no part of the proof pays for {name_of(call)}"))
-            matched.append(leaf)
+            else:
+                at, left = last.place + 1, last.among - 1
+            matched.append(last)
         return findings, matched
+
+    def _next(self, at: int, stated: Guarantee) -> Paid | None:
+        """The next leaf of the loss stated, else the next that is a multiple of it."""
+        several = None
+        for place in range(at, len(self.leaves)):
+            among = _among(self.leaves[place].guarantee, stated)
+            if among == 1:
+                return Paid(self.leaves[place], place, 1)
+            if among > 1 and several is None:
+                several = Paid(self.leaves[place], place, among)
+        return several
 
     def _guarantee(self, mechanism: object) -> Guarantee | None:
         if mechanism not in self._stated:
@@ -175,9 +205,13 @@ class Replayer:
             self._stated[mechanism] = stated
         return self._stated[mechanism]
 
-    def _total(self, leaves: Sequence[Leaf | None], seen: Sequence[Seen], found: list[Finding]) -> Fraction | None:
+    def _total(self, paid: Sequence[Paid | None], seen: Sequence[Seen], found: list[Finding]) -> Fraction | None:
         """The share of the charge this pair lost; every node whose parts lose more than it says is a finding."""
-        by_leaf = {id(leaf): one.ratio for leaf, one in zip(leaves, seen, strict=True) if leaf is not None}
+        by_leaf: dict[int, Fraction | None] = {}
+        for by, one in zip(paid, seen, strict=True):
+            if by is not None:
+                before = by_leaf.get(id(by.leaf), Fraction(0))
+                by_leaf[id(by.leaf)] = None if before is None or one.ratio is None else before + one.ratio / by.among
         amounts = iter([by_leaf.get(id(leaf), Fraction(0)) for leaf in self.leaves])  # 0: not drawn, after no reply
         beyond: list[tuple[str, str]] = []
         lost = amount(self.plan.guarantee, amounts, beyond)
@@ -240,10 +274,19 @@ def _differs(a: Answer, b: Answer) -> str:
     return "the words about it differ"
 
 
-def _equal(leaf: Guarantee, stated: Guarantee) -> bool:
-    """Of one loss by one theorem. Parameters may be in other units (a bin, or parts of it): what moved is compared with
-    what the mechanism that drew declares, and the loss is what is paid."""
-    return (leaf.loss, leaf.adjacency, leaf.by) == (stated.loss, stated.adjacency, stated.by)
+def _among(leaf: Guarantee, stated: Guarantee) -> int:
+    """How many calls of the loss stated a leaf of the same theorem pays for; 0 for none.
+
+    Parameters may be in other units (a bin, or parts of it): what moved is compared with what the mechanism that drew
+    declares, and the loss is what is paid.
+    """
+    if (leaf.adjacency, leaf.by) != (stated.adjacency, stated.by):
+        return 0
+    match leaf.loss, stated.loss:
+        case (PureDP(whole), PureDP(part)) | (ZCDP(whole), ZCDP(part)) if part and (whole / part).denominator == 1:
+            return int(whole / part)
+        case _:
+            return int(leaf.loss == stated.loss)
 
 
 def _deals(plan: Prepared) -> bool:
