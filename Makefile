@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .bench-venv
-PEERS := dp-accounting==0.6.0 opendp==0.16.0 python-dp==1.1.5 diffprivlib==0.6.6 scikit-learn==1.7.2 autodp==0.2.3.1
+PEERS := dp-accounting==0.6.0 opendp==0.16.0 python-dp==1.1.5 diffprivlib==0.6.6 scikit-learn==1.7.2 autodp==0.2.3.1 statsmodels==0.15.0
 AUDIT_LOG := build/audit.jsonl
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
