@@ -407,11 +407,6 @@ def replayed(plan: Minimum, x: Floats, y: Floats, answer: object = None) -> Call
     return call
 
 
-def probes(plan: Minimum, rng: np.random.Generator) -> list[Floats]:
-    shape = (losses.scores_of(plan.loss), plan.scaling.width)
-    return [rng.normal(0, spread, shape) for spread in (0.0, 0.5, 5.0, 50.0) for _ in range(3)]
-
-
 def most_moved(plan: Perturbed, kind: Kind) -> float:
     """The greatest observed to declared change of the gradient over random neighbours and points."""
     rng = np.random.default_rng(19)
@@ -428,8 +423,7 @@ def most_moved(plan: Perturbed, kind: Kind) -> float:
         assert one.mechanism == other.mechanism == plan.mechanism
         assert isinstance(one.exact, Problem)
         assert isinstance(other.exact, Problem)
-        moved, off = one.exact.apart(other.exact, probes(plan, rng))
-        worst = max(worst, (moved - off) / float(plan.mechanism.sensitivity.bound))
+        worst = max(worst, float(one.exact.apart(other.exact) / plan.mechanism.sensitivity.bound))
     return worst
 
 

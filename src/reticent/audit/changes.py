@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.gate import Call
+from reticent.mechanisms.objective import Comparable
 from reticent.privacy.sensitivity import L1, L2, Linf
 
 Norm: TypeAlias = Literal["L1", "L2", "Linf"]
@@ -110,6 +111,8 @@ def change_of(one: Call, other: Call) -> Change:
         return Change(
             Fraction(sum(steps)), Fraction(sum(step * step for step in steps)), Fraction(max(steps, default=0))
         )
+    if isinstance(one.exact, Comparable) and isinstance(other.exact, Comparable):  # an objective: of its gradient
+        return Change(one.exact.apart(other.exact), None, None)
     if (
         declared_of(one.mechanism) is None
         or not isinstance(one.exact, Sequence)

@@ -70,15 +70,18 @@ class Problem:
         """The gradient of the losses at coefficients of shape (scores, width), and a bound of its Euclidean error."""
         return Sum(self).gradient(at)
 
-    def apart(self, other: Problem, points: Sequence[Floats]) -> tuple[float, float]:
-        """The greatest L1 distance of two problems' gradients at some of ``points``, and how far off it can be.
+    def apart(self, other: Problem) -> Fraction:
+        """An L1 distance that the gradients of two problems have at some point, for audits.
 
-        Points are coefficients of shape (scores, width). For audits: it may not exceed what a mechanism was told.
+        The greatest over 24 points near and far, less what its rounding can be: no mechanism may be told less.
         """
-        one, two, found = Sum(self), Sum(other), []
-        for point in points:
-            (here, off), (there, more) = one.gradient(point), two.gradient(point)
-            found.append((float(np.abs(here - there).sum()), (off + more) * math.sqrt(point.size)))
+        one, two, found = Sum(self), Sum(other), [Fraction(0)]
+        place = np.arange(math.prod(self.shape)).reshape(self.shape) + 1.0
+        for far in (0.1, 1.0, 10.0, 100.0):
+            for turn in (0.0, 0.7, 1.3, 1.9, 2.6, math.pi):
+                point = far * np.cos(turn * place)
+                (here, off), (there, more) = one.gradient(point), two.gradient(point)
+                found.append(Fraction(float(np.abs(here - there).sum()) - 2 * (off + more) * math.sqrt(place.size)))
         return max(found)
 
 

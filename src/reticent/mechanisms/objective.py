@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Protocol
+from typing import Final, Protocol, Self, runtime_checkable
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
@@ -58,6 +58,13 @@ class Convex(Protocol):
         The gradient is that of the function + ridge |t|^2 / 2 + 2^exponent tilt't.
         """
         ...
+
+
+@runtime_checkable
+class Comparable(Protocol):
+    """What an audit asks of a convex function: an L1 distance of its gradient from a neighbour's, at some point."""
+
+    def apart(self, other: Self) -> Fraction: ...
 
 
 @dataclass(frozen=True, slots=True)
