@@ -27,6 +27,8 @@ COLUMNS: Final = null.DRAWS
 COUNTS: Final = (12, 16, 24, 32, 48, 64, 96, 128)
 ROUNDS: Final = 30  # of exchange at most; a handful are usual
 HALVINGS: Final = 34
+MOST: Final = 0.8  # of the values of a simulated column at its mean
+THIN: Final = 1e-4  # how far values at the mean are spread, so that none are equal
 Signs: TypeAlias = NDArray[np.int64]
 
 
@@ -34,6 +36,27 @@ def distances(size: float, to: To) -> Floats:
     """n D of ``COLUMNS`` simulated columns of about ``size`` independent normal values."""
     held = max((count for count in COUNTS if count <= size), default=COUNTS[0])
     found: Floats = size * _distances(held, to) * _root(held, to) / _root(max(size, 1.0), to)
+    return found
+
+
+def heaped(size: float, to: To, away: float) -> Floats:
+    """n D of simulated columns of a law that is ``away`` from all normal laws: normal, but for values at its mean.
+
+    A share 2 ``away`` of the values lies there, so that the distribution function jumps by it and no continuous one is
+    nearer than half of that. Columns of fewer values stand for larger ones, at as many standard errors.
+    """
+    from scipy.special import ndtr
+
+    held = max((count for count in COUNTS if count <= size), default=COUNTS[0])
+    share = 2.0 * away * math.sqrt(max(size, 1.0) / held)
+    if share > MOST:
+        return np.full(null.PLANNED, size * away)  # the heap decides, as it is
+    source = null.stream("normal columns with values at the mean")
+    values = source.standard_normal((null.PLANNED, held))
+    heap = source.random((null.PLANNED, held)) < share
+    columns = np.sort(np.where(heap, THIN * values, values), axis=1)
+    least = _worst(ndtr(columns))[0] if to == "named" else nearest(columns)
+    found: Floats = size * least * _root(held, to) / _root(max(size, 1.0), to)
     return found
 
 
@@ -135,4 +158,4 @@ def _exchanged(places: Integers, signs: Signs, place: Integers, sign: Signs) -> 
     return new, turned
 
 
-__all__ = ["To", "distances", "nearest"]
+__all__ = ["To", "distances", "heaped", "nearest"]

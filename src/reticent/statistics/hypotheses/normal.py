@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -37,7 +38,7 @@ from reticent.statistics.hypotheses import groups, null
 from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.distance import BITS, STEPS, Steps, binned, from_any, from_named, steps
 from reticent.statistics.hypotheses.independence import seen_words, words_of
-from reticent.statistics.hypotheses.kolmogorov import COLUMNS, distances
+from reticent.statistics.hypotheses.kolmogorov import COLUMNS, distances, heaped
 from reticent.statistics.hypotheses.null import Floats
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.intervals import FEWEST, NONE, half_width
@@ -146,8 +147,8 @@ class Normal:
         if size < FEWEST:
             return Expected(None, None, "too few people to test")
         sampling = self._sampling(size)
-        least = null.least_seen(lambda away: self.power(away, size, null.LEVEL), 1.0)
-        seen = seen_words(least, "distance", "the law that is hardest to see")
+        least = null.least_seen(lambda away: self.power(away, size, null.LEVEL), 0.5)
+        seen = seen_words(least, "distance", "a normal law with some values heaped at its mean")
         return Expected(half_width(NONE, [self.wide / size]), sampling, seen)
 
     def _sampling(self, size: float) -> float:
@@ -155,21 +156,24 @@ class Normal:
         return float(np.quantile(distances(size / self.alike, "named"), 0.95)) * self.alike / size
 
     def power(self, effect: float, people: int, level: float) -> float:
-        """At least this for a law at a distance ``effect`` in [0, 1] from the law, or from all normal laws.
+        """For values of a normal law of which a share of twice ``effect`` is heaped at the mean.
 
-        At the value where the law is farthest the share of the rows is normal about it, of variance 1 / (4 n) at most,
-        and their distance is no less than what is seen there (Massey 1950).
+        That law has a distance ``effect`` in [0, 1/2] from the named law, and from all normal laws.
         """
-        if not 0.0 <= effect <= 1.0:
-            raise PublicParameterError(f"a distance lies between 0 and 1, got {effect:g}")
-        source, root = null.stream("distances with an effect"), math.sqrt(people * self.alike)
-        there = people * effect + root / 2.0 * source.standard_normal(null.PLANNED)
-        away = there + null.geometric(self.scale, (null.PLANNED,), source) / STEPS
-        size = np.full(null.PLANNED, float(people))
+        if not 0.0 <= effect <= 0.5:
+            raise PublicParameterError(f"a plan looks at distances between 0 and 1/2, got {effect:g}")
+        source, size = null.stream("distances with an effect"), np.full(null.PLANNED, float(people))
+        pure = self.alike * heaped(people / self.alike, "named" if self.frame.numerator else "nearest", effect)
+        away = (np.ceil(STEPS * pure) + null.geometric(self.scale, (null.PLANNED,), source)) / STEPS
         if self.size is None:
             size = size + null.geometric(self.scale, (null.PLANNED,), source)
-        bar = null.critical(self._under(float(people)), level)
-        return float(np.mean(self._measure(away, size) > bar))
+        return float(np.mean(self._measure(away, size) > _bar(self, people, level)))
+
+
+@lru_cache(maxsize=256)
+def _bar(kind: Normal, people: int, level: float) -> float:
+    """The critical value for so many values."""
+    return null.critical(kind._under(float(people)), level)
 
 
 # --- the step ---------------------------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ from reticent.statistics.setting import Expected, Setting
 
 FEWEST, MOST = 8, 128  # bins of a rule
 CELLS: Final = 512  # of a rule, over all groups
+DRAWS: Final = 4_999  # simulated tables, of up to CELLS cells
 ROOM: Final = 32  # rows x (epsilon of one row)^2 for each bin: 4 / ROOM more variance, if rows are spread evenly
 ASSUMED: Final = 1000  # rows, for the number of bins where no number of persons is public
 CHUNK: Final = 1 << 20  # simulated cells at a time
@@ -60,7 +61,7 @@ class Ranks:
     alike: int
     assumed: tuple[float, ...]
     shape: str
-    draws: int = null.DRAWS
+    draws: int = DRAWS
 
     @property
     def effect(self) -> str:
