@@ -22,7 +22,14 @@ from reticent.study.keys import load_private, make_keys
 from reticent.study.page import NO_REPLY_WORDS, fragment, page
 from reticent.study.picture import bar, figure, svg
 from reticent.study.sheet import number, plain, sheet, shown
-from tests.unit.test_certificate_example import answers, document, estimate, released
+from tests.unit.test_certificate_example import (
+    answers,
+    document,
+    estimate,
+    model_document,
+    released,
+    session_document,
+)
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -89,6 +96,25 @@ def hostile() -> Certificate:
     asked = [Answer(text, (Cell((), estimate(3, 1, 1)),), HOSTILE) for text in HOSTILE]
     asked += [Answer("mean(x)", rows), Answer("histogram(x) " + everything, bars)]
     found["answers"] = [answer_to_json(answer) for answer in asked]
+    return Certificate.of(found)
+
+
+@cache
+def hostile_model() -> Certificate:
+    """A model whose every text is the worst of them, and whose numbers are none."""
+    found, everything = model_document(), " ".join(HOSTILE)
+    found["model"].update(name=everything, what=everything, columns=list(HOSTILE), target=everything)
+    found["model"].update(parameters={everything: everything}, released={text: [text] for text in HOSTILE})
+    found["model"]["released"]["estimates"] = [everything, {"value": everything}, {"value": 10**400}, None]
+    return Certificate.of(found)
+
+
+@cache
+def hostile_session() -> Certificate:
+    """A session of more answers than a page shows, each the worst of texts."""
+    found, everything = session_document(), " ".join(HOSTILE)
+    found["session"].update(what=everything, parameters={everything: everything})
+    found["session"]["transcript"] = [[text, everything] for text in HOSTILE] * 101 + [[], ["a", "b", "c"]]
     return Certificate.of(found)
 
 
@@ -171,7 +197,7 @@ def test_a_page_holds_the_outline_of_the_proof() -> None:
         assert " ".join(line.split()) in said
 
 
-@pytest.mark.parametrize("certificate", [EXAMPLE, hostile(), extreme(), made()])
+@pytest.mark.parametrize("certificate", [EXAMPLE, hostile(), extreme(), made(), hostile_model(), hostile_session()])
 def test_a_page_runs_nothing_and_loads_nothing(certificate: Certificate) -> None:
     text = text_of(certificate)
     tags = Tags(text)
@@ -185,7 +211,7 @@ def test_a_page_runs_nothing_and_loads_nothing(certificate: Certificate) -> None
     assert not re.search(r"@import|url\((?!#)", text)
 
 
-@pytest.mark.parametrize("certificate", [EXAMPLE, hostile(), extreme()])
+@pytest.mark.parametrize("certificate", [EXAMPLE, hostile(), extreme(), hostile_model(), hostile_session()])
 def test_a_page_can_be_read_aloud(certificate: Certificate) -> None:
     tags = Tags(text_of(certificate))
     assert dict(tags.found)["html"] == {"lang": "en"}
@@ -195,14 +221,29 @@ def test_a_page_can_be_read_aloud(certificate: Certificate) -> None:
     assert [tag for tag, _ in tags.found].count("h1") == 1
 
 
-def test_what_someone_typed_is_shown_as_text() -> None:
-    text = text_of(hostile())
+@pytest.mark.parametrize("certificate", [hostile(), hostile_model(), hostile_session()])
+def test_what_someone_typed_is_shown_as_text(certificate: Certificate) -> None:
+    text = text_of(certificate)
     said = Tags(text).said
     for typed in ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{7*7}} %s {0}", "北京 Ünïcode"):
         assert typed in said
     for control in ("\x00", "\x0b", "\x1b", "\u202e"):
         assert control not in text
     assert plain("\u202ea\x00b") == "�a�b"
+
+
+def test_a_page_of_a_model_or_a_session_shows_what_was_let_out() -> None:
+    model = Tags(text_of(Certificate.of(model_document()))).said
+    assert "What was let out A fit of LogisticRegression to mdvis and disea, target physlm." in model
+    assert "coef [[0.25, -1.5]]" in model
+    assert "intercept 0.125 (95 % 0.100 to 0.150, noise ±0.010)" in model
+    assert "mdvis 0.25 " in model  # without an interval
+    assert "Public parameters: C 0.5, classes [0, 1], epsilon 1" in model
+    session = Tags(text_of(Certificate.of(session_document()))).said
+    assert "1 answer of a session (holdout) in 2 rounds." in session
+    assert "number of rows 5,912 ± 31 level(mdvis) Checked(value=0.25, by='training', estimate=None)" in session
+    assert text_of(hostile_session()).count("<tr>") == 1 + 1000 + 1
+    assert "the rest is in the certificate" in text_of(hostile_session())
 
 
 def test_an_override_is_a_caveat() -> None:
