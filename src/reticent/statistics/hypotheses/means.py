@@ -25,7 +25,7 @@ import numpy as np
 from reticent.data.query import Moments, Per, kept_rows
 from reticent.data.schema import Key, grid_by_width
 from reticent.data.table import Result
-from reticent.errors import QuestionError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.sensitivity import L1
@@ -90,13 +90,8 @@ class Means:
 
     def simulated(self, fitted: Fit, draws: int) -> Floats:
         """Noisy soft counts under the hypothesis, of shape (draws, 2, 3)."""
-        source, found = stream(), np.empty((draws, 2, 3))
-        mean = float(fitted.mean)
-        for group in (0, 1):
-            values, weights = law(mean, float(fitted.variances[group]))
-            units = max(round(float(fitted.sizes[group]) / self.alike), 1)
-            found[:, group] = self.alike * source.multinomial(units, weights, draws) @ soft(values)
-        return found + source.laplace(0.0, self.scale, found.shape)
+        laws = [law(float(fitted.mean), variance) for variance in fitted.variances.tolist()]
+        return self._noisy(laws, fitted.sizes.tolist(), draws, "hypothesis")
 
     def _difference(self, counts: Floats) -> Estimate:
         """The difference of the two means with its interval, in the column's unit."""
@@ -126,15 +121,26 @@ class Means:
         return Expected(noise, sampling, seen_words(seen, "difference", "equal groups, deviations 1/6 of the range"))
 
     def power(self, effect: float, people: int, level: float) -> float:
-        """By the law of the difference: sampling is normal, noise is as it is."""
-        size = people / 2
-        if too_few(size, [self.scale] * 3):
+        """Of simulated groups of equal size, with means so far apart about the middle and the usual deviation."""
+        if abs(effect) > 2.0 * self.half:
+            raise PublicParameterError(f"means on this range differ by at most {2.0 * self.half:g}, got {effect:g}")
+        if too_few(people / 2, [self.scale] * 3):
             return 0.0
-        source = stream("power")
-        sampling = source.standard_normal(DRAWS) * (2.0 * self.alike * USUAL_SPREAD**2 / size) ** 0.5
-        noise = source.laplace(0.0, self.scale / size, (DRAWS, 6)) @ np.tile(POINTS, 2)
-        error = self.half * (sampling + noise)
-        return float((np.abs(error + effect) > critical(np.abs(error), level)).mean())
+        bar = critical(self._planned(0.0, people), level)
+        return float((self._planned(effect / self.half, people) > bar).mean())
+
+    def _planned(self, effect: float, people: int) -> Floats:
+        laws = [law(side * effect / 2.0, USUAL_SPREAD**2) for side in (1.0, -1.0)]
+        counts = self._noisy(laws, [people / 2] * 2, DRAWS, "power")
+        return fit(counts, self.scale, self.alike).statistic
+
+    def _noisy(self, laws: Sequence[tuple[Floats, Floats]], sizes: Sequence[float], draws: int, name: str) -> Floats:
+        """Noisy soft counts of two groups by their laws and sizes, of shape (draws, 2, 3)."""
+        source, found = stream(name), np.empty((draws, 2, 3))
+        for group, ((values, weights), size) in enumerate(zip(laws, sizes, strict=True)):
+            units = max(round(size / self.alike), 1)
+            found[:, group] = self.alike * source.multinomial(units, weights, draws) @ soft(values)
+        return found + source.laplace(0.0, self.scale, found.shape)
 
 
 TOO_FEW: Final = "too few noisy values in a group for a test at this loss: the p-value is 1"
