@@ -17,7 +17,7 @@ import pytest
 import reticent as rt
 from reticent import sklearn as private
 from reticent.entropy import Replayed
-from reticent.errors import CheckError, Fault, PublicParameterError
+from reticent.errors import BudgetError, CheckError, Fault, PublicParameterError
 from reticent.learning.estimator import Estimator
 from reticent.learning.shown import MOST, shown
 from reticent.ledger import Ledger
@@ -164,6 +164,16 @@ def test_a_fault_leaves_no_number_that_no_certificate_shows(monkeypatch: pytest.
     with pytest.raises(Fault):
         model.fit(X, X[:, 0])
     assert set(vars(model)) == set(model.get_params())
+
+
+def test_a_refused_fit_leaves_the_one_before_it() -> None:
+    ledger = account(PureDP(Fraction(1)))
+    model = fitted(private.LinearRegression, ledger)
+    first, coefficients = model.certificate_, model.coef_
+    with pytest.raises(BudgetError):
+        model.fit(X, X[:, 0])
+    assert model.certificate_ is first
+    assert np.array_equal(model.coef_, coefficients)
 
 
 def test_what_a_fit_is_for_and_who_made_it_stand_in_ledger_and_certificate() -> None:
