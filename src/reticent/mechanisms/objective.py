@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, Protocol, Self, runtime_checkable
 
 from reticent.entropy import Entropy
@@ -114,23 +115,23 @@ class Objective:
     @property
     def half(self) -> int:
         """Half a cell of the slope is 2^half: cells so small that all of them move the gradient by ``tolerance``."""
-        return power_below(self.tolerance / sqrt_up(Fraction(self.size)))
+        return power_below(self.tolerance / root(self.size))
 
     @property
     def grid(self) -> int:
         """The answer is in steps of 2^grid: rounding moves it by at most ``tolerance`` / ``ridge``."""
-        return power_below(2 * self.tolerance / (self.ridge * sqrt_up(Fraction(self.size))))
+        return power_below(2 * self.tolerance / (self.ridge * root(self.size)))
 
     @property
     def away(self) -> Fraction:
         """How far an answer may lie from the least point: what the solver leaves, the cell, and the grid."""
-        root = sqrt_up(Fraction(self.size))
-        return (self.tolerance + root * Fraction(2) ** self.half) / self.ridge + root * Fraction(2) ** (self.grid - 1)
+        cells, steps = Fraction(2) ** self.half, Fraction(2) ** (self.grid - 1)
+        return (self.tolerance + root(self.size) * cells) / self.ridge + root(self.size) * steps
 
     @property
     def last(self) -> Geometric:
         """Noise for twice that distance, its L1 length at most sqrt(size) times it."""
-        steps = 2 * self.away * sqrt_up(Fraction(self.size)) / Fraction(2) ** self.grid
+        steps = 2 * self.away * root(self.size) / Fraction(2) ** self.grid
         return Geometric(L1(Fraction(steps.__floor__()), self.sensitivity.adjacency), self.spare)
 
     @property
@@ -167,6 +168,13 @@ def one_sided_down(scale: Fraction, entropy: Entropy) -> int:
     return drawn if sampling.uniform(2, entropy) else -drawn - 1
 
 
+@lru_cache(maxsize=64)
+def root(size: int) -> Fraction:
+    """At or above sqrt(size): the sizes of so many numbers sum to at most so many times their Euclidean length."""
+    return sqrt_up(Fraction(size))
+
+
+@lru_cache(maxsize=64)
 def turned(turns: int, bend: Fraction, ridge: Fraction) -> Fraction:
     """k ln(1 + B / R), rounded up: the loss of the Jacobian."""
     return round_up(turns * log_up(1 + bend / ridge))
