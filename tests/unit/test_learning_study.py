@@ -221,7 +221,7 @@ def test_clip_takes_bounds_by_name_of_handles_and_of_frames_alike() -> None:
 
 
 def test_the_statisticians_block_runs_as_it_is_written() -> None:
-    """But for the score of a pipeline, whose ``score`` hands no epsilon on: its last step is asked."""
+    """The score of a pipeline, in its words, needs scikit-learn's routing enabled: else epsilon is not handed on."""
     make_pipeline = pytest.importorskip("sklearn.pipeline").make_pipeline
     of = study()
     X, y = of.xy(["age", "educ", "religious"], "affair")
@@ -241,8 +241,13 @@ def test_the_statisticians_block_runs_as_it_is_written() -> None:
         Fraction(9) - sum((loss.epsilon for loss in spent if isinstance(loss, PureDP)), Fraction(0))
     )
     assert 0.4 < model[-1].score(X, y, epsilon=0.1) <= 1
-    with pytest.raises(QuestionError, match="Give epsilon="):
-        model.score(X, y)
+    with pytest.raises(QuestionError, match="A pipeline hands epsilon on after"):
+        model.score(X, y, epsilon=0.1)
+    with pytest.importorskip("sklearn").config_context(enable_metadata_routing=True):
+        before = of.left()
+        assert 0.4 < model.score(X, y, epsilon=0.1) <= 1
+        assert isinstance(before, PureDP)
+        assert of.left() == PureDP(before.epsilon - Fraction(1, 10))
     model[-1].set_params(score_epsilon=0.1)
     assert 0.4 < model.score(X, y) <= 1
 

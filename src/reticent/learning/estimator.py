@@ -36,6 +36,7 @@ from reticent.privacy.numbers import Number
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+    from sklearn.utils.metadata_routing import MetadataRequest
 
     from reticent.study.certificate import Certificate
 
@@ -167,6 +168,10 @@ class Estimator:
     def __sklearn_tags__(self) -> Tags:
         return tags_of(self)
 
+    def get_metadata_routing(self) -> MetadataRequest:
+        """What scikit-learn's pipelines hand on to ``score`` where routing is enabled: ``epsilon``."""
+        return routing_of(self)
+
     def __sklearn_is_fitted__(self) -> bool:
         return "guarantee_" in vars(self)
 
@@ -281,6 +286,17 @@ def tags_of(estimator: object) -> Tags:
         requires_fit=True,
         input_tags=InputTags(allow_nan=False),
     )
+
+
+def routing_of(estimator: object) -> MetadataRequest:
+    """scikit-learn's request for the metadata of an estimator: the price of a score."""
+    from sklearn.utils.metadata_routing import MetadataRequest
+
+    found = MetadataRequest(owner=type(estimator).__name__)
+    if hasattr(estimator, "score"):
+        found.score.add_request(param="epsilon", alias=True)
+        found.score.add_request(param="sample_weight", alias=None)  # a pipeline names it even where there is none
+    return found
 
 
 __all__ = ["Estimator", "Work", "not_fitted", "tags_of"]

@@ -68,7 +68,8 @@ class Scored:
         if self.epsilon is None:
             raise QuestionError(
                 "A score of private rows is a release. Give epsilon=…, or score rows you know to be public: "
-                "public(X_test)."
+                "public(X_test). A pipeline hands epsilon on after sklearn.set_config(enable_metadata_routing=True); "
+                "or ask its last step, or name score_epsilon=… there."
             )
         return self.epsilon
 
