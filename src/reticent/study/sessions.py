@@ -7,8 +7,8 @@
     rt.cheaper(...)                which of them costs less for a plan: free
 
 A session, or a round of one, is charged when it opens, before a row is read or a threshold drawn; closing gives nothing
-back, and a crash can only have charged too much. What may be asked: ``learning.bounded``. How it is kept: ``paid``. What
-an officer gets when a session has ended: ``session.certificate``, from ``certified``.
+back, and a crash can only have charged too much. What may be asked: ``learning.bounded``. How it is kept: ``paid``.
+What an officer gets when a session has ended: ``session.certificate``, from ``certified``.
 """
 
 from __future__ import annotations
