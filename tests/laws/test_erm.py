@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -230,14 +230,17 @@ def test_the_kit_accepts_the_mechanism_and_refutes_a_third_of_its_noise() -> Non
 def test_scale_ridge_and_shares_are_the_theorems() -> None:
     """Clip 1, replaced rows, epsilon 1: 2 / s + ln(1 + 1 / (4 R)) = 999 / 1000, and 1 / 1000 for the solver."""
     plan = Perturbed(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(1, 100))
-    ridge = 1 / (4 * math.expm1(0.1))
+    ridge = 1 / (4 * math.expm1(0.05))
     assert float(plan.ridge) == pytest.approx(ridge, rel=1e-9)
     assert float(plan.mechanism.scale) == pytest.approx(2 / (0.999 - math.log1p(1 / (4 * ridge))), rel=1e-9)
     assert plan.guarantee.loss == PureDP(Fraction(1))
     flat = Perturbed(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(7))
     assert flat.ridge == 7
     assert "where" not in flat.note
-    assert "tenth" in plan.note
+    assert "that 1/20 of epsilon pays" in plan.note
+    many = Perturbed(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(1, 100), 2000)
+    assert float(many.ridge) == pytest.approx(1 / (4 * math.expm1(0.1)), rel=1e-9)
+    assert replace(many, people=1999).ridge == plan.ridge
     moved = Perturbed(Quantile(Fraction(1, 4), Fraction(1, 20)), LINE, price("add_remove"), Fraction(1), Fraction(1))
     assert moved.mechanism.sensitivity.bound == Fraction(3, 4)
 
@@ -502,6 +505,8 @@ def test_what_no_solution_serves_is_refused() -> None:
         Released(Logistic(2), BOX, price("substitute"), Fraction(2), Fraction(1, 10**6))
     with pytest.raises(PublicParameterError, match="penalty"):
         Perturbed(Logistic(2), BOX, price("substitute"), Fraction(2), Fraction(0))
+    with pytest.raises(PublicParameterError, match="clip"):
+        Perturbed(Logistic(2), BOX, price("substitute"), Fraction(1, 5000), Fraction(1))
     one = Fraction(1)
     with pytest.raises(PublicParameterError, match="Jacobian"):
         Objective(L1(one, Adjacency("add_remove")), 1, one, one, one, 1, Fraction(1, 2), one)

@@ -7,7 +7,7 @@
 One solution costs what the many gradients of a descent share, so little noise is needed where epsilon and the rows are
 worth a flat ridge. The solver stops by a public tolerance that is in the noise: 2^-42 for each row there may be.
 
-    ridge       1 / C or alpha; where objective perturbation would pay more than ``TURN`` of its price for the
+    ridge       1 / C or alpha; where objective perturbation would pay more than ``share`` of its price for the
                 Jacobian, the least ridge for which it does not. The intercept has it too.
 
 Source: Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and Thakurta 2012; Iyengar and others 2019. What differs,
@@ -44,7 +44,9 @@ from reticent.privacy.sensitivity import L1, L2
 Solver: TypeAlias = Literal["auto", "descent", "objective", "output"]
 SOLVERS: Final = ("auto", "descent", "objective", "output")
 
-TURN: Final = Fraction(1, 10)  # of the price, at most, for the Jacobian
+FEW: Final = Fraction(1, 20)  # of the price, at most, for the Jacobian: a steep ridge serves few rows
+MANY: Final = Fraction(1, 10)  # and a flatter one many, known to be so
+STRONG: Final = 2000  # many: rows times epsilon, over the length of the longest
 SPARE: Final = Fraction(1, 1000)  # of the price, for what the solver leaves
 NEAR: Final = 42  # bits by which a row's gradient is longer than its share of the tolerance
 EXPECTED: Final = 1 << 20  # rows, where their number is not public; doubles do for ten times as many
@@ -75,6 +77,8 @@ class Minimum:
     def __post_init__(self) -> None:
         if self.clip <= 0 or self.penalty <= 0:
             raise PublicParameterError("clip must be > 0, and a least point needs a penalty > 0")
+        if self.reach < 1:
+            raise PublicParameterError(f"clip is shorter than a step, 1/{UNIT}")
         if self.people is not None and self.people < 1:
             raise PublicParameterError(f"people must be >= 1, got {self.people}")
         if self.size > MOST:
@@ -105,7 +109,13 @@ class Minimum:
     def tolerance(self) -> Fraction:
         """At which length of the gradient the solver stops: a power of two."""
         curve = max(4 * losses.turns(self.loss)[1], Fraction(1))  # what rounding of a score does to a slope
-        whole = (self.people or EXPECTED) * max(self.squared, Fraction(1)) * losses.scores_of(self.loss) * curve
+        whole = (
+            (self.people or EXPECTED)
+            * self.price.neighbours.rows
+            * max(self.squared, Fraction(1))
+            * losses.scores_of(self.loss)
+            * curve
+        )
         return Fraction(2) ** (power_below(whole) + 1 - NEAR)
 
     def problem(self, values: Floats, targets: Floats) -> Problem:
@@ -145,10 +155,16 @@ class Perturbed(Minimum):
         return directions * self.price.neighbours.rows, curve * self.squared
 
     @cached_property
+    def share(self) -> Fraction:
+        """Of the price, what the Jacobian may cost: by the public strength of rows against noise."""
+        strength = (self.people or 0) * self.price.epsilon * UNIT / self.reach
+        return MANY if strength >= STRONG else FEW
+
+    @cached_property
     def ridge(self) -> Fraction:
         """The penalty, or the least that keeps the Jacobian within its share of the price; a double."""
         turns, bend = self.bent
-        grown = exp_down(TURN * self.price.epsilon / turns) - 1  # (1 + bend / ridge) may grow so far
+        grown = exp_down(self.share * self.price.epsilon / turns) - 1  # (1 + bend / ridge) may grow so far
         if grown <= 0:
             raise PublicParameterError("epsilon is too small for a solution by objective perturbation")
         return double_above(max(self.penalty, bend / grown))
@@ -172,7 +188,7 @@ class Perturbed(Minimum):
             return f"objective perturbation with ridge {float(self.ridge):.4g}; no intervals"
         return (
             f"objective perturbation with ridge {float(self.ridge):.4g} where {float(self.penalty):.4g} was asked: "
-            "the least that a tenth of epsilon pays for; no intervals"
+            f"the least that {self.share} of epsilon pays for; no intervals"
         )
 
     def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
