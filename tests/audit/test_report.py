@@ -7,10 +7,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from reticent.audit import report
+from reticent.audit.built_in import ALL, ONE_EACH, QUESTIONS, built_in, robust
 from reticent.audit.claims import Line
 from reticent.audit.installed import digest
 from reticent.audit.plan import audit
-from reticent.audit.report import NEVER, NOT_RUN, Declined, Verified, built_in, page
+from reticent.audit.report import NEVER, NOT_LEARNED, NOT_RUN, Declined, Verified, page
 from reticent.statistics.ask import VERBS
 
 VOID = {"meta", "br"}
@@ -39,20 +40,21 @@ def line(verdict: str) -> Line:
 
 
 def test_the_plans_ask_every_statistic_under_both_relations() -> None:
-    asked = {question.split("(")[0].split(" by ")[0] for questions in report.QUESTIONS for question in questions}
-    made = list(built_in())
+    asked = {question.split("(")[0].split(" by ")[0] for questions in QUESTIONS for question in questions}
+    asked |= {question.split("(")[0] for _, questions in (*ALL, *ONE_EACH) for question in questions}
+    made, sized = list(built_in()), list(robust())
     own = {"capped"}  # asked wherever a person may have more rows than are kept
-    assert asked | own | {"quantile", "density"} | set(report.UNASKED) == set(VERBS)
-    assert asked.isdisjoint(report.UNASKED)
-    assert all(verb.split("_")[0] in report.NOT_YOURS for verb in report.UNASKED)
-    assert {schema.person.adjacency for _, _, schema in made} == {"add_remove", "substitute"}
-    assert any(prepared.caveat is not None for _, prepared, _ in made)
-    assert len({name for name, _, _ in made}) == len(made) == 16
+    assert asked | own | {"quantile", "density"} == set(VERBS)
+    for plans in (made, sized):
+        assert {schema.person.adjacency for _, _, schema in plans} == {"add_remove", "substitute"}
+        assert any(prepared.caveat is not None for _, prepared, _ in plans)
+        assert len({name for name, _, _ in plans}) == len(plans)
+    assert (len(made), len(sized)) == (20, 26)
 
 
 def test_a_report_says_what_was_not_run() -> None:
     none = Verified(exact=(line("holds"),))
-    assert none.not_verified[:2] == (NOT_RUN["plans"], NOT_RUN["kit"])
+    assert none.not_verified[:3] == (NOT_RUN["plans"], NOT_RUN["kit"], NOT_LEARNED)
     assert none.not_verified[-len(NEVER) :] == NEVER
     assert [section.title for section in none.sections] == ["Exact laws"]
 
@@ -100,7 +102,7 @@ def test_a_study_its_day_and_its_refusals_are_named() -> None:
 
 
 def test_the_row_that_nobody_asked_for_is_explained() -> None:
-    plans = [(name, audit(prepared, schema, triples=1)) for name, prepared, schema in list(built_in())[:5:4]]
+    plans = [(name, audit(prepared, schema, triples=1)) for name, prepared, schema in list(built_in())[:6:5]]
     assert [report.plan_notes([named]) for named in plans] == [[], [("capped", report.CAPPED_WORDS)]]
     assert f"capped: {report.CAPPED_WORDS}." in page(Verified(plans=tuple(plans)))
 

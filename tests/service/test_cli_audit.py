@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from reticent import mechanisms
-from reticent.audit import conformance, exact, local, losses_again, released, report, system_path
+from reticent.audit import conformance, exact, local, losses_again, models, released, report, system_path, talks
+from reticent.audit.built_in import built_in
 from reticent.audit.conformance import Effort
 from reticent.audit.installed import digest
 from reticent.data.spec import read_spec
@@ -35,10 +36,14 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every part on a small domain: the parts themselves have tests of their own."""
-    plans = list(report.built_in())
+    plans = list(built_in())
     monkeypatch.setattr(report, "built_in", lambda: iter(plans[:1]))
+    monkeypatch.setattr(report, "robust", lambda: iter(()))
+    monkeypatch.setattr(models, "built_in", lambda: iter(()))
+    monkeypatch.setattr(models, "sessions", lambda: iter(list(talks.built_in())[:1]))
     monkeypatch.setattr(mechanisms, "ALL", (geometric,))
     monkeypatch.setattr(exact, "samplers", lambda *, deep: iter(()))
+    monkeypatch.setattr(exact, "_conversations", lambda near: iter(()))
     monkeypatch.setattr(exact, "pipelines", lambda *, deep: iter(()))
     monkeypatch.setattr(exact, "robust", lambda *, deep: iter(()))
     monkeypatch.setattr(local, "lines", lambda *, deep: iter(()))
@@ -173,7 +178,13 @@ def test_what_cannot_be_asked_is_refused(study: Path) -> None:
 def test_with_nothing_it_is_a_report_of_what_was_verified_and_what_not(study: Path) -> None:
     done = run("audit", "--html", "page.html")
     assert done.code == 0, done
-    for head in ("Plans on made-up neighbours", "Exact laws", "Conformance of the mechanisms", "Not verified"):
+    for head in (
+        "Plans on made-up neighbours",
+        "Sessions and models on made-up neighbours",
+        "Exact laws",
+        "Conformance of the mechanisms",
+        "Not verified",
+    ):
         assert f"\n{head}\n" in done.out
     assert "this time" not in done.out  # nothing was left out
     assert "exact laws: mechanisms …\n" in done.err
@@ -195,7 +206,7 @@ def test_parts_alone_print_their_table_and_say_what_was_left_out() -> None:
     assert "conforms  geometric, epsilon 0.5, sensitivity 1" in kit_only.out
     told = run("audit", "--exact", "--json").document
     assert (told["kit"], told["plans"]) == (None, None)
-    assert sum("this time" in text for text in told["not_verified"]) == 2
+    assert sum("this time" in text for text in told["not_verified"]) == 3  # sessions and models, too
     json.dumps(told, allow_nan=False)
 
 

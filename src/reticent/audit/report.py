@@ -17,16 +17,12 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from reticent import mechanisms
-from reticent.audit import conformance, exact, released, roster, system_path
+from reticent.audit import conformance, exact, models, released, roster, system_path
+from reticent.audit.built_in import built_in, robust
 from reticent.audit.claims import Line
 from reticent.audit.conformance import Effort
 from reticent.audit.installed import digest
 from reticent.audit.plan import QUICK, Audited, audit
-from reticent.audit.schemas import PEOPLE
-from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
-from reticent.privacy.adjacency import Kind
-from reticent.statistics.questions import density
-from reticent.study.asking import Limit, Prepared, settle, understand
 from reticent.study.page import STYLE
 from reticent.study.release import software
 from reticent.study.sheet import plain
@@ -36,45 +32,8 @@ Named: TypeAlias = tuple[str, Audited]
 Tell: TypeAlias = Callable[[str], None]
 
 PARTS: Final[tuple[Part, ...]] = ("exact", "kit", "plans")
+FEWER: Final = 10  # of so many pairs one, for plans and fits that take longer
 BRIEF: Final = Effort(draws=2000, factors=(Fraction(2), Fraction(8)))
-
-# --- the plans that are audited where no study is named --------------------------------------------------------------
-
-COLUMNS: Final[dict[str, Column]] = {
-    "x": Real(Fraction(0), Fraction(10)),
-    "y": Real(),
-    "k": Integer(0, 9, missing=Fraction(0)),
-    "g": Category(("a", "b", "c")),
-    "b": Category((True, False)),
-}
-QUESTIONS: Final = (
-    ("count", "sum(x)", "mean(x)", "variance(k)", "median(x)", "histogram(x, edges=0:10:2)"),
-    ("count by g", "mean(x) by b", "proportion(g, value=a)", "quantiles(y, 0.25 0.75)", "sd(x, per=person)"),
-    ("persons by g", "sum(k) by g", "iqr(x)", "quantile(k, 0.9) by b", "histogram(g)", "mean(y, low=0, high=1)"),
-)
-DENSITIES: Final = (density("x", method="histogram", cells=4), density("x", method="series", degree=2))
-UNASKED: Final = ("location", "regress", "scale", "trimmed_mean")  # left to the plans of a study, and said to be
-PERSONS: Final[tuple[tuple[Kind, int], ...]] = (
-    ("add_remove", 1),
-    ("add_remove", 3),
-    ("substitute", 1),
-    ("substitute", 3),
-)
-
-
-def built_in() -> Iterator[tuple[str, Prepared, Schema]]:
-    """Every statistic, under both relations, for persons of one row and of several."""
-    for kind, rows in PERSONS:
-        schema = Schema(COLUMNS, Person(kind, None if rows == 1 else "who", rows))
-        units = PEOPLE if kind == "substitute" else None
-        for place, questions in enumerate(QUESTIONS, start=1):
-            within = Limit(Fraction(len(questions)), None, None)
-            name = f"plan {place}, {kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
-            yield name, settle(understand(questions, schema), within, schema, units, "approximate"), schema
-        within = Limit(Fraction(6), None, None)
-        name = f"densities, {kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
-        yield name, settle(understand(DENSITIES, schema), within, schema, units, "approximate"), schema
-
 
 # --- the report ------------------------------------------------------------------------------------------------------
 
@@ -123,11 +82,13 @@ class Verified:
     study: str = ""
     declined: tuple[Declined, ...] = ()
     day: str = ""
+    learned: tuple[Named, ...] | None = None
 
     @property
     def sections(self) -> tuple[Section, ...]:
         found = (
             None if self.plans is None else _of_plans(self.plans, own=self.own),
+            None if self.learned is None else _of_learned(self.learned),
             None if self.exact is None else _of_exact(self.exact),
             None if self.kit is None else _of_kit(self.kit),
         )
@@ -150,7 +111,10 @@ class Verified:
     def not_verified(self) -> tuple[str, ...]:
         """What this run does not show, the parts left out first."""
         left_out: dict[Part, bool] = {"plans": self.plans is None, "exact": self.exact is None, "kit": self.kit is None}
-        return (*(NOT_RUN[part] for part, out in left_out.items() if out), *([] if self.own else [NOT_YOURS]), *NEVER)
+        missing = [NOT_RUN[part] for part, out in left_out.items() if out] + (
+            [NOT_LEARNED] if self.learned is None else []
+        )
+        return (*missing, *([] if self.own else [NOT_YOURS]), *NEVER)
 
     @property
     def about(self) -> str:
@@ -172,6 +136,9 @@ class Verified:
             "plans": None
             if self.plans is None
             else [{"release": name, **audited.to_json()} for name, audited in self.plans],
+            "sessions_and_models": None
+            if self.learned is None
+            else [{"name": name, **audited.to_json()} for name, audited in self.learned],
             "refused": [
                 {"release": one.release, "question": one.question, "words": one.words} for one in self.declined
             ],
@@ -197,10 +164,10 @@ NOT_RUN: Final[dict[Part, str]] = {
     "exact": "Exact laws were not computed this time: reticent audit --exact.",
     "kit": "The mechanisms were not put through the conformance kit this time: reticent audit --kit.",
 }
+NOT_LEARNED: Final = "Sessions and models were not run on made-up neighbours this time: reticent audit."
 NOT_YOURS: Final = (
-    "The plans are made up, and none of them asks for a location, a scale, a trimmed mean, a regression, or a density "
-    "other than a histogram and a series. Your own: reticent audit STUDY, or release --audit, which puts it "
-    "in the certificate."
+    "The plans are made up, and none asks for a density other than a histogram and a series. Your own: reticent audit "
+    "STUDY, or release --audit, which puts it in the certificate."
 )
 NEVER: Final = (
     "The study file. Who one person is, that bounds come from outside the file, that nobody else spends on the same "
@@ -212,8 +179,8 @@ NEVER: Final = (
     "a program that does otherwise later, or for other numbers than those tried.",
     "That Python, NumPy, the engine and the processor calculate as they should.",
     "Time, memory, logs and whatever else can be seen of a running machine; who can read the raw file.",
-    "Sessions with an analyst, learning, what is drawn from a density, the estimates of a survey. They are tested, but "
-    "not by this command.",
+    "What is drawn from a density, the scores of a model, the estimates of a survey; fits to arrays, which are read in "
+    "another way than those to columns of a study. They are tested, but not by this command.",
     "The ledger on a disk, crashes and tampering. They are tested, but not by this command: docs/assurance.md in the "
     "source.",
     "Intent. A program that was changed on purpose can behave while it is watched.",
@@ -263,6 +230,7 @@ def verified(
         study=study,
         declined=tuple(declined),
         day=day,
+        learned=tuple(_learned(told, triples)) if "plans" in parts and not plans and not study else None,
     )
 
 
@@ -286,6 +254,18 @@ def _plans(tell: Tell, triples: int) -> Iterator[Named]:
     for name, prepared, schema in built_in():
         tell(f"made-up neighbours: {name}")
         yield name, audit(prepared, schema, triples=triples)
+    for name, prepared, schema in robust():
+        tell(f"made-up neighbours: {name}")
+        yield name, audit(prepared, schema, triples=_fewer(triples))
+
+
+def _learned(tell: Tell, triples: int) -> Iterator[Named]:
+    """Every session and every estimator, on fewer pairs: there are many of them."""
+    yield from models.audits(_fewer(triples), tell)
+
+
+def _fewer(triples: int) -> int:
+    return -(-triples // FEWER)
 
 
 # --- in words --------------------------------------------------------------------------------------------------------
@@ -309,6 +289,23 @@ def _of_plans(found: tuple[Named, ...], *, own: bool) -> Section:
         f"{f'{len(refuted)} of {len(found)} refuted' if refuted else 'all passed'} on {pairs:,} made-up pairs{most}",
         not refuted,
         tuple(f"{name or 'as asked'}: {audited.reason}" for name, audited in refuted),
+    )
+
+
+def _of_learned(found: tuple[Named, ...]) -> Section:
+    refuted = [(name, audited) for name, audited in found if audited.verdict != "passed"]
+    pairs, calls = sum(audited.triples for _, audited in found), sum(audited.calls for _, audited in found)
+    return Section(
+        "Sessions and models on made-up neighbours",
+        "nothing a session tells or a fit leaves depends on one person but through noise that was charged",
+        "each was opened or fitted on made-up tables that differ in one person, with the same noise; noise calls were "
+        "compared with each other, with what was charged, and those of sparse vectors with their rules; so were "
+        "answers, attributes, certificates and the ledger",
+        f"{_counted(len(found), 'session or fit', 'sessions and fits')}, "
+        f"{pairs:,} pairs of tables, {calls:,} noise calls",
+        f"{len(refuted)} of {len(found)} refuted" if refuted else f"all passed on {pairs:,} made-up pairs",
+        not refuted,
+        tuple(f"{name}: {audited.reason}" for name, audited in refuted),
     )
 
 
@@ -410,6 +407,23 @@ def kit_rows(found: Sequence[conformance.Report]) -> list[tuple[str, ...]]:
     return rows
 
 
+LEARNED_HEADS: Final = ("verdict", "session or model", "pairs", "noise calls", "observed / declared")
+
+
+def learned_rows(found: Sequence[Named]) -> list[tuple[str, ...]]:
+    """A line for each session and each fit."""
+    return [
+        (
+            audited.verdict,
+            name,
+            f"{audited.triples:,}",
+            f"{audited.calls:,}",
+            "–" if audited.ratio is None else f"{float(audited.ratio):.3f}",
+        )
+        for name, audited in found
+    ]
+
+
 def roster_rows(found: Verified) -> list[tuple[str, ...]]:
     """A line for each mechanism there is, with those that were not checked here."""
     cases = None if found.kit is None else list(dict.fromkeys(line.case for one in found.kit for line in one.lines))
@@ -470,6 +484,8 @@ def _section(section: Section) -> str:
 def _tables(found: Verified) -> Iterator[str]:
     for name, audited in found.plans or ():
         yield _table(f"Plan: {name or 'as asked'}", PLAN_HEADS, plan_rows(audited), plan_notes([(name, audited)]))
+    if found.learned is not None:
+        yield _table("Sessions and models, one by one", LEARNED_HEADS, learned_rows(found.learned))
     if found.declined:
         rows = [(one.release or "as asked", one.question or "all of it", one.words) for one in found.declined]
         yield _table("Refused, and so not run", ("release", "question", "why"), rows)
