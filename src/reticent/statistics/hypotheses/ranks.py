@@ -46,7 +46,7 @@ ASSUMED: Final = 1000  # rows, for the number of bins where no number of persons
 CHUNK: Final = 1 << 20  # simulated cells at a time
 FARTHEST: Final = 12.0  # deviations that a plan shifts a group at most
 HALF: Final = 0.5
-TOO_FEW: Final = "too few people in a group for a test at this loss"
+TOO_FEW: Final = "too few noisy rows in a group for a test at this loss: the p-value is 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,22 +83,36 @@ class Ranks:
         return list(counts.vectors)
 
     def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
-        table = np.array(noisy, np.float64)
-        shares, sizes = _pooled(table), np.maximum(table.sum(axis=1), 0.0)
+        """Of the groups that have rows enough to be told from noise, by what they have of them."""
+        whole = np.array(noisy, np.float64)
+        table = whole[[not self._few(size) for size in whole.sum(axis=1)]]
+        words = self._left_out(whole)
+        if len(table) < 2:
+            low = -HALF if len(whole) == 2 else 0.0
+            return Told(Estimate(0.0, low, HALF, HALF, HALF), 0.0, null.PValue(1.0, 1.0, 1.0), (*words, TOO_FEW))
+        shares = _pooled(table)
         observed = float(statistic(table, self.variance, self.alike))
-        under, far = self._under(tuple(sizes.tolist()), tuple(shares.tolist()))
-        effect = self._chance(table) if len(table) == 2 else self._farthest(table, shares, far)
-        return Told(effect, observed, null.p_value(observed, under), self._words(effect, table))
+        under, far = self._under(tuple(table.sum(axis=1).tolist()), tuple(shares.tolist()))
+        if len(whole) == 2:
+            effect = self._chance(table)
+            words = (f"ties count one half: P is {HALF + effect.value:.2g}",)
+            words += words_of(effect.noise, effect.sampling, "distance from 1/2")
+        else:
+            effect = self._farthest(table, shares, far)
+            words += words_of(effect.noise, effect.sampling, "mean rank's distance from 1/2")
+        return Told(effect, observed, null.p_value(observed, under), words)
 
     def _under(self, sizes: tuple[float, ...], shares: tuple[float, ...]) -> tuple[Floats, Floats]:
-        """The statistic of simulated tables, and the farthest mean rank of groups that can have one."""
-        usable = [not self._few(size) for size in sizes]
+        """The statistic of simulated tables, and the farthest mean rank."""
         found, far, source = [], [], null.stream("ranks")
         for table in self._tables(sizes, (shares,) * len(sizes), self.draws, source):
             found.append(statistic(table, self.variance, self.alike))
-            ranks = mean_ranks(table, np.array(shares))[:, usable]
-            far.append(np.abs(ranks - HALF).max(axis=1, initial=0.0))
+            far.append(np.abs(mean_ranks(table, np.array(shares)) - HALF).max(axis=1))
         return np.concatenate(found), np.concatenate(far)
+
+    def _left_out(self, table: Floats) -> tuple[str, ...]:
+        few = [str(key) for key, size in zip(self.among, table.sum(axis=1), strict=True) if self._few(size)]
+        return (f"left out for having too few noisy rows: {', '.join(few)}",) if few else ()
 
     def _tables(
         self, sizes: Sequence[float], shares: Sequence[Sequence[float] | Floats], draws: int, source: Simulation
@@ -120,8 +134,6 @@ class Ranks:
         """P(X < Y) + P(X = Y) / 2 - 1/2 of the noisy counts; its error to first order in what one cell adds."""
         first, second = table
         sizes = table.sum(axis=1)
-        if self._few(sizes[0]) or self._few(sizes[1]):
-            return Estimate(0.0, -HALF, HALF, HALF, HALF)
         above = (second.sum() - np.cumsum(second) + second / 2.0) / sizes[1]
         below = (np.cumsum(first) - first / 2.0) / sizes[0]
         value = float(first @ above / sizes[0])
@@ -134,29 +146,13 @@ class Ranks:
 
     def _farthest(self, table: Floats, shares: Floats, far: Floats) -> Estimate:
         """The farthest mean rank; simulated distances of all groups at once bound how far any of them is off."""
-        sizes = table.sum(axis=1)
-        usable = [place for place, size in enumerate(sizes) if not self._few(size)]
-        if not usable:
-            return Estimate(0.0, 0.0, HALF, HALF, HALF)
-        scores = np.cumsum(shares) - shares / 2.0
+        sizes, scores = table.sum(axis=1), np.cumsum(shares) - shares / 2.0
         away = np.abs(mean_ranks(table, shares) - HALF)
-        place = max(usable, key=lambda g: away[g])
+        place = int(away.argmax())
         value, radius = min(float(away[place]), HALF), null.critical(far, 0.05)
         noise = half_width(NONE, [self.scale * x / sizes[place] for x in scores - HALF])
         sampling = normal_half_width(self.alike * _spread(shares, scores) / sizes[place])
         return Estimate(value, max(value - radius, 0.0), min(value + radius, HALF), noise, sampling)
-
-    def _words(self, effect: Estimate, table: Floats) -> tuple[str, ...]:
-        few = [str(key) for key, size in zip(self.among, table.sum(axis=1), strict=True) if self._few(size)]
-        told = (f"too few noisy rows to say where these lie: {', '.join(few)}",) if few else ()
-        if len(self.among) == 2 and not few:
-            return (f"ties count one half: P is {HALF + effect.value:.2g}", *self._hidden(effect, "distance from 1/2"))
-        if len(few) < len(self.among) > 2:
-            return (*told, *self._hidden(effect, "mean rank's distance from 1/2"))
-        return told
-
-    def _hidden(self, effect: Estimate, what: str) -> tuple[str, ...]:
-        return words_of(effect.noise, effect.sampling, what)
 
     def expected(self, people: int) -> Expected:
         """For groups of equal size whose values have the assumed shares; persons are taken to have one row each."""
@@ -179,6 +175,8 @@ class Ranks:
         away = abs(effect)
         if away > self._most:
             raise PublicParameterError(f"{self.effect} is at most {self._most:.3g} from no effect in these bins")
+        if self._few(people / len(self.among)):
+            return 0.0
         return self._seen(away, people, level)
 
     @property
@@ -226,7 +224,7 @@ def statistic(table: Floats, variance: float, alike: int) -> Floats:
     total = sizes.sum(axis=-1, keepdims=True)
     shares = _pooled(table)
     scores = np.cumsum(shares, axis=-1) - shares / 2.0 - HALF
-    scores = scores * shares / (shares + variance * table.shape[-2] / total)
+    scores = scores * shares / np.maximum(shares + variance * table.shape[-2] / total, 1e-12)
     scores = scores - (shares * scores).sum(axis=-1, keepdims=True)
     sums = (table * scores[..., None, :]).sum(axis=-1)
     apart = sums - sizes / total * sums.sum(axis=-1, keepdims=True)
@@ -244,10 +242,16 @@ def mean_ranks(table: Floats, shares: Floats) -> Floats:
 
 
 def _pooled(table: Floats) -> Floats:
-    """Shares of the bins in all groups together; even ones where noise left nothing."""
-    counts = np.maximum(table.sum(axis=-2), 0.0)
-    total = counts.sum(axis=-1, keepdims=True)
-    found: Floats = np.where(total > 0.0, counts / np.maximum(total, 1.0), 1.0 / counts.shape[-1])
+    """Shares of the bins in all groups together: the nearest possible ones to what noise left, even ones of nothing.
+
+    Cutting off what is below 0 would leave the noise above 0, and make every law look more even than it is.
+    """
+    counts = table.sum(axis=-2)
+    total = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
+    falling = -np.sort(-counts, axis=-1)
+    left = (np.cumsum(falling, axis=-1) - total) / np.arange(1, counts.shape[-1] + 1)
+    kept = np.maximum((falling > left).sum(axis=-1, keepdims=True), 1)
+    found: Floats = np.maximum(counts - np.take_along_axis(left, kept - 1, axis=-1), 0.0) / total
     return found
 
 
