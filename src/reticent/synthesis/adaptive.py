@@ -34,7 +34,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density, Floats
 from reticent.synthesis.histogram import BETA, UNIFORM, Grid, projected, recut
-from reticent.synthesis.size import Expected, swapped
+from reticent.synthesis.size import Expected, Size, pooled, swapped
 
 METHOD: Final = "adaptive grid"
 DEEPEST: Final = 12  # halvings
@@ -94,7 +94,7 @@ class Adaptive:
         table = np.array(boxes, np.int64)
         side = (self.tree.depth - table[:, :1])[:, :, None]
         blocks = np.stack([table[:, 1:], table[:, 1:] + 1], axis=2) << side
-        total = float(self.people) if self.people is not None else max(float(noisy.sum()), 1.0)
+        total, unsure = pooled(Size(self.people), self.people, noisy.tolist(), self.each)
         radius = self.each.radius(BETA)
         words = [f"boxes hold at most what noise of ±{radius} leaves of {total:,.0f} records"]
         if noisy[:-1].max() <= 0.0:
@@ -121,7 +121,7 @@ class Adaptive:
             blocks[kept],
             atoms=tuple((float(at), float(mass)) for at, mass in zip(self.grid.atoms, atoms, strict=True)),
             missing=missing,
-            band=np.full(int(kept.sum()), min(radius / here, 1.0)),
+            band=np.minimum(np.hypot(radius, NORMAL * unsure * masses[kept]) / here, 1.0),
             words=tuple(words),
         )
 

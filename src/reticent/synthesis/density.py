@@ -193,6 +193,24 @@ class Density:
         """
         return None if self.wander is None else min(self.wander + sampling_error(self.n), 1.0)
 
+    def quantile_interval(self, level: float) -> Estimate:
+        """``quantile(level)`` with its interval at 95 %: values that ``probability`` up to them cannot tell from it.
+
+        Raises
+        ------
+        PublicParameterError
+            For several columns, or a level outside [0, 1].
+        """
+        (value,) = self.quantile([level]).tolist()
+        up_to = self.probability(self.axes[0].low, value)
+        noise, sampling = up_to.noise, NORMAL * math.sqrt(level * (1.0 - level) / self.n)
+        radii = np.array([-noise, noise, -sampling, sampling, *(math.hypot(noise, sampling) * np.array([-1.0, 1.0]))])
+        ends = self.quantile(np.clip(level + radii, 0.0, 1.0))
+        ends = np.where(level + radii <= 0.0, self.axes[0].low, ends)  # what is shown may begin and end too late
+        ends = np.where(level + radii >= 1.0, self.axes[0].high, ends)
+        a, b, c, d, low, high = ends.tolist()
+        return Estimate(value, min(low, value), max(high, value), (b - a) / 2.0, (d - c) / 2.0)
+
     def mean(self) -> Floats:
         """The mean of each column, atoms counted: shape (columns,)."""
         found = [self._mean(place) for place in range(len(self.axes))]
@@ -339,12 +357,13 @@ class Density:
         """Half-width of the noise of a weighted sum of masses.
 
         Where the distribution function has a bound of its own the noises of cells hang together: a single cell has its
-        band, and any other region the bound at its corners. Elsewhere the noises are independent.
+        band (beside boxes there may be more than they show), and any other region the bound at its corners. Elsewhere
+        the noises are independent.
         """
         if self.wander is None:
             return 0.0 if self.band is None else float(np.sqrt(((self.band * weights) ** 2).sum()))
         corners = min(2.0 ** len(self.axes) * self.wander, 1.0)
-        if self.band is not None and np.count_nonzero(weights) == 1:
+        if self.band is not None and self.boxes is None and np.count_nonzero(weights) == 1:
             return min(float((self.band * weights).sum()), corners)
         return corners
 

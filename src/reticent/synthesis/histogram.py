@@ -31,7 +31,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import NORMAL, Density, Floats
-from reticent.synthesis.size import SHARE, Expected, Size, buy, swapped
+from reticent.synthesis.size import SHARE, Expected, Size, buy, pooled, swapped
 
 METHOD: Final = "histogram"
 BETA: Final = 0.05
@@ -110,7 +110,7 @@ class Histogram:
         return Reply(self._density(grid, np.array(noisy, np.float64), n))
 
     def _density(self, grid: Grid, noisy: Floats, n: int | None) -> Density:
-        total = float(n) if n is not None else max(float(noisy.sum()), 1.0)
+        total, unsure = pooled(self.size, n, noisy.tolist(), self.mechanism)
         words = [f"cells hold at most what noise of ±{self.mechanism.radius(BETA)} leaves of {total:,.0f} records"]
         if noisy[:-1].max() <= 0.0:
             words, shares = [UNIFORM], _uniform(grid)
@@ -123,7 +123,7 @@ class Histogram:
         masses = shares[: grid.cells].reshape([one.cells for one in grid.axes])
         atoms = tuple((float(at), float(mass)) for at, mass in zip(grid.atoms, shares[grid.cells :], strict=True))
         here = max(total * (1.0 - missing), 1.0)
-        band = np.full(masses.shape, min(self.mechanism.radius(BETA) / here, 1.0))
+        band = np.minimum(np.hypot(self.mechanism.radius(BETA), NORMAL * unsure * masses) / here, 1.0)
         return Density(
             grid.axes,
             masses,

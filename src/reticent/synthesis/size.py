@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
 from typing import Final
 
 from reticent.entropy import Entropy
@@ -54,6 +55,28 @@ def buy(neighbours: Adjacency, epsilon: Fraction) -> Size:
     return Size(bought=Geometric(L1(Fraction(neighbours.rows), neighbours), epsilon))
 
 
+def deviation(mechanism: Geometric) -> float:
+    """The standard deviation of the noise of one count."""
+    ratio = math.exp(-1.0 / float(mechanism.scale))
+    return math.sqrt(2.0 * ratio) / (1.0 - ratio)
+
+
+def pooled(size: Size, drawn: int | None, counts: Sequence[float], each: Geometric) -> tuple[float, float]:
+    """The number of records that all noisy counts of a partition and a bought number tell, and its deviation.
+
+    A public number is taken as it is. A bought one is a count for a twentieth of epsilon, and the sum of few good
+    counts knows better: the two are weighed by their variances.
+    """
+    total, own = float(sum(counts)), deviation(each) * math.sqrt(len(counts))
+    if drawn is None:
+        return max(total, 1.0), own
+    if size.bought is None:
+        return float(drawn), 0.0
+    other = deviation(size.bought)
+    weight = other**2 / (own**2 + other**2)
+    return max(weight * total + (1.0 - weight) * drawn, 1.0), own * other / math.hypot(own, other)
+
+
 def swapped(neighbours: Adjacency) -> int:
     """How far one person moves the counts of a partition together: twice the rows where records are replaced.
 
@@ -65,4 +88,4 @@ def swapped(neighbours: Adjacency) -> int:
 
 def root(value: Fraction) -> int:
     """The integer part of a square root."""
-    return isqrt(int(value))
+    return math.isqrt(int(value))

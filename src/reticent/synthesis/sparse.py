@@ -35,7 +35,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.histogram import BETA, Grid
-from reticent.synthesis.size import SHARE, Expected, Size, buy, swapped
+from reticent.synthesis.size import SHARE, Expected, Size, buy, deviation, swapped
 
 METHOD: Final = "sparse histogram"
 MOST: Final = 1 << 60  # cells
@@ -176,7 +176,8 @@ def _upward(scale: Fraction, entropy: Entropy) -> int:
 class SparseHistogram:
     """The noisy counts of a large grid that reach a public bar, as boxes of one cell, and those of atoms and missing.
 
-    What is below the bar is lost, so the counts do not tell how many records there are: ``size`` does.
+    What is below the bar is lost, so the counts do not tell how many records there are: ``size`` does. The half-width
+    of the distribution function has the share that is lost, wherever it may have been, and the noise of all counts.
     """
 
     grid: Grid
@@ -211,15 +212,16 @@ class SparseHistogram:
             (float(at), apart * count / sum(beside) if count else 0.0)
             for at, count in zip(self.grid.atoms, beside, strict=True)
         )
+        lost = max(1.0 - seen / max(here - sum(beside), 1.0), 0.0)
+        wander = min((1.0 - apart) * lost + self._reach(len(found)) / here, 1.0)
         axes, boxes, band = self.grid.axes, None, None
         if inside:
             boxes = _boxes(np.array([cell for cell, _ in inside], np.int64), axes)
             masses = (1.0 - apart) * np.array([count for _, count in inside], np.float64) / seen
-            band = np.full(len(masses), min(self.mechanism.noise.radius(BETA) / here, 1.0))
+            band = np.minimum(self.mechanism.noise.radius(BETA, self.mechanism.cells) / here + lost * masses, 1.0)
         else:
             axes = tuple(even(a.column, a.edges[0], a.edges[-1] - a.whole, 1, whole=a.whole) for a in axes)
             masses = np.full((1,) * len(axes), 1.0 - apart)
-        lost = max(1.0 - seen / max(here - sum(beside), 1.0), 0.0)
         words = (
             f"cells with a noisy count below {self.mechanism.bar} hold nothing here, about {100 * lost:.0f} % of what "
             f"is no atom: small groups are lost, and {self.mechanism.chance * self.grid.cells:.2g} empty cells are "
@@ -227,9 +229,18 @@ class SparseHistogram:
         )
         missing = min(lacking / max(float(everyone), lacking, 1.0), 1.0)
         n = max(round(here), 1)
-        return Density(
-            axes, masses, METHOD, self.guarantee, n, boxes, atoms=atoms, missing=missing, band=band, words=words
-        )
+        return Density(axes, masses, METHOD, self.guarantee, n, boxes, atoms, missing, band, wander, words)
+
+    def _reach(self, shown: int) -> float:
+        """Records by which noise may move a sum over cells that are shown.
+
+        They are shown because their noise was not low, up to a scale for each and the bar for one that is empty; what
+        is left is twice the 95 % point of a normal sum.
+        """
+        noise = deviation(self.mechanism.noise) * math.sqrt(shown)
+        if self.size.bought is not None:
+            noise = math.hypot(noise, deviation(self.size.bought))
+        return shown * float(self.mechanism.noise.scale) + self.mechanism.bar + 2.0 * NORMAL * noise
 
     def expected(self, people: int) -> Expected:
         """The noise of one cell: that of a sum over cells depends on how many hold something."""
