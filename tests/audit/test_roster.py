@@ -1,4 +1,4 @@
-"""No mechanism is skipped in silence: each has specimens, or a named line and a named test that stand for them."""
+"""Nothing is skipped in silence: a mechanism has specimens or a named test, a session and a model a replay or one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import pkgutil
 import re
 from pathlib import Path
 
+import pytest
+
 from reticent import mechanisms
-from reticent.audit import exact, roster
+from reticent.audit import exact, models, roster
 from reticent.audit.report import Verified, page
+from reticent.study import sessions
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,3 +45,33 @@ def test_what_stands_for_specimens_exists() -> None:
     assert rows["sparse vector"][1:3] == ("4", "not run")
     assert rows["geometric"][1] == roster.NONE
     assert "<td>sparse vector</td><td>4</td><td>not run</td>" in page(Verified(exact=tuple(lines)))
+
+
+def test_every_session_and_every_estimator_is_replayed_or_has_a_reason() -> None:
+    """A new estimator in ``reticent.learning``, or a new session, is seen here and on the page."""
+    rows = {row[0]: row for row in roster.learned(None)}
+    assert {"LogisticRegression", "KMeans", "GridSearchCV", "Clip"} <= set(roster.estimators())
+    assert set(rows) == {*roster.SESSIONS, *roster.estimators()}
+    for name, ways, pairs, elsewhere in rows.values():
+        assert pairs == "not run"
+        assert (ways != roster.NONE) != (elsewhere != roster.NONE), name
+    for words in roster.UNREPLAYED.values():
+        (path,) = re.findall(r"tests/\S+\.py", words)
+        assert (ROOT / path).exists()
+    openers = {name.replace("_", " ") for name, value in vars(sessions).items() if public(name, value)}
+    assert openers - {"cheaper"} == set(roster.SESSIONS)  # that one is free
+    names = {way.kind.__name__ for way in models.ways()}
+    assert names <= set(roster.estimators())
+
+
+def public(name: str, value: object) -> bool:
+    return not name.startswith("_") and getattr(value, "__module__", "") == sessions.__name__ and callable(value)
+
+
+def test_an_estimator_without_a_way_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(roster, "estimators", lambda: ["NewModel"])
+    assert ("NewModel", roster.NONE, "not run", roster.NONE) in roster.learned(None)
+    monkeypatch.undo()
+    pairs = {fit.name: 2 for fit in models.built_in()}
+    row = next(row for row in roster.learned(pairs) if row[0] == "PCA")
+    assert row[1:3] == ("4", "8")

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-import numpy as np
+from typing import Final, TypeAlias
 
 from reticent import learning
 from reticent.audit.fits import Fit, Fits
@@ -31,13 +29,9 @@ from reticent.audit.tape import LIKELY, STYLES, Tape
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind as Relation
 
-if TYPE_CHECKING:
-    from reticent.learning.bernstein import Function
-    from reticent.learning.scaling import Floats
-
 STREAM: Final = "models"
 PEOPLE: Final = 400  # declared for robust regressions, which refuse to guess from few rows
-FEW: Final = 12  # rows of others in the tables of the rest
+FEW: Final = 2  # others in the tables of the rest: what one row shows is seen best among few
 COLUMNS: Final[dict[str, Column]] = {
     "x": Real(Fraction(-1), Fraction(3)),
     "k": Integer(0, 5),
@@ -94,7 +88,6 @@ def ways() -> Iterator[Way]:
     yield Way(learning.DecisionTreeClassifier, {"max_depth": 2, "splitter": "random"}, y="g", how="random", pure=True)
     yield Way(learning.RandomForestClassifier, {"max_depth": 2, "n_estimators": 2}, y="g", pure=True)
     yield Way(learning.BernsteinClassifier, {}, y="g")
-    yield Way(learning.FunctionClassifier, {"train": nearer, "stability": 2, "degree": 2}, y="g", pure=True)
     yield Way(learning.StandardScaler, {})
     yield Way(learning.PCA, {})
     yield Way(learning.KMeans, {"n_clusters": 2, "max_iter": 2})
@@ -102,12 +95,6 @@ def ways() -> Iterator[Way]:
     yield Way(learning.GridSearchCV, {"estimator": linear, "param_grid": {"C": [1, 10]}}, y="g", how="linear")
     tree = learning.DecisionTreeClassifier()
     yield Way(learning.GridSearchCV, {"estimator": tree, "param_grid": {"max_depth": [1, 2]}}, y="c", how="trees")
-
-
-def nearer(rows: Floats, signs: Floats) -> Function:
-    """Whether more rows of the first class or of the second stand at a point: a function of stability 2 at most."""
-    side = 1.0 if signs.sum() > 0 else -1.0
-    return lambda points: np.full(len(points), side)
 
 
 def built_in() -> Iterator[Fit]:

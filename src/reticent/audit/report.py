@@ -485,7 +485,9 @@ def _tables(found: Verified) -> Iterator[str]:
     for name, audited in found.plans or ():
         yield _table(f"Plan: {name or 'as asked'}", PLAN_HEADS, plan_rows(audited), plan_notes([(name, audited)]))
     if found.learned is not None:
-        yield _table("Sessions and models, one by one", LEARNED_HEADS, learned_rows(found.learned))
+        pairs = {name: audited.triples for name, audited in found.learned}
+        yield _table("Session by session and estimator by estimator", roster.LEARNED_HEADS, roster.learned(pairs))
+        yield _table("Sessions and fits, one by one", LEARNED_HEADS, learned_rows(found.learned))
     if found.declined:
         rows = [(one.release or "as asked", one.question or "all of it", one.words) for one in found.declined]
         yield _table("Refused, and so not run", ("release", "question", "why"), rows)

@@ -1,0 +1,205 @@
+"""Record-replay of fits: nothing they leave exceeds; and broken ones, each of which is refuted. Nothing is random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+from reticent.audit import models
+from reticent.audit.found import Comparison
+from reticent.audit.neighbours import Family
+from reticent.audit.readers import engine
+from reticent.audit.replay import Rows
+from reticent.learning import classifiers, descent, moments, products, scaling, search
+from reticent.learning.estimator import Estimator
+from reticent.learning.scaling import UNIT, Scaling
+from reticent.learning.trees import Growth
+from reticent.ledger import Ledger
+from reticent.mechanisms import Candidates, gate
+from reticent.privacy.loss import PureDP
+
+FITS = {fit.name: fit for fit in models.built_in()}
+ONE = "add_remove, at most 1 row each"  # pure
+ROBUST = [name for name in FITS if name.endswith(f"{models.PEOPLE} rows")]
+PAIRS = 6
+Replayed: TypeAlias = Callable[[str, int], list[Comparison]]
+
+
+@pytest.fixture(scope="module")
+def replayed() -> Iterator[Replayed]:
+    """Fits by name on some pairs; every family is opened once."""
+    known: dict[str, tuple[Family, list[Rows]]] = {}
+    with engine() as opened:
+
+        def compared(name: str, pairs: int) -> list[Comparison]:
+            fit = FITS[name]
+            key = repr(fit.schema)
+            if key not in known:
+                made = models.tables(fit)
+                known[key] = made, [opened(made, place) for place in range(len(made.tables))]
+            return list(models.compared(fit, *known[key], pairs))
+
+        yield compared
+
+
+@pytest.fixture
+def told(replayed: Replayed) -> Callable[[str], str]:
+    """What is found of a fit under add/remove, one row each, where nothing else is named."""
+
+    def found(name: str) -> str:
+        seen = replayed(name if name in FITS else f"{name}, {ONE}", PAIRS)
+        return "\n".join(f"{one.kind}: {one.words}" for comparison in seen for one in comparison.findings)
+
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in FITS if name not in ROBUST])
+def test_no_fit_leaves_more_than_its_noise_lets_through(name: str, replayed: Replayed) -> None:
+    found = replayed(name, 2)
+    assert [one.findings for one in found] == [()] * len(found)
+    assert all(one.calls for one in found)
+    assert all(one.share is None or one.share <= 1 for one in found)
+
+
+@pytest.mark.parametrize("name", ROBUST)
+def test_robust_regressions_deal_out_the_rows_alike(name: str, replayed: Replayed) -> None:
+    found = replayed(name, PAIRS)
+    assert [one.findings for one in found] == [()] * len(found)
+    assert any(seen.ratio for one in found for seen in one.calls)
+
+
+def test_pairs_reach_what_is_declared(replayed: Replayed) -> None:
+    for name in ("GaussianNB", "KMeans", "StandardScaler", "LinearSVC"):
+        found = replayed(f"{name}, {ONE}", PAIRS)
+        assert max(seen.ratio or 0 for one in found for seen in one.calls) == 1
+        assert max(one.share or 0 for one in found) > 0.5
+
+
+# --- broken fits ------------------------------------------------------------------------------------------------------
+
+
+def raw(rows: scaling.Integers, most: Any, norm: Any) -> scaling.Integers:
+    scaling.lengths(rows, norm)  # the length is looked at, and the rows go on as they were
+    return rows
+
+
+@pytest.mark.parametrize("name", ["LinearSVC", "LogisticRegression, three classes", "LinearRegression"])
+def test_rows_that_are_shortened_and_then_used_raw_are_found(
+    name: str, told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (descent, products):
+        if hasattr(module, "shortened"):
+            monkeypatch.setattr(module, "shortened", lambda rows, most, norm: 4 * raw(rows, most, norm))
+    assert "sensitivity: " in told(name)
+
+
+def test_a_bound_used_twice_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def low_twice(self: Scaling, values: Any) -> scaling.Integers:
+        low = np.array(self.bounds, np.float64)[:, 0]
+        there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
+        cut = np.maximum(np.where(there[:, None], values, 0.0), low) + 10  # low twice, high never
+        middle, half = self.frame
+        return np.asarray(np.rint(np.clip((cut - middle) / half, -1e6, 1e6) * UNIT).astype(np.int64))
+
+    monkeypatch.setattr(Scaling, "whole", low_twice)
+    assert "sensitivity: " in told("GaussianNB")
+
+
+def test_a_row_counted_in_two_folds_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "Candidates", lambda scores, weights: Candidates(2 * scores, weights))
+    assert "sensitivity: Exponential declares" in told("GridSearchCV, trees")
+
+
+def test_a_row_in_two_classes_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = scaling.product
+    monkeypatch.setattr(moments, "product", lambda left, right: honest(left + np.roll(left, 1, axis=1), right))
+    assert "sensitivity: " in told("GaussianNB")
+
+
+def test_labels_taken_from_the_rows_are_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[Any] = []
+    honest = classifiers.indices
+
+    def indices(targets: Any, labels: Any) -> Any:
+        kept.append(np.unique(np.asarray(targets)[np.isfinite(np.asarray(targets, float))]))
+        return honest(targets, labels)
+
+    note = Estimator._note
+
+    def noted(self: Any, *given: Any) -> None:
+        note(self, *given)
+        self.classes_ = kept[-1]
+
+    monkeypatch.setattr(moments, "indices", indices)
+    monkeypatch.setattr(Estimator, "_note", noted)
+    assert "answer: model: classes_: " in told("GaussianNB")
+
+
+def test_an_attribute_with_the_number_of_rows_is_found(
+    told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = Estimator._drawn
+
+    def counted(self: Any, work: Any, values: Any, *rest: Any) -> Any:
+        found = drawn(self, work, values, *rest)
+        self.n_samples_seen_ = len(values)
+        return found
+
+    monkeypatch.setattr(Estimator, "_drawn", counted)
+    assert "answer: model: n_samples_seen_: " in told("StandardScaler")
+
+
+def test_a_certificate_with_the_number_of_rows_is_found(
+    told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = Estimator._drawn
+
+    def counted(self: Any, work: Any, values: Any, *rest: Any) -> Any:
+        return {**drawn(self, work, values, *rest), "rows_": len(values)}
+
+    monkeypatch.setattr(Estimator, "_drawn", counted)
+    assert "answer: model: certificate_: model: released: rows: " in told("StandardScaler")
+
+
+def test_noise_beside_the_gate_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gate, "draw", lambda mechanism, exact, entropy: mechanism.sample(exact, entropy))
+    assert told("StandardScaler").startswith(("answer: ", "bypass: "))
+
+
+def test_a_split_without_noise_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def best(self: Growth, bins: Any, of: Any, entropy: Any) -> tuple[int, int]:
+        return 0, min(int(bins[:, 0].max(initial=0)), len(self.edges[0]) - 1)
+
+    monkeypatch.setattr(Growth, "split", best)
+    assert "answer: " in told("DecisionTreeClassifier")
+
+
+def test_a_fit_that_is_charged_in_part_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    reserve = Ledger.reserve
+
+    def half(self: Any, charge: Any, **named: Any) -> Any:
+        return reserve(self, PureDP(charge.epsilon / 2) if isinstance(charge, PureDP) else charge, **named)
+
+    monkeypatch.setattr(Ledger, "reserve", half)
+    assert "loss: ε 2 is charged for ε 4" in told("StandardScaler")
+
+
+def test_noise_for_less_than_is_said_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mechanism that no part of the guarantee pays for."""
+    draw = gate.draw
+
+    def louder(mechanism: Any, exact: Any, entropy: Any) -> Any:
+        named = hasattr(mechanism, "epsilon") and hasattr(mechanism, "sensitivity")
+        return draw(replace(mechanism, epsilon=2 * mechanism.epsilon) if named else mechanism, exact, entropy)
+
+    monkeypatch.setattr(gate, "draw", louder)
+    assert "proof: no part of the proof pays for Geometric" in told("StandardScaler")
+
+
+def test_a_label_that_is_not_declared_says_nothing() -> None:
+    """What the mutants above change is there to be changed."""
+    assert np.isnan(classifiers.indices(np.array([7]), np.array([0, 1]))).all()
