@@ -241,6 +241,7 @@ def test_scale_ridge_and_shares_are_the_theorems() -> None:
     many = Perturbed(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(1, 100), 2000)
     assert float(many.ridge) == pytest.approx(1 / (4 * math.expm1(0.1)), rel=1e-9)
     assert replace(many, people=1999).ridge == plan.ridge
+    assert float(replace(many, people=20_000).ridge) == pytest.approx(1 / (4 * math.expm1(0.2)), rel=1e-9)
     moved = Perturbed(Quantile(Fraction(1, 4), Fraction(1, 20)), LINE, price("add_remove"), Fraction(1), Fraction(1))
     assert moved.mechanism.sensitivity.bound == Fraction(3, 4)
 

@@ -44,9 +44,8 @@ from reticent.privacy.sensitivity import L1, L2
 Solver: TypeAlias = Literal["auto", "descent", "objective", "output"]
 SOLVERS: Final = ("auto", "descent", "objective", "output")
 
-FEW: Final = Fraction(1, 20)  # of the price, at most, for the Jacobian: a steep ridge serves few rows
-MANY: Final = Fraction(1, 10)  # and a flatter one many, known to be so
-STRONG: Final = 2000  # many: rows times epsilon, over the length of the longest
+SHARES: Final = ((20_000, Fraction(1, 5)), (2_000, Fraction(1, 10)), (0, Fraction(1, 20)))
+# of the price, at most, for the Jacobian, from a strength on: public rows times epsilon over the length of the longest
 SPARE: Final = Fraction(1, 1000)  # of the price, for what the solver leaves
 NEAR: Final = 42  # bits by which a row's gradient is longer than its share of the tolerance
 EXPECTED: Final = 1 << 20  # rows, where their number is not public; doubles do for ten times as many
@@ -119,10 +118,7 @@ class Minimum:
         return Fraction(2) ** (power_below(whole) + 1 - NEAR)
 
     def problem(self, values: Floats, targets: Floats) -> Problem:
-        """Rows of shape (n, columns), shortened; a row without a target counts nothing. Targets are cut to [-1, 1]
-
-        where they are numbers; indices of classes stay.
-        """
+        """Rows of shape (n, columns), shortened, and targets, numbers cut to [-1, 1]; without one a row is zeros."""
         rows = shortened(self.scaling.whole(values), self.reach, self.price.norm)
         there = np.isfinite(targets)
         if isinstance(self.loss, losses.Squared | losses.Quantile):
@@ -158,7 +154,7 @@ class Perturbed(Minimum):
     def share(self) -> Fraction:
         """Of the price, what the Jacobian may cost: by the public strength of rows against noise."""
         strength = (self.people or 0) * self.price.epsilon * UNIT / self.reach
-        return MANY if strength >= STRONG else FEW
+        return next(share for least, share in SHARES if strength >= least)
 
     @cached_property
     def ridge(self) -> Fraction:
