@@ -2,30 +2,36 @@
 
     noisy n (1/20 of epsilon, if n is private) -> permute-and-flip among candidates (1/5) -> the one chosen (the rest)
 
-Candidates are a public list: histograms, cosine series and kernel estimates of several widths, all on one fine grid of
-F cells. Each turns the counts N of the grid into expected counts M N by a public matrix and adds integer noise of a
-known size. The error of M N plus noise is estimated, as by Mallows' C_p, by
+Candidates are a public list on one fine grid of F cells: histograms, cosine series, kernel and polynomial estimates of
+several widths. Each turns the counts N of the grid into expected counts M N by a public matrix and adds integer noise
+of a known size. The error of M N plus noise is estimated, as by Mallows' C_p, in J public directions (the rows of W):
 
-    |N - M N|^2 - n + 2 n tr(M) / F + noise
+    |W (N - M N)|^2 + 2 n tr(W' W M) / F + noise
 
-whose square would move a lot from one row; but s = sqrt(|N - M N|^2 + 2 n tr(M) / F + noise) has the same minimiser,
-and one row moves |N - M N| by at most the length of a column of 1 - M, about 1, however many rows there are. That is
-the score. It is computed in integers: the matrices are rounded first, and their columns measured as they are.
+up to a number that is the same for all. For one column they are the J lowest cosines: what is finer is mostly the
+noise of sampling, which would hide the rest. The square would move a lot from one row; its root has the same minimiser,
+and one row moves |W (N - M N)| by at most the length of a column of W (1 - M), about 1, however many rows there are.
+That is the score. It is computed in integers: the matrices are rounded first, and columns measured as they are.
+
+For one column one candidate is what a public rule of n epsilon names (``RULE``, tuned on public shapes:
+docs/reference/benchmarks-release.md); the others are set back by ``PRIOR`` in the exponent, a public number, so that
+they are chosen on evidence and not by the noise of the choice.
 
 Every candidate draws by the same mechanism: tables are scaled so that each has sensitivity at most ``BOUND``. So the
 guarantee does not depend on what was chosen. A candidate whose noise and sampling error alone, which are public once n
-is, exceed a fifth of the uniform density's square is left out beforehand.
+is, exceed a multiple of the uniform density's square is left out beforehand.
 
 Source: Mallows 1973 for the estimate; McKenna and Sheldon 2020 for the choice.
 
-Proof of the sensitivity. Let A be the rounded matrix and N, N' = N + e tables one record apart. |A N'| and |A N| differ
-by at most |A e|, a column's length (two columns' distance, where a record is replaced); a -> sqrt(a^2 + c) moves no
-further than a for a public c >= 0; and integer parts of numbers at most D apart are at most D apart for whole D. A
-person of r rows is r such steps. c depends on the rows through the noisy n alone, which is drawn before and paid for.
+Proof of the sensitivity. Let A be the rounded W (1 - M) and N, N' = N + e tables one record apart. |A N'| and |A N|
+differ by at most |A e|, a column's length (two columns' distance, where a record is replaced); a -> sqrt(a^2 + c) moves
+no further than a for a public c >= 0; and integer parts of numbers at most D apart are at most D apart for whole D. A
+person of r rows is r such steps. c, and who is set back, depend on the rows through the noisy n alone, which is drawn
+before and paid for.
 
 Deviations. The estimate is unbiased where counts are Poisson of one mean, and is used everywhere. It costs accuracy at
-worst: the sensitivity of the score needs nothing of it. Where n is so small that noise hides every shape the choice is
-close to blind; then the coarsest candidate is left.
+worst: the sensitivity of the score needs nothing of it. Where n is small the choice is close to blind: then it is the
+rule's.
 """
 
 from __future__ import annotations
@@ -35,7 +41,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -50,6 +56,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import about
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis.axis import Axis
+from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import Density
 from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.linear import Expected, Linear, Settle, counted, shares_of
@@ -59,12 +66,19 @@ from reticent.synthesis.sums import Floats, Integers, Sums, Terms, longest, wide
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of records is private
 CHOOSING: Final = Fraction(1, 5)
 BOUND: Final = 1 << 24  # sensitivity of every candidate's integers; squared for Gaussian noise
-FINE: Final = {1: 256, 2: 24, 3: 8}  # cells along each axis
+FINE: Final = {1: 1024, 2: 24, 3: 8}  # cells along each axis
+DIRECTIONS: Final = 128  # of one column: cosines in which an error is estimated
 ONE: Final = 1 << 12  # of a matrix of a score
-HOPELESS: Final = 0.2  # of the uniform density's square: noise and sampling error beyond which a candidate is left out
-BARS: Final = {1: (4, 8, 16, 32, 64, 128, 256), 2: (2, 4, 8, 12, 24), 3: (2, 4, 8)}
-DEGREES: Final = {1: (2, 4, 8, 16, 32), 2: (2, 4, 8), 3: (1, 2, 4)}
-WIDTHS: Final = {1: (10, 20, 40, 80), 2: (6, 10, 15), 3: (4,)}  # 1 / bandwidth
+HOPELESS: Final = {1: 8.0, 2: 0.2, 3: 0.2}  # of the uniform density's square: noise beyond which a candidate is out
+BARS: Final = {1: (8, 16, 32, 64, 128, 256, 512, 1024), 2: (2, 4, 8, 12, 24), 3: (2, 4, 8)}
+DEGREES: Final = {1: (1, 2, 4, 6, 8, 12, 16, 24, 32, 48), 2: (2, 4, 8), 3: (1, 2, 4)}
+WIDTHS: Final = {1: (80,), 2: (6, 10, 15), 3: (4,)}  # 1 / bandwidth
+POLYNOMIALS: Final = {1: (22, 40), 2: (), 3: ()}  # degree, and about 1 / bandwidth
+RULE: Final = ((20, "series", 1), (60, "series", 2), (2_000, "bernstein", 40), (6_000, "series", 8))  # n epsilon below
+BEYOND: Final = ("series", 12)
+PRIOR: Final = 8  # nats by which the rule's candidate is before the others
+
+Kind = Literal["bars", "series", "kernel", "bernstein"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,16 +97,24 @@ class Padded(Sums):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Candidate:
-    """A way to estimate: a linear release, the matrix of its score, and the trace of its own matrix."""
+    """A way to estimate: a linear release, its kind and detail, the matrix of its score, and what its error has anyway.
+
+    ``matrix`` is ONE times W (1 - M), rounded; ``trace`` that of W' W M; ``noise`` the squared length of W times the
+    way back from sums to counts, and ``energy`` that of the way back alone.
+    """
 
     release: Linear
-    matrix: Integers  # ONE times (1 - M), rounded
+    kind: Kind
+    detail: int
+    matrix: Integers
     trace: float
+    noise: float
+    energy: float
 
     def penalty(self, n: int, deviation: float) -> float:
-        """2 n tr(M) / F and the noise, in counts squared; ``deviation`` of the noise of one sum, in integers."""
-        back = shares_of(self.release.axes)[:, None] * self.release.back
-        return 2.0 * n * self.trace / len(back) + deviation**2 * float((back**2).sum())
+        """2 n tr(W' W M) / F and the noise, in counts squared; ``deviation`` of the noise of a sum, in integers."""
+        cells = len(self.release.back)
+        return 2.0 * n * self.trace / cells + deviation**2 * self.noise
 
     def score(self, counts: Integers, penalty: float) -> int:
         """ONE times the root of the estimate, rounded down."""
@@ -161,8 +183,7 @@ class Auto:
                 return NO_REPLY
         assert n is not None
         listed = self._worth(n)
-        scores = tuple(one.score(counts, penalty) for one, penalty in listed)
-        chosen = listed[gate.draw(self.choice, scores, entropy)][0]
+        chosen = listed[gate.draw(self.choice, self._scores(listed, counts, n), entropy)]
         match self._sized(chosen, n).release(counts, entropy):
             case Reply(found):
                 told = replace(found, guarantee=self.guarantee, words=(*self._words(len(listed), chosen), *found.words))
@@ -180,18 +201,31 @@ class Auto:
             made_up = np.multiply.outer(made_up, height / height.sum()).ravel()
         counts = np.rint(n * made_up).astype(np.int64)
         listed = self._worth(n)
-        best = min(listed, key=lambda one: one[0].score(counts, one[1]))[0]
+        scores = self._scores(listed, counts, n)
+        best = listed[scores.index(min(scores))]
         found = self._sized(best, n).expected(n)
         chosen = f"for a normal shape {best.release.method} would be best of {len(listed)} candidates"
         return Expected(found.noise, found.sampling, found.note or chosen)
 
-    def _worth(self, n: int) -> list[tuple[Candidate, float]]:
-        """Candidates that are not hopeless for so many records, at least one, with their penalties."""
+    def _worth(self, n: int) -> list[Candidate]:
+        """Candidates that are not hopeless for so many records, at least one."""
         cells = math.prod(one.cells for one in self.axes)
-        deviation = self._sized(self.candidates[0], 1).sums.deviation
-        priced = [(one, one.penalty(n, deviation)) for one in self.candidates]
-        kept = [(one, penalty) for one, penalty in priced if penalty * cells / n**2 <= HOPELESS]
-        return kept or [min(priced, key=lambda one: one[1])]
+        least = HOPELESS[len(self.axes)] * n**2 / cells
+        kept = [one for one in self.candidates if self._deviation**2 * one.energy <= least]
+        return kept or [min(self.candidates, key=lambda one: one.energy)]
+
+    def _scores(self, listed: Sequence[Candidate], counts: Integers, n: int) -> tuple[int, ...]:
+        """The scores, less being better; all but the rule's candidate are set back."""
+        back = math.ceil(PRIOR * 2 * self.choice.sensitivity.bound / self.choice.epsilon) if len(self.axes) == 1 else 0
+        first = ruled(listed, float(n * min(self.left, Fraction(1))))
+        return tuple(
+            one.score(counts, one.penalty(n, self._deviation)) + (0 if one is first else back) for one in listed
+        )
+
+    @cached_property
+    def _deviation(self) -> float:
+        """Of the noise of one sum, in integers: the same for all."""
+        return float(self._sized(self.candidates[0], 1).sums.deviation)
 
     def _sized(self, candidate: Candidate, n: int) -> Linear:
         """The release of a candidate at what is left, divided by ``n``."""
@@ -204,7 +238,7 @@ class Auto:
         cost = self.epsilon * CHOOSING
         return (
             f"{chosen.release.method} was chosen privately, for ε {about(cost)}, among {count} candidates (histograms, "
-            "series and kernel estimates of several widths) by an estimate of their error",
+            "series, kernel and polynomial estimates of several widths) by an estimate of their error",
         )
 
 
@@ -223,6 +257,14 @@ def auto(
     return Auto(grid(columns, FINE[len(columns)]), terms, epsilon, delta)
 
 
+def ruled(listed: Sequence[Candidate], worth: float) -> Candidate:
+    """What the public rule names for this n epsilon; where it is not listed a series of about as much detail."""
+    kind, detail = next(((kind, detail) for most, kind, detail in RULE if worth < most), BEYOND)
+    named = [one for one in listed if (one.kind, one.detail) == (kind, detail)]
+    plain = [one for one in listed if one.kind == "series" and one.detail <= BEYOND[1]]
+    return (named or plain[-1:] or list(listed))[0]
+
+
 def bars(axes: tuple[Axis, ...], count: int, terms: Terms) -> Linear:
     """A histogram of ``count`` bars along each axis, written on the finer grid of ``axes``."""
     inside = np.ones((1, 1), np.int64)
@@ -235,30 +277,49 @@ def bars(axes: tuple[Axis, ...], count: int, terms: Terms) -> Linear:
     return Linear(axes, sums, inside / wide, False, f"histogram of {count} bars along each column", "simplex")
 
 
-def _listed(axes: tuple[Axis, ...], terms: Terms) -> Iterator[Linear]:
+def _listed(axes: tuple[Axis, ...], terms: Terms) -> Iterator[tuple[Linear, Kind, int]]:
     """The public list, coarse ones first; what does not fit a grid of few values is left out."""
-    one, least = Fraction(1), min(axis.cells for axis in axes)
-    for count in BARS[len(axes)]:
-        if count <= least:
-            yield bars(axes, count, terms)
-    for degree in DEGREES[len(axes)]:
+    one, count, least = Fraction(1), len(axes), min(axis.cells for axis in axes)
+    for parts in BARS[count]:
+        if parts <= least:
+            yield bars(axes, parts, terms), "bars", parts
+    for degree in DEGREES[count]:
         if degree < least:
-            yield Series(axes, terms, one, degree).plan
-    for inverse in WIDTHS[len(axes)]:
+            yield Series(axes, terms, one, degree).plan, "series", degree
+    for inverse in WIDTHS[count]:
         try:
-            yield Kernel(axes, terms, one, Fraction(1, inverse)).plan
+            yield Kernel(axes, terms, one, Fraction(1, inverse)).plan, "kernel", inverse
         except PublicParameterError:  # more frequencies than cells
             continue
-    if least < BARS[len(axes)][0]:
-        yield bars(axes, least, terms)
+    for degree in POLYNOMIALS[count]:
+        if degree < least:
+            yield Bernstein(axes, terms, one, degree, Fraction(1, degree)).plan, "bernstein", degree
+    if least < BARS[count][0]:
+        yield bars(axes, least, terms), "bars", least
+
+
+def directions(axes: tuple[Axis, ...]) -> Floats:
+    """W: of one column its lowest cosines, of equal weight and columns no longer than about 1; of more, every cell."""
+    cells = math.prod(one.cells for one in axes)
+    if len(axes) > 1:
+        return np.eye(cells)
+    (one,) = axes
+    middle = (one.steps[:-1] + one.steps[1:]) / (2.0 * one.steps[-1])
+    count = max(min(DIRECTIONS, cells - 1), 1)
+    lengths = np.arange(1, count + 1)[:, None]
+    found: Floats = np.cos(np.pi * lengths * middle[None, :]) / math.sqrt(count)
+    return found
 
 
 @lru_cache(maxsize=4)
 def _candidates(axes: tuple[Axis, ...], terms: Terms, gaussian: bool) -> tuple[Candidate, ...]:
-    return tuple(_candidate(release, terms, gaussian) for release in _listed(axes, terms))
+    looked = directions(axes)
+    return tuple(
+        _candidate(release, kind, detail, looked, terms, gaussian) for release, kind, detail in _listed(axes, terms)
+    )
 
 
-def _candidate(release: Linear, terms: Terms, gaussian: bool) -> Candidate:
+def _candidate(release: Linear, kind: Kind, detail: int, looked: Floats, terms: Terms, gaussian: bool) -> Candidate:
     """A release whose table is scaled to the common bound, with the matrix of its score."""
     table, delta = release.sums.table, Fraction(1, 2) if gaussian else Fraction(0)
     own = Sums(table, terms, Fraction(1), delta).moved
@@ -270,10 +331,20 @@ def _candidate(release: Linear, terms: Terms, gaussian: bool) -> Candidate:
     scaled = np.rint(table * times).astype(np.int64)
     back: Floats = release.back / times
     shares = shares_of(release.axes)
-    through = shares[:, None] * (back @ scaled.T + (1.0 if release.base else 0.0))
-    matrix = np.rint(ONE * (np.eye(len(through)) - through)).astype(np.int64)
+    to_counts = shares[:, None] * back
+    through = (looked @ to_counts) @ scaled.T
+    if release.base:
+        through = through + (looked @ shares)[:, None]
     sums = Padded(scaled, terms, Fraction(1), delta, BOUND**2 if gaussian else BOUND)
-    return Candidate(replace(release, sums=sums, back=back), matrix, float(np.trace(through)))
+    return Candidate(
+        replace(release, sums=sums, back=back),
+        kind,
+        detail,
+        np.rint(ONE * (looked - through)).astype(np.int64),
+        float((looked * through).sum()),
+        float(((looked @ to_counts) ** 2).sum()),
+        float((to_counts**2).sum()),
+    )
 
 
 def _moved(matrix: Integers, terms: Terms) -> int:
