@@ -16,6 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from reticent.audit.changes import change_of
 from reticent.audit.conformance import Case, Effort, check
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
@@ -234,6 +235,9 @@ def test_scale_ridge_and_shares_are_the_theorems() -> None:
     assert float(plan.ridge) == pytest.approx(ridge, rel=1e-9)
     assert float(plan.mechanism.scale) == pytest.approx(2 / (0.999 - math.log1p(1 / (4 * ridge))), rel=1e-9)
     assert plan.guarantee.loss == PureDP(Fraction(1))
+    person = Price(Fraction(1), Fraction(0), Adjacency("substitute", 3))
+    rows = Perturbed(Logistic(3), LINE, person, Fraction(1), Fraction(1)).mechanism
+    assert (rows.sensitivity.bound, rows.turns, rows.bend) == (Fraction(2 * 3 * 2), 3 * 2, Fraction(1, 2))
     flat = Perturbed(Logistic(2), LINE, price("substitute"), Fraction(1), Fraction(7))
     assert flat.ridge == 7
     assert "where" not in flat.note
@@ -467,6 +471,16 @@ def most_moved(plan: Perturbed, kind: Kind) -> float:
 def test_no_neighbour_moves_the_gradient_by_more_than_declared(loss: Loss, kind: Kind) -> None:
     plan = Perturbed(loss, BOX, price(kind), Fraction(3), Fraction(1), people=12)
     assert 0.2 < most_moved(plan, kind) <= 1
+
+
+def test_replay_compares_gradients_and_refutes_half_a_sensitivity() -> None:
+    plan = Perturbed(Squared(Fraction(1, 10)), LINE, price("add_remove"), Fraction(1), Fraction(1))
+    x, y = np.array([[0.2], [1.0]]), np.array([0.1, 1.0])
+    one, other = replayed(plan, x, y), replayed(plan, x[:1], y[:1])
+    moved = change_of(one, other).in_norm("L1")
+    assert moved is not None
+    bound = plan.mechanism.sensitivity.bound
+    assert bound / 2 < Fraction(99, 100) * bound < moved <= bound
 
 
 def test_rows_that_are_not_shortened_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
