@@ -26,11 +26,14 @@ from reticent.data.query import Query, Records, Rows, Tally
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
+from reticent.exact.rounding import exp_down, exp_up
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.groups import group_loss
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import ApproxDP
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis import size
@@ -43,6 +46,7 @@ from reticent.synthesis.series import grid
 from reticent.synthesis.sums import Terms
 
 ROW: Final = Adjacency("add_remove", unit="row")
+SHORT: Final = Fraction(999, 1000)
 NARROW: Final = Fraction(1, 1 << 40)  # of the range of a real column: the width of an atom
 MISS: Final = 0.025  # beside what a band of the rest leaves out
 
@@ -170,6 +174,24 @@ class Mixed:
         return (*held.values(), *absent_rows), Result(vectors=(tuple(rest),))
 
 
+def of_one(delta: Fraction, epsilon: Fraction, steps: int) -> Fraction:
+    """A delta of one row, at this epsilon of one row, whose group loss over so many rows is at most ``delta``."""
+    if steps == 1 or not delta:
+        return delta
+    each = delta * (exp_down(epsilon) - 1) / (exp_up(steps * epsilon) - 1)
+    while _lifted(each, epsilon, steps) > delta:  # what is stated is rounded up
+        each *= SHORT
+    return each
+
+
+def _lifted(delta: Fraction, epsilon: Fraction, steps: int) -> Fraction:
+    match group_loss(ApproxDP(epsilon, delta), steps):
+        case ApproxDP(_, lifted):
+            return lifted
+        case other:
+            raise AssertionError(f"a group of (epsilon, delta) has {other!r}")
+
+
 def mixed(
     options: Options,
     columns: Columns,
@@ -186,12 +208,10 @@ def mixed(
     ------
     PublicParameterError
         For atoms outside the bounds, so close that they are one, or of a whole-number column and no whole numbers; for
-        a delta where one person moves several rows; for a method that reads values otherwise than by cells.
+        a method that reads values otherwise than by cells.
     """
     steps = terms.rows * (2 if terms.neighbours.kind == "substitute" else 1)
-    if delta and steps > 1:
-        raise PublicParameterError("atoms and missing values with a delta need one row per person and add_remove")
-    plan = plan_for(options, columns, Terms(ROW), epsilon / steps, delta)
+    plan = plan_for(options, columns, Terms(ROW), epsilon / steps, of_one(delta, epsilon / steps, steps))
     if len(plan.queries) != 1 or not isinstance(plan.queries[0], Tally if len(columns) == 1 else Records):
         raise PublicParameterError(f"method={options.method} has no atoms and no missing values: name another")
     axes = getattr(plan, "axes", None) or grid(columns)

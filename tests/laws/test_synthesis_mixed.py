@@ -1,0 +1,176 @@
+"""Mixed columns: what atoms and missing values give away, in every method, both adjacencies, with and without delta."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final, Literal
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from reticent.audit.claims import verify
+from reticent.data.order import ABSENT
+from reticent.data.query import Query, Records, Tally
+from reticent.data.table import Result
+from reticent.entropy import Entropy, Replayed
+from reticent.mechanisms import Geometric
+from reticent.outcome import NoReply, Reply
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.privacy.sensitivity import L1
+from reticent.synthesis.ask import COUNTING, Method, Options, Plan, plan_for
+from reticent.synthesis.axis import axis
+from reticent.synthesis.density import from_json
+from reticent.synthesis.linear import Linear
+from reticent.synthesis.steps import ROW, Mixed, mixed, of_one
+from reticent.synthesis.sums import Sums, Terms
+
+Kind = Literal["add_remove", "substitute"]
+Values = NDArray[np.float64]  # NaN where missing
+
+METHODS: Final[tuple[Method, ...]] = (
+    "auto",
+    "histogram",
+    "sparse",
+    "adaptive",
+    "tree",
+    "ks",
+    "series",
+    "kernel",
+    "bernstein",
+)
+SMALL: Final[dict[Method, Options]] = {"sparse": Options("sparse", cells=64), "tree": Options("tree", cells=64)}
+
+
+def answered(query: Query, values: Values) -> Result:
+    """What a table of these values says."""
+    held = values[~np.isnan(values)]
+    if isinstance(query, Tally):
+        counts = np.histogram(held, [float(edge) for edge in query.edges])[0]
+        return Result(vectors=(tuple(map(int, counts)),))
+    if isinstance(query, Records):
+        read = np.floor(held / float(query.units[0])).astype(np.int64)
+        return Result(records=np.concatenate([read, np.full(len(values) - len(held), ABSENT)]).reshape(-1, 1))
+    return Result(vectors=((len(values),),))
+
+
+def planned(method: Method, kind: Kind, n: int, *, whole: bool) -> Plan:
+    """The plan of a study for atoms=[0, "missing"]."""
+    column = [("x", Fraction(0), Fraction(31 if whole else 1), whole)]
+    options, terms = SMALL.get(method, Options(method)), Terms(Adjacency(kind))
+    if method in COUNTING:
+        records = n if kind == "substitute" else None
+        return plan_for(options, column, terms, Fraction(2), Fraction(0), atoms=[Fraction(0)], records=records)
+    return mixed(options, column, terms, Fraction(2), Fraction(0), atoms=[Fraction(0)], missing=True)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+@pytest.mark.parametrize("whole", [False, True])
+def test_every_method_has_atoms_missing_values_and_whole_numbers(method: Method, kind: Kind, *, whole: bool) -> None:
+    """4,000 records: a fifth missing, a quarter of the others 0. Epsilon is what was named; JSON gives it all back."""
+    n, rows = 4_000, np.random.default_rng(7)
+    values = np.floor(rows.beta(2, 3, n) * 32) if whole else rows.beta(2, 3, n)
+    values[800:1_600] = 0.0
+    values[:800] = np.nan
+    plan = planned(method, kind, n, whole=whole)
+    assert plan.guarantee.loss == PureDP(Fraction(2))
+    assert plan.guarantee.adjacency == Adjacency(kind)
+    outcome = plan.draw([answered(query, values) for query in plan.queries], Replayed(f"{method} {kind} {whole}"))
+    assert isinstance(outcome, Reply)
+    density = outcome.value
+    zeros = float(np.mean(values[800:] == 0.0))
+    assert density.missing == pytest.approx(0.2, abs=0.02)
+    assert density.n == pytest.approx(3_200, abs=250)
+    ((value, mass),) = density.atoms
+    assert value == 0.0
+    shape = density.pdf([0.0])[0] if whole else 0.0
+    assert mass + shape == pytest.approx(zeros, abs=0.05)
+    assert float(density.masses.sum()) + mass == pytest.approx(1.0)
+    assert density.guarantee == plan.guarantee
+    assert from_json(density.to_json()) == density
+    rest = values[1_600:] / (32 if whole else 1)
+    middle = density.cdf([15.0 if whole else 0.5])[0]
+    assert middle == pytest.approx(float(0.25 + 0.75 * np.mean(rest < 0.5)), abs=0.08)
+
+
+# --- exact ------------------------------------------------------------------------------------------------------------
+
+
+def tiny(kind: Kind, epsilon: Fraction) -> Mixed:
+    """Whole numbers 0 (an atom), 1 and 2, missing values; the rest counted in two cells."""
+    axes, each = (axis("k", [0, 2, 3], whole=True),), epsilon / (2 if kind == "substitute" else 1)
+    counts = Sums(np.eye(2, dtype=np.int64), Terms(ROW), each)
+    plan = Linear(axes, counts, np.diag([1.5, 3.0]), False, "two cells", "simplex")
+    return Mixed(plan, axes, (Fraction(0),), True, Terms(Adjacency(kind)), each)
+
+
+def program(made: Mixed, rows: Sequence[float], entropy: Entropy) -> object:
+    """All that is released of a table, as text."""
+    values = np.array(rows, np.float64)
+    results = [answered(query, values) for query in made.queries]
+    match made.draw(results, entropy):
+        case Reply(found):
+            return found.to_json()
+        case NoReply():
+            return "no reply"
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+def test_tiny_tables_keep_epsilon_and_less_noise_of_the_atoms_is_refuted(kind: Kind) -> None:
+    """All draws, tables of up to one row, or of one row that is replaced; a counter at twice its epsilon is refuted."""
+    nan = float("nan")
+    one: list[tuple[float, ...]] = [(0.0,), (1.0,), (2.0,), (nan,)]
+    tables = one if kind == "substitute" else [(), *one]
+    pairs = [(a, b) for a in range(4) for b in range(a)] if kind == "substitute" else [(0, k) for k in range(1, 5)]
+    epsilon = Fraction(28 if kind == "substitute" else 14)
+    made = tiny(kind, epsilon)
+    assert made.guarantee.loss == PureDP(epsilon)
+
+    class Loud(Mixed):
+        """Counts atoms and missing values for half the noise."""
+
+        @property
+        def counter(self) -> Geometric:
+            return Geometric(L1(Fraction(1), ROW), 2 * self.epsilon)
+
+    loud = Loud(made.plan, made.axes, made.atoms, made.missing, made.terms, made.epsilon)
+    for plan, verdict in ((made, "holds"), (loud, "refuted")):
+        line = verify("mixed", lambda rows, e, p=plan: program(p, rows, e), tables, pairs, PureDP(epsilon))  # type: ignore[misc]
+        assert line.verdict == verdict, line
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("add_remove", 1), ("substitute", 1), ("add_remove", 3), ("substitute", 2)])
+@pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(2)])
+def test_a_delta_is_kept_for_persons_of_several_rows(kind: Kind, rows: int, epsilon: Fraction) -> None:
+    """What one row may lose is such that the group keeps the delta that was named, and nearly all of it is used."""
+    delta, near = Fraction(1, 10**7), Adjacency(kind, rows=rows)
+    column = [("x", Fraction(0), Fraction(1), False)]
+    made = mixed(
+        Options("series", degree=3), column, Terms(near, rows=rows), epsilon, delta, atoms=[Fraction(0)], missing=True
+    )
+    loss = made.guarantee.loss
+    assert isinstance(loss, ApproxDP)
+    assert loss.epsilon <= epsilon
+    assert 0.99 * delta < loss.delta <= delta
+    steps = rows * (2 if kind == "substitute" else 1)
+    assert of_one(delta, epsilon / steps, steps) <= delta / steps
+
+
+def test_atoms_are_no_part_of_the_rest_and_values_beside_them_are() -> None:
+    """On a real column an atom is the value, and what is within 2^-40 of the range above; nothing else moves to it."""
+    made = mixed(
+        Options("series", degree=2), [("x", Fraction(0), Fraction(1), False)], Terms(Adjacency("add_remove")),
+        Fraction(400), Fraction(0), atoms=[Fraction(0), Fraction(1, 2)], missing=False,
+    )  # fmt: skip
+    values = np.array([0.0] * 100 + [0.5] * 50 + [0.5 + 1e-9] * 30 + [0.25] * 20)
+    outcome = made.draw([answered(query, values) for query in made.queries], Replayed("atoms"))
+    assert isinstance(outcome, Reply)
+    assert [round(mass * 200) for _, mass in outcome.value.atoms] == [100, 50]
+    again = replace(made, atoms=(Fraction(0),))
+    outcome = again.draw([answered(query, values) for query in again.queries], Replayed("one"))
+    assert isinstance(outcome, Reply)
+    assert [round(mass * 200) for _, mass in outcome.value.atoms] == [100]
