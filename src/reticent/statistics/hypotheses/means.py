@@ -27,6 +27,7 @@ from reticent.data.schema import Key, grid_by_width
 from reticent.data.table import Result
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import laplace_radius
 from reticent.outcome import Estimate
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import facts
@@ -36,7 +37,8 @@ from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.null import DRAWS, LEVEL, Floats, PValue, critical, least_seen, p_value, stream
 from reticent.statistics.hypotheses.proportions import average, both, times
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
-from reticent.statistics.intervals import NONE, half_width, normal_half_width, plausible, too_few
+from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, plausible, too_few
+from reticent.statistics.intervals import UNSURE as UNSURE_SIZE
 from reticent.statistics.setting import Expected, Setting
 from reticent.statistics.soft import UNIT, Design, design
 
@@ -124,15 +126,15 @@ class Means:
         """Of simulated groups of equal size, with means so far apart about the middle and the usual deviation."""
         if abs(effect) > 2.0 * self.half:
             raise PublicParameterError(f"means on this range differ by at most {2.0 * self.half:g}, got {effect:g}")
-        if too_few(people / 2, [self.scale] * 3):
-            return 0.0
-        bar = critical(self._planned(0.0, people), level)
-        return float((self._planned(effect / self.half, people) > bar).mean())
+        bar = critical(fit(self._planned(0.0, people), self.scale, self.alike).statistic, level)
+        counts = self._planned(effect / self.half, people)
+        least = max(FEWEST, laplace_radius(self.scale * 3.0**0.5, UNSURE_SIZE))  # as ``too_few`` has it
+        told = (counts.sum(-1) >= least).all(-1)
+        return float((told & (fit(counts, self.scale, self.alike).statistic > bar)).mean())
 
     def _planned(self, effect: float, people: int) -> Floats:
         laws = [law(side * effect / 2.0, USUAL_SPREAD**2) for side in (1.0, -1.0)]
-        counts = self._noisy(laws, [people / 2] * 2, DRAWS, "power")
-        return fit(counts, self.scale, self.alike).statistic
+        return self._noisy(laws, [people / 2] * 2, DRAWS, "power")
 
     def _noisy(self, laws: Sequence[tuple[Floats, Floats]], sizes: Sequence[float], draws: int, name: str) -> Floats:
         """Noisy soft counts of two groups by their laws and sizes, of shape (draws, 2, 3)."""
