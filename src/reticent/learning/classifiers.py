@@ -105,7 +105,8 @@ class LinearClassifier(LinearModel, Classifier):
         Of the descent; by default a public rule.
     solver : "auto", "descent", "objective" or "output"
         Noisy gradients; or the least point, of a perturbed objective (pure) or with noise on it. "auto" perturbs the
-        objective where there is no delta and neither intervals nor ``steps`` are asked for.
+        objective where there is no delta and neither intervals nor ``steps`` are asked for. A least point pays the
+        penalty for its intercept too.
 
     Attributes
     ----------
