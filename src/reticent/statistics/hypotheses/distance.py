@@ -79,8 +79,12 @@ def from_named(data: Steps, numerator: int, denominator: int, shift: int) -> int
     """
     worst = 0
     for places, count in ((data.left, data.low), (data.right, data.high)):
-        reached = [max(-FAR, min((int(e) * numerator + shift) // denominator, FAR)) for e in places]
-        share = np.searchsorted(quantiles()[1:-1], np.array(reached, np.int64), side="right")
+        if numerator * (REACH + 1) + abs(shift) < FAR and denominator < FAR:
+            reached = (places * numerator + shift) // denominator
+        else:
+            far = [max(-FAR, min((int(e) * numerator + shift) // denominator, FAR)) for e in places]
+            reached = np.array(far, np.int64)
+        share = np.searchsorted(quantiles()[1:-1], reached, side="right")
         worst = max(worst, int(np.abs(count * LEVELS - data.size * share).max(initial=0)))
     return -(-STEPS * worst // LEVELS)
 
