@@ -36,6 +36,8 @@ Kind = Literal["substitute", "add_remove"]
 
 INK: Final = "#1f3b57"
 GREY: Final = "#6b7280"
+BLUES: Final = ("#9db7d1", "#6b93b8", "#3f6d97", "#1f3b57")
+LOWEST: Final = 1e-12  # of a chance that is drawn
 MOST_COLUMNS: Final = 500
 PARTS: Final = 200  # of a search along one number
 
@@ -92,11 +94,18 @@ class PointMass:
         drawn, panel = _panel("records n, all at one point", "chance to be right at every point")
         last = 1.3 * PointMass(self.epsilon, self.distance, max(grids), self.neighbours).least_n(0.999)
         ns = np.unique(np.linspace(1, max(last, 10.0), PARTS).astype(int))
-        for size in grids:
+        for place, size in enumerate(sorted(grids)):
             one = PointMass(self.epsilon, self.distance, size, self.neighbours)
-            panel.plot(ns, [one.chance(int(n)) for n in ns], lw=1.2, label=f"at most, {size:.3g} points")
+            colour = BLUES[place * len(BLUES) // len(grids)]
+            panel.plot(ns, [one.chance(int(n)) for n in ns], color=colour, lw=1.4, label=f"at most, {_points(size)}")
         panel.plot(ns, np.zeros(len(ns)), color=GREY, lw=1.2, ls="--", label="at most, a continuum")
-        return _finished(drawn, panel, f"pure ε = {self.epsilon:g}, KS distance {self.distance:g}")
+        rows = "one record replaced" if self.neighbours == "substitute" else "one record added or removed"
+        return _finished(
+            drawn,
+            panel,
+            f"pure ε = {self.epsilon:g}, right within KS distance {self.distance:g}",
+            f"{rows}; all records at one unknown point",
+        )
 
     def _loss(self, n: int) -> float:
         return self.epsilon * n * (2 if self.neighbours == "add_remove" else 1)
@@ -157,8 +166,14 @@ class MeanRisk:
         ns = np.unique(np.geomspace(max(centre / 100.0, 2.0), 1000.0 * centre, 60).astype(int))
         panel.loglog(ns, [self.laplace(int(n)) for n in ns], color=INK, lw=1.4, label="attained by Laplace noise")
         panel.loglog(ns, [self.least(int(n)) for n in ns], color=INK, lw=1.2, ls="--", label="at least, pure ε")
-        panel.loglog(ns, [self.sampling(int(n)) for n in ns], color=GREY, lw=1.0, label="at least, no privacy")
-        return _finished(drawn, panel, f"mean of {self.columns} columns in [0, 1], ε = {self.epsilon:g}")
+        panel.loglog(ns, [self.sampling(int(n)) for n in ns], color=GREY, lw=1.0, label="of which sampling")
+        panel.loglog(ns, [self.privacy(int(n)) for n in ns], color=GREY, lw=1.0, ls=":", label="of which pure ε")
+        return _finished(
+            drawn,
+            panel,
+            f"mean of {self.columns} columns in [0, 1], pure ε = {self.epsilon:g}",
+            "the worst law of the rows; for δ > 0 the dotted part is smaller by a factor d",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,12 +221,23 @@ class SmallBall:
     def plot(self, n: int) -> Figure:
         """Printed and corrected bounds over the distance."""
         drawn, panel = _panel("KS distance", "chance to be farther than that")
-        at = np.linspace(0.02, 1.0, 120)
+        at = np.linspace(0.005, 1.0, 2 * PARTS)
+        chances = [self.bound(n, float(t)) for t in at]
+        last = next((place for place, chance in enumerate(chances) if chance < LOWEST), len(at) - 1)
+        at = np.linspace(0.005, float(at[last]), PARTS)
         panel.semilogy(at, [self.bound(n, float(t)) for t in at], color=INK, lw=1.4, label="at most")
-        printed = [max(min(self.printed(n, float(t)), 1.0), 1e-12) for t in at]
-        panel.semilogy(at, printed, color=GREY, lw=1.2, ls="--", label="as printed in 002")
-        panel.set_ylim(1e-12, 2.0)
-        return _finished(drawn, panel, f"n = {n:,}, k = {self.points}, ε = {self.epsilon:g}")
+        printed = [min(self.printed(n, float(t)), 1.0) or math.nan for t in at]
+        panel.semilogy(at, printed, color=GREY, lw=1.2, ls="--", label="as printed in 002: no bound")
+        panel.semilogy(
+            at, [self.floor(n, float(t)) or math.nan for t in at], color=INK, lw=1.2, ls=":", label="at least"
+        )
+        panel.set_ylim(LOWEST, 3.0)
+        return _finished(
+            drawn,
+            panel,
+            f"n = {n:,} records, k = {self.points} points, ε = {self.epsilon:g}",
+            f"density at most {self.ceiling:g} times the base law of a point, which is continuous",
+        )
 
     def _drawn(self, n: int, distance: float, split: float, ball: float) -> float:
         """The term of the mechanism where the sample is within ``split`` of the law."""
@@ -267,7 +293,12 @@ class FunctionError:
         each = [FunctionError(self.sensitivity, float(e), self.delta, self.longest).expected() for e in at]
         panel.loglog(at, self.sensitivity / at, color=INK, lw=1.4, label="Laplace noise: Δ / ε")
         panel.loglog(at, each, color=INK, lw=1.2, ls="--", label="at least")
-        return _finished(drawn, panel, f"function of sensitivity {self.sensitivity:g}")
+        return _finished(
+            drawn,
+            panel,
+            f"function of sensitivity {self.sensitivity:g}, δ = {self.delta:g}",
+            f"changes add up along {self.longest:,} neighbours; the worst of two tables",
+        )
 
 
 @lru_cache(maxsize=64)
@@ -316,7 +347,12 @@ def _panel(x: str, y: str) -> tuple[Figure, Axes]:
     return drawn, panel
 
 
-def _finished(drawn: Figure, panel: Axes, title: str) -> Figure:
+def _points(size: int) -> str:
+    return f"2^{size.bit_length() - 1} points" if size & (size - 1) == 0 else f"{size:,} points"
+
+
+def _finished(drawn: Figure, panel: Axes, title: str, conditions: str) -> Figure:
     panel.legend(frameon=False, fontsize=8)
+    panel.set_title(conditions, fontsize=8, color=GREY)
     drawn.suptitle(title, fontsize=10)
     return drawn
