@@ -114,19 +114,22 @@ class Check:
 
         Notes
         -----
-        With probability 95 % no count of the release is off by more than ``radius``, and n by no more than ``off``.
-        Then a share c / n is off by at most (radius + off) / n, as c (1 / n' - 1 / n) is at most |n - n'| / n'; so is
-        the largest of many differences.
+        With probability 95 % no count c of the release is off by more than ``radius``, and n by no more than ``off``.
+        Then every share lies in [(c - radius) / (n + off), (c + radius) / (n - off)], and the largest difference lies
+        between the largest of the least distances to these and the largest of the greatest.
         """
         own = self._places([np.asarray(rows[name], np.float64) for name in self.columns])
         n, off, counts = float(self.n), float(self.off), np.array(self.counts, np.float64)
         if not absent:
             n, off, counts, own = max(n - counts[-1], 1.0), off + self.radius, counts[:-1], own[:-1]
         made = own / max(own.sum(), 1.0)
-        differences = np.abs(made - counts / n)
-        place, noise = int(np.argmax(differences)), min((self.radius + off) / n, 1.0)
-        value = min(float(differences[place]), 1.0)
-        found = Estimate(value, max(value - noise, 0.0), min(value + noise, 1.0), noise, 0.0)
+        least = np.clip((counts - self.radius) / (n + off), 0.0, 1.0)
+        most = np.clip((counts + self.radius) / (n - off), 0.0, 1.0) if n > off else np.ones(len(counts))
+        differences = np.abs(made - np.clip(counts / n, least, most))
+        place = int(np.argmax(differences))
+        low = float(np.maximum(least - made, made - most).max())
+        high = float(np.maximum(np.abs(made - least), np.abs(made - most)).max())
+        found = Estimate(float(differences[place]), max(low, 0.0), high, (high - max(low, 0.0)) / 2.0, 0.0)
         return Fit(self.columns, found, self._label(place))
 
     def _places(self, columns: Sequence[Floats]) -> Floats:

@@ -106,8 +106,7 @@ class Checked:
     def expected(self, people: int) -> Expected | size.Expected:
         found = self.plan.expected(people)
         each = 100.0 * self.mechanism.radius(BETA, self._length) / max(people, 1)
-        most = each if self.people is not None else 2.0 * each
-        said = f"shares of {len(self.tables)} tables are checked to ± {most:.2g} points"
+        said = f"small shares of {len(self.tables)} tables are checked to about ± {each:.2g} points"
         return replace(found, note="; ".join(part for part in (found.note, said) if part))
 
     @property
