@@ -564,6 +564,17 @@ def test_auto_is_a_public_rule(asked: dict[str, object], got: type) -> None:
     assert type(plan) is got
 
 
+def test_a_ridge_that_would_hide_a_regression_is_left_to_the_descent() -> None:
+    def made(loss: Loss, people: int | None) -> type:
+        return type(erm.planned("auto", loss, BOX, price("substitute"), Fraction(2), Fraction(1), people))
+
+    narrow = Squared(Fraction(1, 100))  # ridge: 100 x 2 / (e^{1/20} - 1), about 3,900; strength: rows / 2
+    assert [made(narrow, n) for n in (199, 200, 3800, 4000)] == [Perturbed, Descent, Descent, Perturbed]
+    assert made(narrow, None) is Perturbed  # as of 10,000 rows
+    assert made(Squared(Fraction(1, 1000)), None) is Descent
+    assert made(Hinge(2, Fraction(1, 1000)), 3800) is Perturbed
+
+
 @pytest.mark.parametrize("solver", ["objective", "output"])
 def test_steps_and_intervals_are_of_the_descent(solver: str) -> None:
     for own in ({"steps": 3}, {"refined": True}):

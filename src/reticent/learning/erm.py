@@ -46,6 +46,8 @@ SOLVERS: Final = ("auto", "descent", "objective", "output")
 
 SHARES: Final = ((20_000, Fraction(1, 5)), (2_000, Fraction(1, 10)), (0, Fraction(1, 20)))
 # of the price, at most, for the Jacobian, from a strength on: public rows times epsilon over the length of the longest
+CLEAR: Final = 100  # the strength from which a descent tells a regression that so steep a ridge would hide
+USUAL: Final = 10_000  # rows, for the choice of a solver, where their number is not public
 SPARE: Final = Fraction(1, 1000)  # of the price, for what the solver leaves
 NEAR: Final = 42  # bits by which a row's gradient is longer than its share of the tolerance
 EXPECTED: Final = 1 << 20  # rows, where their number is not public; doubles do for ten times as many
@@ -153,8 +155,18 @@ class Perturbed(Minimum):
     @cached_property
     def share(self) -> Fraction:
         """Of the price, what the Jacobian may cost: by the public strength of rows against noise."""
-        strength = (self.people or 0) * self.price.epsilon * UNIT / self.reach
-        return next(share for least, share in SHARES if strength >= least)
+        return next(share for least, share in SHARES if self.strength(self.people or 0) >= least)
+
+    def strength(self, rows: int) -> Fraction:
+        """Rows times epsilon over the length of the longest."""
+        return rows * self.price.epsilon * UNIT / self.reach
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the ridge would outweigh rows that a descent can tell from noise; labels do not mind a ridge."""
+        rows = self.people or USUAL
+        numbers = isinstance(self.loss, losses.Squared | losses.Quantile)
+        return numbers and self.ridge > rows and self.strength(rows) >= CLEAR
 
     @cached_property
     def ridge(self) -> Fraction:
@@ -270,7 +282,8 @@ def planned(
     refined: bool = False,
 ) -> Fit:
     """The plan of a fit. "auto" is objective perturbation where the price is pure, the penalty above 0, coefficients
-    at most ``MOST`` and neither ``steps`` nor intervals are asked for; else the descent.
+    at most ``MOST`` and neither ``steps`` nor intervals are asked for, unless its ridge would hide a regression; else
+    the descent.
 
     Raises
     ------
@@ -282,7 +295,9 @@ def planned(
     if solver == "auto":
         few = losses.scores_of(loss) * scaling.width <= MOST
         direct = few and penalty > 0 and not price.delta and steps is None and not refined
-        solver = "objective" if direct else "descent"
+        if direct and not (auto := Perturbed(loss, scaling, price, clip, penalty, people)).hidden:
+            return auto
+        solver = "descent"
     if solver == "descent":
         return Descent(loss, scaling, price, clip, penalty, people, steps, refined)
     if steps is not None or refined:
