@@ -228,8 +228,10 @@ def cells(density: Density) -> Iterator[Cell]:
     for value, _ in density.atoms:
         yield Cell(((density.axes[0].column, f"= {value:g}"),), Reply(density.probability(value, value)))
     if density.missing is not None:
-        share, half = density.missing, NORMAL * (density.missing * (1 - density.missing) / density.n) ** 0.5
-        found = Estimate(share, max(share - half, 0.0), min(share + half, 1.0), 0.0, half)
+        share, noise = density.missing, density.beside or 0.0
+        half = NORMAL * (share * (1 - share) * (1 - share) / density.n) ** 0.5  # of n / (1 - share) records
+        radius = math.hypot(noise, half)
+        found = Estimate(share, max(share - radius, 0.0), min(share + radius, 1.0), noise, half)
         yield Cell((("missing", "yes"),), Reply(found))
 
 

@@ -123,6 +123,7 @@ class Adaptive:
             missing=missing,
             band=np.minimum(np.hypot(radius, NORMAL * unsure * masses[kept]) / here, 1.0),
             words=tuple(words),
+            beside=min(math.hypot(radius, NORMAL * unsure * max(missing, *atoms.tolist(), 0.0)) / here, 1.0),
         )
 
     def _even(self, blocks: Integers) -> Floats:

@@ -71,6 +71,8 @@ class Density:
         the records is inside, at the edges of cells.
     words : tuple of str
         What has to be said about it.
+    beside : float or None
+        Half-width due to the noise of each atom's mass, and of the share that is missing, at 95 %.
     checks : tuple of Check
         Noisy counts of tables of the real records, where they were bought: made-up rows are compared with them.
     """
@@ -87,6 +89,7 @@ class Density:
     wander: float | None = None
     words: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
+    beside: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("masses", "band"):
@@ -180,6 +183,12 @@ class Density:
         value += sum(mass for at, mass in self.atoms if ends[0][0] <= at <= ends[1][0])
         value = min(max(value, 0.0), 1.0)
         noise = self._noise(weights)
+        if self.beside is not None:
+            apart = self.beside * math.sqrt(sum(ends[0][0] <= at <= ends[1][0] for at, _ in self.atoms))
+            if not weights.any():
+                noise = apart
+            elif self.wander is None:  # else it is part of that
+                noise = math.hypot(noise, apart)
         sampling = NORMAL * math.sqrt(value * (1.0 - value) / self.n)
         radius = math.hypot(noise, sampling)
         return Estimate(value, max(value - radius, 0.0), min(value + radius, 1.0), noise, sampling)
@@ -276,6 +285,8 @@ class Density:
         }
         if self.checks:
             fields["checks"] = [one.to_json() for one in self.checks]
+        if self.beside is not None:
+            fields["beside"] = self.beside
         return json.dumps(fields, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -462,6 +473,7 @@ def from_json(text: str) -> Density:
             fields["wander"],
             tuple(str(line) for line in fields["words"]),
             tuple(map(check.from_json, fields.get("checks", []))),
+            None if fields.get("beside") is None else float(fields["beside"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise CheckError("this is not a density that was written by to_json") from None

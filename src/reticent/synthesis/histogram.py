@@ -123,6 +123,7 @@ class Histogram:
         masses = shares[: grid.cells].reshape([one.cells for one in grid.axes])
         atoms = tuple((float(at), float(mass)) for at, mass in zip(grid.atoms, shares[grid.cells :], strict=True))
         here = max(total * (1.0 - missing), 1.0)
+        most = max(missing, *(mass for _, mass in atoms), 0.0)
         band = np.minimum(np.hypot(self.mechanism.radius(BETA), NORMAL * unsure * masses) / here, 1.0)
         return Density(
             grid.axes,
@@ -134,6 +135,7 @@ class Histogram:
             missing=missing,
             band=band,
             words=tuple(words),
+            beside=min(math.hypot(self.mechanism.radius(BETA), NORMAL * unsure * most) / here, 1.0),
         )
 
     def expected(self, people: int) -> Expected:

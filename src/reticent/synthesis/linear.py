@@ -95,7 +95,7 @@ class Linear:
         if size is None:
             weights = shares @ self.back  # of the sums in the noisy number of records
             n = float(weights @ noisy)
-            if n < max(1.0, self.sums.deviation * float(self.reaches(weights[None])[0])):
+            if n < max(1.0, self.unsure):
                 return NO_REPLY
             rows = rows - np.outer(totals / n, weights)
         else:
@@ -127,6 +127,14 @@ class Linear:
         sampling = NORMAL * math.sqrt(float(np.mean(np.sum(spread * self.back, axis=1))) / n)
         hidden = "at this ε and so few records the noise hides every shape: expect the uniform density"
         return Expected(noise, sampling, hidden if noise > PLAIN else "")
+
+    @property
+    def unsure(self) -> float:
+        """Half-width at 95 % of the number of records that comes out; 0 where it is public."""
+        if self.sums.terms.size is not None:
+            return 0.0
+        weights = shares_of(self.axes) @ self.back
+        return self.sums.deviation * float(self.reaches(weights[None])[0])
 
     def reaches(self, rows: Floats) -> Floats:
         """Deviations of one sum that hold rows @ noise at 95 %, each by itself."""

@@ -229,7 +229,23 @@ class SparseHistogram:
         )
         missing = min(lacking / max(float(everyone), lacking, 1.0), 1.0)
         n = max(round(here), 1)
-        return Density(axes, masses, METHOD, self.guarantee, n, boxes, atoms, missing, band, wander, words)
+        own = self.mechanism.noise.radius(BETA)
+        unsure = 0.0 if self.size.bought is None else NORMAL * deviation(self.size.bought)
+        most = max(missing, *(mass for _, mass in atoms), 0.0)  # of a share, what the number of records is off by
+        return Density(
+            axes,
+            masses,
+            METHOD,
+            self.guarantee,
+            n,
+            boxes,
+            atoms=atoms,
+            missing=missing,
+            band=band,
+            wander=wander,
+            words=words,
+            beside=float(np.minimum(np.hypot(own, unsure * most) / here, 1.0)),
+        )
 
     def _reach(self, shown: int) -> float:
         """Records by which noise may move a sum over cells that are shown.

@@ -12,6 +12,7 @@ On a real column an atom is the values from it up to 2^-40 of the range above, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -39,11 +40,14 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis import size
 from reticent.synthesis.ask import Columns, Options, Plan, plan_for
 from reticent.synthesis.axis import Axis
+from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import Density
+from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.ks import KSRelease
-from reticent.synthesis.linear import Expected
-from reticent.synthesis.series import grid
+from reticent.synthesis.linear import Expected, Linear
+from reticent.synthesis.series import Series, grid
 from reticent.synthesis.sums import Terms
+from reticent.synthesis.tree import Tree
 
 ROW: Final = Adjacency("add_remove", unit="row")
 SHORT: Final = Fraction(999, 1000)
@@ -126,19 +130,22 @@ class Mixed:
         radius = self.counter.radius(MISS, max(len(atoms), 1)) / total if atoms else 0.0
         said = f"each atom's share has noise of ± {radius:.2g}" if atoms else ""
         masses = tuple(count / total for count in atoms)
-        bought = self.plan.size.bought if isinstance(self.plan, KSRelease) else None
-        blur = 0.0 if bought is None else bought.radius(MISS) * sum(masses) / total  # its n is off, too
-        wander = None if found.wander is None else found.wander * share + radius * max(len(atoms), 1) + blur
+        lost = missing[0] / max(missing[0] + total, 1) if missing else 0.0
+        blur = unsure(self.plan) / total  # the number of the rest is off, too
+        off = radius * max(len(atoms), 1) + blur * sum(masses)
+        wander = None if found.wander is None else found.wander * share + off
+        one = self.counter.radius(MISS, 1) / total
         return replace(
             found,
             masses=found.masses * (max(1.0 - sum(masses), 0.0) if atoms else 1.0),
             guarantee=self.guarantee,
             n=total,
             atoms=tuple((float(value), mass) for value, mass in zip(self.atoms, masses, strict=True)),
-            missing=missing[0] / max(missing[0] + total, 1) if missing else None,
+            missing=lost if missing else None,
             band=None if found.band is None else found.band * share,
             wander=None if wander is None else min(wander, 1.0),
             words=tuple(text for text in (*found.words, said) if text),
+            beside=min(math.hypot(one, blur * max(*masses, lost, 0.0)), 1.0),
         )
 
     def _edges(self, query: Tally) -> tuple[Fraction, ...]:
@@ -172,6 +179,25 @@ class Mixed:
                 rest[min(max(place, 0), query.bins - 1)] += count
         absent_rows = (results[1].vectors[0][0] - sum(counts),) if self.missing else ()
         return (*held.values(), *absent_rows), Result(vectors=(tuple(rest),))
+
+
+def unsure(plan: Plan) -> float:
+    """Half-width of the number of records that a plan tells, but for ``MISS``; 0 where it is no noisy one."""
+    from reticent.synthesis.choice import Auto
+
+    match plan:
+        case KSRelease() if plan.size.bought is not None:
+            return float(plan.size.bought.radius(MISS))
+        case Auto() if plan.census is not None:
+            return float(plan.census.radius(MISS))
+        case Tree():
+            return float(plan.mechanism.radius(MISS))  # of its root alone; the other nodes make it less
+        case Series() | Kernel() | Bernstein():
+            return plan.plan.unsure
+        case Linear():
+            return plan.unsure
+        case _:
+            return 0.0
 
 
 def of_one(delta: Fraction, epsilon: Fraction, steps: int) -> Fraction:
