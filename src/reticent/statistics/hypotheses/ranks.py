@@ -14,6 +14,7 @@ worth (the variance of k tied ranks). See docs/theory/hypotheses.md.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -38,14 +39,16 @@ from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
 from reticent.statistics.setting import Expected, Setting
 
-FEWEST, MOST = 8, 128  # bins of a rule
+FEWEST, MOST = 6, 128  # bins of a rule
 CELLS: Final = 512  # of a rule, over all groups
 DRAWS: Final = 4_999  # simulated tables, of up to CELLS cells
-ROOM: Final = 32  # rows x (epsilon of one row)^2 for each bin: 4 / ROOM more variance, if rows are spread evenly
+ROOM: Final = Fraction(16, 25)  # squared bins for each row x (epsilon of one row)^2: bins cost noise, and few cost ties
 ASSUMED: Final = 1000  # rows, for the number of bins where no number of persons is public
 CHUNK: Final = 1 << 20  # simulated cells at a time
 FARTHEST: Final = 12.0  # deviations that a plan shifts a group at most
 HALF: Final = 0.5
+FEWEST_ROWS: Final = 10.0
+TOLD: Final = 2.0  # deviations of the noise in a group's size that the size exceeds, or the group is left out
 TOO_FEW: Final = "too few noisy rows in a group for a test at this loss: the p-value is 1"
 
 
@@ -128,12 +131,15 @@ class Ranks:
         return found
 
     def _few(self, size: float) -> bool:
-        return too_few(size, [self.scale] * self.bins)
+        """Whether noise alone may have made a group of this size, so that it is left out."""
+        return size < max(FEWEST_ROWS, TOLD * math.sqrt(self.bins * self.variance))
 
     def _chance(self, table: Floats) -> Estimate:
         """P(X < Y) + P(X = Y) / 2 - 1/2 of the noisy counts; its error to first order in what one cell adds."""
         first, second = table
         sizes = table.sum(axis=1)
+        if any(too_few(size, [self.scale] * self.bins) for size in sizes.tolist()):
+            return Estimate(0.0, -HALF, HALF, HALF, HALF)
         above = (second.sum() - np.cumsum(second) + second / 2.0) / sizes[1]
         below = (np.cumsum(first) - first / 2.0) / sizes[0]
         value = float(first @ above / sizes[0])
@@ -148,7 +154,10 @@ class Ranks:
         """The farthest mean rank; simulated distances of all groups at once bound how far any of them is off."""
         sizes, scores = table.sum(axis=1), np.cumsum(shares) - shares / 2.0
         away = np.abs(mean_ranks(table, shares) - HALF)
-        place = int(away.argmax())
+        sure = [not too_few(size, [self.scale] * self.bins) for size in sizes.tolist()]
+        if not any(sure):
+            return Estimate(0.0, 0.0, HALF, HALF, HALF)
+        place = int(np.where(sure, away, -1.0).argmax())
         value, radius = min(float(away[place]), HALF), null.critical(far, 0.05)
         noise = half_width(NONE, [self.scale * x / sizes[place] for x in scores - HALF])
         sampling = normal_half_width(self.alike * _spread(shares, scores) / sizes[place])
@@ -307,7 +316,7 @@ def _even(asked: HypothesisTest, setting: Setting, epsilon: Fraction, among: int
     low, high = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
     steps = 2 if setting.neighbours.kind == "substitute" else 1
     rows = (setting.units or ASSUMED) * (epsilon / steps) ** 2 / setting.schema.person.rows
-    bins = max(FEWEST, min(int(rows / ROOM), MOST, CELLS // among))
+    bins = max(FEWEST, min(math.isqrt(int(rows * ROOM)), MOST, CELLS // among))
     if not isinstance(column, Integer):
         return tuple(low + (high - low) * place / bins for place in range(bins + 1))
     values = int(high - low) + 1
