@@ -194,6 +194,21 @@ def column(y: object, rows: int) -> NDArray[np.generic]:
     return found
 
 
+def numbers(targets: NDArray[np.generic] | None) -> Floats:
+    """Targets as numbers; what is none is missing."""
+    assert targets is not None
+    if targets.dtype.kind in "OUS":
+        return np.array([_number(value) for value in targets.tolist()], np.float64)
+    return np.asarray(targets, np.float64)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]  # whatever cannot be read is missing
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
 def _warn_of_column() -> None:
     """scikit-learn's warning, where it is installed."""
     import warnings
@@ -301,8 +316,9 @@ def paid(
     receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=what, purpose=purpose, who=who)
     here.charged()
     try:
-        values, targets = here.read()
-        found = draw(values, targets, gate.coins_for(here.shelf))
+        with np.errstate(all="ignore"):  # a warning that a number overflows would be about a row
+            values, targets = here.read()
+            found = draw(values, targets, gate.coins_for(here.shelf))
         certificate = of_model(here, guarantee, receipt, tell(found), (what, purpose, who))
         here.ledger.commit(receipt, digest=certificate.digest)
         here.released(receipt)
@@ -321,6 +337,7 @@ __all__ = [
     "Bounds",
     "Circumstances",
     "Found",
+    "numbers",
     "of_arrays",
     "of_handles",
     "outward",

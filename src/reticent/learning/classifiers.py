@@ -23,7 +23,7 @@ from reticent.learning.erm import Fit, Solver, planned
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.handles import Handle
 from reticent.learning.linear import LinearModel
-from reticent.learning.scaling import Floats, Scaling
+from reticent.learning.scaling import Floats, Scaling, weighed
 from reticent.learning.scores import Scored, accuracy
 from reticent.privacy.numbers import Number, read
 
@@ -120,7 +120,7 @@ class LinearClassifier(LinearModel, Classifier):
 
     def decision_function(self, X: object) -> Floats:
         """Scores, of shape (n,) for two classes and (n, classes) for more."""
-        found = self._rows(X) @ self.coef_.T + self.intercept_
+        found = weighed(self._rows(X), self.coef_, self.intercept_)
         return np.asarray(found[:, 0] if found.shape[1] == 1 else found)
 
     @property
@@ -137,7 +137,7 @@ class LinearClassifier(LinearModel, Classifier):
         return self._start
 
     def _labelled(self, rows: Floats) -> NDArray[np.generic]:
-        scores = rows @ self._coef.T + self._start
+        scores = weighed(rows, self._coef, self._start)
         place = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[place])
 
@@ -208,7 +208,7 @@ class LogisticRegression(LinearClassifier):
 
     def predict_proba(self, X: object) -> Floats:
         """Chances of the classes, of shape (n, classes)."""
-        return losses.chances(self._rows(X) @ self.coef_.T + self.intercept_)
+        return losses.chances(weighed(self._rows(X), self.coef_, self.intercept_))
 
     def predict_log_proba(self, X: object) -> Floats:
         """Logarithms of the chances."""

@@ -24,7 +24,7 @@ from reticent.learning.circumstances import Circumstances, price_of
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.price import Noise, Price, deviation, noisy
 from reticent.learning.reach import REST, Near, Seen, told
-from reticent.learning.scaling import UNIT, Floats, Integers, Norm, Scaling, product
+from reticent.learning.scaling import UNIT, Floats, Integers, Norm, Scaling, product, weighed
 from reticent.privacy.guarantee import Guarantee
 
 COUNTS: Final = Fraction(1, 5)  # of a round
@@ -121,7 +121,7 @@ def placed(clusters: int, columns: int, entropy: Entropy, norm: Norm, tries: int
 
 def nearest(rows: Floats, centres: Floats) -> Integers:
     """The place of the nearest centre for every row."""
-    away = (centres**2).sum(axis=1) - 2 * rows @ centres.T
+    away = (centres**2).sum(axis=1) - 2 * weighed(rows, centres, np.zeros(len(centres)))
     return np.asarray(away.argmin(axis=1))
 
 

@@ -30,7 +30,7 @@ from reticent.errors import PublicParameterError
 from reticent.learning import losses
 from reticent.learning.losses import Loss
 from reticent.learning.price import Noise, Price, deviation
-from reticent.learning.scaling import UNIT, Floats, Integers, Scaling, longest, product, shortened
+from reticent.learning.scaling import UNIT, Floats, Integers, Scaling, longest, product, scored, shortened
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
 
@@ -231,7 +231,7 @@ class Descent:
 
     def gradient(self, data: Floats, targets: Floats, at: Floats, noise: Noise, entropy: Entropy) -> Floats:
         """The noisy sum of gradients at coefficients of shape (scores, width), in units of bounds."""
-        steps = losses.slopes(self.loss, data @ (at.T / UNIT), targets, self.price.norm)
+        steps = losses.slopes(self.loss, scored(data, at), targets, self.price.norm)
         return _noisy(noise, product(steps, data), entropy)
 
     def way(self, data: Floats, targets: Floats, n: float, entropy: Entropy) -> Floats:
@@ -272,7 +272,7 @@ class Descent:
 
     def movement(self, data: Floats, targets: Floats, at: Floats, entropy: Entropy) -> Floats:
         """The noisy half of the gradient that moves, for two classes."""
-        return _noisy(self.each, product(losses.moving(data @ (at.T / UNIT), targets), data), entropy)
+        return _noisy(self.each, product(losses.moving(scored(data, at), targets), data), entropy)
 
     def pull(self, shape: tuple[int, int]) -> Floats:
         """The penalty of every coefficient; none of the intercept."""
@@ -285,7 +285,7 @@ class Descent:
 
     def curvature(self, rows: Integers, data: Floats, targets: Floats, at: Floats) -> Integers:
         """The upper triangle of the sum of curvature x x', in squared steps; every row's part is rounded to zero."""
-        weight = losses.curvatures(self.loss, data @ (at.T / UNIT), targets)
+        weight = losses.curvatures(self.loss, scored(data, at), targets)
         weight = np.clip(np.where(np.isfinite(weight), weight, 0.0), 0.0, losses.bend(self.loss))
         bent = np.trunc(rows * weight[:, None] * (1 - 2.0**-50)).astype(np.int64)
         whole = product(bent, rows)

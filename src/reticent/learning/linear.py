@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import NoReplyError, PublicParameterError
 from reticent.learning import losses
-from reticent.learning.circumstances import Circumstances, outward, price_of
+from reticent.learning.circumstances import Circumstances, numbers, outward, price_of
 from reticent.learning.descent import Descent, Linear
 from reticent.learning.erm import Fit, Solver, planned
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.handles import Handle
 from reticent.learning.price import Price
 from reticent.learning.products import Products
-from reticent.learning.scaling import Bound, Floats, Scaling
+from reticent.learning.scaling import Bound, Floats, Scaling, weighed
 from reticent.learning.scores import Scored, r_squared
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.explain import sentence
@@ -141,8 +141,11 @@ class Regressor(LinearModel):
 
     def predict(self, X: object) -> Floats:
         """Predictions of shape (n,) for rows the caller holds."""
-        rows = self._rows(X)
-        return np.asarray(rows @ self.coef_ + self.intercept_)
+        return self._predicted(self._rows(X))
+
+    def _predicted(self, rows: Floats) -> Floats:
+        self._replied()
+        return np.asarray(weighed(rows, self._coef[:1], self._start[:1])[:, 0])
 
     def score(
         self,
@@ -153,7 +156,9 @@ class Regressor(LinearModel):
     ) -> float:
         """R squared: of public rows free, of private rows charged ``epsilon``."""
         low, high = _middle(self._y_bounds(y))
-        return r_squared(self._scored(X, y, epsilon), lambda rows: rows @ self.coef_ + self.intercept_, low, high)
+        if self.__sklearn_is_fitted__():
+            self._replied()
+        return r_squared(self._scored(X, y, epsilon), self._predicted, low, high)
 
     def _scored(self, x: object, y: object, epsilon: Number | None) -> Scored:
         return Scored(self, x, y, self.score_epsilon if epsilon is None else epsilon)
@@ -204,21 +209,6 @@ def _middle(bounds: Bound) -> tuple[float, float]:
     if not low < high:
         raise PublicParameterError("y needs public bounds low < high")
     return float(low + high) / 2, float(high - low) / 2
-
-
-def numbers(targets: NDArray[np.generic] | None) -> Floats:
-    """Targets as numbers; what is none is missing."""
-    assert targets is not None
-    if targets.dtype.kind in "OUS":
-        return np.array([_number(value) for value in targets.tolist()], np.float64)
-    return np.asarray(targets, np.float64)
-
-
-def _number(value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]  # whatever cannot be read is missing
-    except (TypeError, ValueError):
-        return np.nan
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -11,6 +11,7 @@ in integers, so a bound of a sensitivity rests on no rounding. docs/proofs/learn
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
@@ -29,6 +30,9 @@ BITS: Final = 12
 UNIT: Final = 1 << BITS  # a value at its bound is so many steps
 MOST_ROWS: Final = 1 << 28  # so many products of two numbers of BITS bits sum exactly in a double
 SHORTER: Final = 1.0 - 2.0**-30
+WIDEST: Final = Fraction(10**300)
+FARTHEST: Final = 2.0**1000
+PART: Final = 4096  # rows at a time, so that their columns stay at hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,9 @@ class Scaling:
     def __post_init__(self) -> None:
         if not self.bounds or any(not low < high for low, high in self.bounds):
             raise PublicParameterError("every column needs public bounds low < high")
+        for low, high in self.bounds:
+            if max(abs(low), abs(high)) > WIDEST or high - low < 1 / WIDEST:
+                raise PublicParameterError("bounds lie within 1e300 and are at least 1e-300 apart")
 
     @property
     def width(self) -> int:
@@ -140,4 +147,56 @@ def product(left: Integers, right: Integers | Floats) -> Integers:
     return np.asarray(left.astype(np.float64).T @ np.asarray(right, np.float64)).astype(np.int64)
 
 
-__all__ = ["Bound", "Floats", "Integers", "Norm", "Scaling", "UNIT", "lengths", "longest", "product", "shortened"]
+def filled(values: Floats, there: NDArray[np.bool_]) -> Floats:
+    """Rows with zeros for those that are not ``there``, in C order, as layouts round sums differently."""
+    return np.ascontiguousarray(np.where(there[:, None], values, 0.0))
+
+
+def scored(data: Floats, at: Floats) -> Floats:
+    """x't of rows x of whole numbers in steps, shape (n, scores), for coefficients t of shape (scores, width).
+
+    Guarantee
+    ---------
+    A row's scores follow from that row and ``at``, whatever rows stand beside it: ``at``, the same for neighbours, is
+    put on a grid so coarse that every partial sum is a whole number below 2^53, hence exact in any order of addition.
+    A product of matrices in floats rounds one row differently for the sake of another.
+    """
+    size = float(np.abs(at).sum(axis=1).max(initial=0.0))
+    if not 0.0 < size < FARTHEST:
+        return np.zeros((len(data), len(at)))
+    bits = 51 - BITS - math.frexp(size)[1]  # UNIT (sum of |whole| + width / 2) stays below 2^53
+    return np.asarray(np.ldexp(data @ np.rint(np.ldexp(at, bits)).T, -bits) / UNIT)
+
+
+def weighed(rows: Floats, weights: Floats, start: Floats) -> Floats:
+    """rows weights' + start, shape (n, outputs), for weights of shape (outputs, columns).
+
+    Guarantee
+    ---------
+    A row's numbers follow from that row alone: columns are multiplied and added one by one, entry by entry.
+    """
+    found = np.empty((len(rows), len(weights)))
+    for first in range(0, len(rows), PART):
+        part = np.ascontiguousarray(rows[first : first + PART].T)
+        total = np.repeat(np.asarray(start, np.float64)[:, None], part.shape[1], axis=1)
+        for column, weight in zip(part, weights.T, strict=True):
+            total += weight[:, None] * column
+        found[first : first + PART] = total.T
+    return found
+
+
+__all__ = [
+    "UNIT",
+    "Bound",
+    "Floats",
+    "Integers",
+    "Norm",
+    "Scaling",
+    "filled",
+    "lengths",
+    "longest",
+    "product",
+    "scored",
+    "shortened",
+    "weighed",
+]

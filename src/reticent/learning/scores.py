@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.learning.circumstances import Circumstances, Found, paid, price_of
+from reticent.learning.circumstances import Circumstances, Found, numbers, paid, price_of
 from reticent.learning.handles import Public
 from reticent.learning.price import Noise, Price
-from reticent.learning.scaling import UNIT, Floats
+from reticent.learning.scaling import UNIT, Floats, filled
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
@@ -106,7 +106,7 @@ def accuracy(asked: Scored, label: Callable[[Floats], NDArray[np.generic]]) -> f
 
     def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
         there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
-        right = there & np.asarray(label(np.where(there[:, None], values, 0.0)) == targets, np.bool_)
+        right = there & np.asarray(label(filled(values, there)) == targets, np.bool_)
         return np.column_stack([right, there]).astype(np.float64)
 
     def share(found: Floats, n: float | None) -> float:
@@ -123,10 +123,10 @@ def r_squared(asked: Scored, predict: Callable[[Floats], Floats], middle: float,
         return float(1 - ((predict(rows) - values) ** 2).sum() / ((values - values.mean()) ** 2).sum())
 
     def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
-        target = (np.asarray(targets, np.float64) - middle) / half
+        target = (numbers(targets) - middle) / half
         there = np.isfinite(values).all(axis=1) & np.isfinite(target)
         target = np.clip(np.where(there, target, 0.0), -1.0, 1.0)
-        off = np.clip((predict(np.where(there[:, None], values, 0.0)) - middle) / half - target, -2.0, 2.0) / 2
+        off = np.clip((predict(filled(values, there)) - middle) / half - target, -2.0, 2.0) / 2
         return np.where(there[:, None], np.column_stack([off**2, target, target**2, np.ones(len(target))]), 0.0)
 
     def share(found: Floats, n: float | None) -> float:

@@ -27,7 +27,7 @@ from reticent.learning.circumstances import Bounds, Found, names_of, paid, price
 from reticent.learning.classifiers import Classifier
 from reticent.learning.estimator import APART, Estimator, Work, not_fitted
 from reticent.learning.handles import Handle, Public
-from reticent.learning.scaling import Floats
+from reticent.learning.scaling import Floats, filled
 from reticent.learning.shown import shown
 from reticent.mechanisms import Candidates, Exponential, gate
 from reticent.privacy import compose
@@ -171,7 +171,7 @@ class GridSearchCV:
             for one, work in zip(tried, works, strict=True):
                 work.draw(np.where(test[:, None], np.nan, values), targets, entropy)
                 there = test & np.isfinite(values).all(axis=1)
-                labelled = one._labelled(np.where(there[:, None], values, 0.0))
+                labelled = one._labelled(filled(values, there))
                 wrong.append(int((there & np.asarray(labelled != targets, np.bool_)).sum()))
             scores = Candidates(np.array(wrong, np.int64), np.ones(len(wrong), np.int64))
             best = gate.draw(choice, scores, entropy)
