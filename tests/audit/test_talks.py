@@ -6,13 +6,16 @@ is random.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import reticent as rt
 from reticent.audit import exact
 from reticent.audit.found import Comparison, Finding
 from reticent.audit.neighbours import Family, Held, families
@@ -20,6 +23,7 @@ from reticent.audit.readers import engine
 from reticent.audit.rules import by_rules, cost_of
 from reticent.audit.talks import Talk, Talks, built_in
 from reticent.audit.tape import STYLES, Tape
+from reticent.entropy import SystemEntropy
 from reticent.lab.broken.laws import sparse_vector_noised_for_one, sparse_vector_without_query_noise
 from reticent.learning import holdout, ladder, sparse
 from reticent.learning.bounded import mean_steps
@@ -35,6 +39,7 @@ TALKS = {talk.name: talk for talk in built_in()}
 ONE = "add_remove, at most 1 row each"
 LACKING = f"{ONE}, values may lack"
 PAIRS = 8
+ROOT = Path(__file__).parents[2]
 
 
 @cache
@@ -89,6 +94,22 @@ def test_every_kind_of_session_is_replayed_under_both_relations() -> None:
     assert {(name.partition(",")[0], talk.schema.person.adjacency) for name, talk in TALKS.items()} >= {
         (kind, adjacency) for kind in kinds for adjacency in ("add_remove", "substitute")
     }
+
+
+def test_only_an_audit_says_what_is_drawn_from() -> None:
+    """A study, its shelf and a fit to arrays draw from the system's coins; nothing of theirs can say otherwise."""
+    study = rt.study({"x": [1.0]}, adjacency="substitute", columns={"x": rt.real(0, 2)}, budget=1)
+    x, _ = study.xy(["x"])
+    for source in (study, x.shelf, None, object()):
+        assert type(gate.coins_for(source)) is SystemEntropy
+    with pytest.raises((AttributeError, TypeError)):
+        study.coins = lambda: None  # type: ignore[attr-defined]  # on purpose
+    users = {
+        path.stem
+        for path in (ROOT / "src").rglob("*.py")
+        if re.search(r"^    def coins\(", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert users == {"gate", "talks", "fits", "exhibit"}  # the last has a function of its own by that name
 
 
 # --- broken sparse vectors --------------------------------------------------------------------------------------------

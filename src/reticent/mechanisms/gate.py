@@ -1,4 +1,4 @@
-"""The one place where a statistic draws: exact numbers go in on one side, protected ones come out on the other.
+"""The one place where statistics, sessions and fits draw: exact numbers go in, protected ones come out.
 
     statistics --draw(mechanism, exact, entropy)--> noisy numbers
     statistics --choose(mechanism, candidates, start, entropy)--> a candidate
