@@ -74,7 +74,7 @@ BARS: Final = {1: (8, 16, 32, 64, 128, 256, 512, 1024), 2: (2, 4, 8, 12, 24), 3:
 DEGREES: Final = {1: (1, 2, 4, 6, 8, 12, 16, 24, 32, 48), 2: (2, 4, 8), 3: (1, 2, 4)}
 WIDTHS: Final = {1: (80,), 2: (6, 10, 15), 3: (4,)}  # 1 / bandwidth
 POLYNOMIALS: Final = {1: (22, 40), 2: (), 3: ()}  # degree, and about 1 / bandwidth
-RULE: Final = ((20, "series", 1), (60, "series", 2), (2_000, "bernstein", 40), (6_000, "series", 8))  # n epsilon below
+RULE: Final = ((20, "series", 1), (40, "series", 2), (2_000, "bernstein", 40))  # n epsilon below
 BEYOND: Final = ("series", 12)
 PRIOR: Final = 8  # nats by which the rule's candidate is before the others
 
