@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import reticent as rt
+from reticent.data.schema import Column, category, integer, real
 from reticent.mechanisms import Geometric
-from reticent.outcome import Estimate
+from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import facts
@@ -207,3 +209,28 @@ def test_record_replay_finds_nothing_and_half_the_sensitivity(monkeypatch: pytes
 
     monkeypatch.setattr("reticent.statistics.hypotheses.ranks.facts.geometric", half)
     assert "sensitivity" in findings([text], "substitute", 2, 6)
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+def test_a_study_answers_ranks_correlation_and_normality(adjacency: Kind) -> None:
+    """Effects are those of the table within ten half-widths of the noise, which fails with a chance below 1e-9."""
+    generator, n = np.random.default_rng(20), 3_000
+    income = generator.gamma(4.0, 10.0, n)
+    rows = {"income": income, "age": np.rint(np.clip(0.3 * income + generator.normal(40, 6, n), 18, 90))}
+    rows["edu"] = np.where(generator.random(n) < 0.5, "low", "high")
+    columns: dict[str, Column] = {"income": real(0, 200), "age": integer(18, 90), "edu": category(["low", "high"])}
+    study = rt.study(rows, adjacency=adjacency, columns=columns, budget=9)
+    asked = ["test(income ~ edu, kind=ranks)", "test(income ~ age)", "test(income)"]
+    plan, release = study.plan(asked, epsilon=9, people=n), study.release(asked, epsilon=9)
+    low, high = (income[rows["edu"] == key] for key in ("low", "high"))
+    right = [stats.mannwhitneyu(high, low).statistic / (len(low) * len(high)) - 0.5]
+    right.append(float(np.corrcoef(np.clip(income, 0, 200), rows["age"]).item(1)))
+    for line, text, truth, slack in zip(plan.lines, asked, right, (0.01, 0.002), strict=False):
+        effect = release[text].cells[0].outcome
+        assert isinstance(effect, Reply)
+        assert abs(effect.value.value - truth) < 10 * effect.value.noise + slack  # bins tie, steps round
+        assert line.expected.noise == pytest.approx(effect.value.noise, rel=3)
+        assert "is seen with power 0.8 at level 0.05" in line.expected.note
+    ps = [cell.outcome for text in asked for cell in release[text].cells[2:]]
+    assert [isinstance(p, Reply) and p.value.value < 0.01 for p in ps] == [False, True, True]  # far from it, all three
+    assert release.guarantee.loss == rt.PureDP(Fraction(9))
