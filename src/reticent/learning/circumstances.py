@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.learning.handles import Handle, Shelf
 from reticent.learning.price import Price
 from reticent.learning.scaling import Bound, Floats
@@ -135,9 +135,10 @@ def of_arrays(
     """
     values = table(x)
     if adjacency is None or adjacency not in get_args(Between):
+        got = "There is no default." if adjacency is None else f"Got {adjacency!r}."
         raise PublicParameterError(
             'Choose adjacency: "add_remove" hides whether someone is in the rows; "substitute" hides what their row '
-            "says and makes the number of rows public. There is no default."
+            f"says and makes the number of rows public. {got}"
         )
     if bounds is None:
         raise PublicParameterError(
@@ -146,6 +147,10 @@ def of_arrays(
         )
     if ledger is None:
         raise PublicParameterError("Name ledger=…: without one nothing would remember what is spent.")
+    if not isinstance(ledger, Ledger):
+        raise PublicParameterError(
+            f"ledger is a Ledger, got {ledger!r}. Ledger.create(path, …) makes one, Ledger.open(path) opens it."
+        )
     neighbours = Adjacency(adjacency, rows_each)
     if ledger.adjacency != neighbours:
         raise PublicParameterError(f"this ledger counts for another unit: {ledger.adjacency.words()}")
@@ -317,8 +322,7 @@ def paid(
     here.charged()
     try:
         with np.errstate(all="ignore"):  # a warning that a number overflows would be about a row
-            values, targets = here.read()
-            found = draw(values, targets, gate.coins_for(here.shelf))
+            found = draw(*here.read(), gate.coins_for(here.shelf))
         certificate = of_model(here, guarantee, receipt, tell(found), (what, purpose, who))
         here.ledger.commit(receipt, digest=certificate.digest)
         here.released(receipt)
@@ -327,7 +331,7 @@ def paid(
         reference = f"f-{receipt.id.removeprefix('r-')}"
         _record(here.ledger, receipt, reference)
         if not isinstance(cause, Exception):
-            raise
+            raise bare(cause) from None
     # Raised here and not in the handler: the cause, whose frames hold private rows, is not even its __context__.
     raise Fault(reference, words(guarantee.loss))
 

@@ -238,6 +238,17 @@ class Estimator:
                 "features as input."
             )
 
+    def _named(self, names: tuple[str, ...] | None) -> None:
+        """Refuse columns of other names than the model was fitted to, or in another order."""
+        fitted = tuple(vars(self).get("feature_names_in_", ()))
+        if not fitted or names is None or names == fitted:
+            return
+        keys = " A category is a column for each key, 1 or 0." if any("=" in name for name in fitted) else ""
+        raise ValueError(
+            "The feature names should match those that were passed during fit. "
+            f"In this order: {', '.join(fitted)}.{keys}"
+        )
+
     def _rows(self, x: object) -> Floats:
         """Rows to predict for, as a table of the width the model was fitted to."""
         if not self.__sklearn_is_fitted__():
@@ -245,14 +256,15 @@ class Estimator:
         if isinstance(x, Handle):
             raise QuestionError(
                 "Predictions of private rows would be rows. Ask score(X, y, epsilon=…), which is charged."
+                if hasattr(self, "predict")
+                else "Transformed private rows would be rows. A model divides the columns of handles by their public "
+                f"bounds itself: leave {type(self).__name__} out of the pipeline."
             )
         given = x.rows if isinstance(x, Public) else x
+        self._named(names_of(given))
         found = table(given)
         if not np.isfinite(found).all():
             raise ValueError("Input X contains NaN or infinity.")
-        names = names_of(given)
-        if names is not None and "feature_names_in_" in vars(self) and tuple(self.feature_names_in_) != names:
-            raise ValueError("The feature names should match those that were passed during fit.")
         self._width(found.shape[1])
         return found
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from reticent.learning import losses
 from reticent.learning.circumstances import Circumstances, numbers, outward, price_of
 from reticent.learning.descent import Descent, Linear
 from reticent.learning.erm import Fit, Solver, planned
-from reticent.learning.estimator import Estimator, Work
+from reticent.learning.estimator import Estimator, Work, not_fitted
 from reticent.learning.handles import Handle
 from reticent.learning.price import Price
 from reticent.learning.products import Products
@@ -35,9 +35,13 @@ from reticent.privacy.numbers import Number, read
 
 if TYPE_CHECKING:
     from reticent.statistics.regression.coefficients import Coefficients
+    from reticent.statistics.regression.plans import Method as OfRegression
 
-Method: TypeAlias = Literal["adassp", "theil_sen", "tukey", "block_medians", "R_S", "R_H"]
+Method: TypeAlias = Literal["adassp", "robust", "theil_sen", "tukey", "block_medians", "R_S", "R_H"]
 AT_95: Final = 1.959963984540054
+HIDDEN: Final = (
+    "no intervals: the noise hides how far off these numbers may be; a larger ε, more rows or fewer columns would help"
+)
 USUAL: Final = Fraction(13, 20)  # of the longest row in the box: few rows of a real table reach further
 
 
@@ -58,17 +62,35 @@ class LinearModel(Estimator):
     clip: Number | None = None
 
     def summary(self) -> str:
-        """Every coefficient with its 95 % interval, noise included, and the guarantee."""
-        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
-        lines = [f"{'':<16} {'coefficient':>12} {'low':>12} {'high':>12} {'noise':>12}"]
-        rows: list[tuple[str, Estimate]] = list(zip(["intercept", *names], self.estimates_, strict=True))
-        for name, found in rows if self.fit_intercept else rows[1:]:
+        """Every coefficient with its 95 % interval, noise included, why there is none, and the guarantee.
+
+        Of more than two classes, the coefficients of each class, which have no intervals; of no reply, that.
+        """
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted(self)
+        promised = sentence(self.guarantee_.loss, self.guarantee_.adjacency)
+        if getattr(self, "outcome_", None) is NO_REPLY:
+            return f"no reply\n{promised}"
+        rows = self._listed()
+        wide = max(16, *(len(name) for name, _ in rows))
+        lines = [f"{'':<{wide}} {'coefficient':>12} {'low':>12} {'high':>12} {'noise':>12}"]
+        for name, found in rows:
             low, high, noise = (f"{v:>12.5g}" if np.isfinite(v) else f"{'-':>12}" for v in _ends(found))
-            lines.append(f"{name:<16} {found.value:>12.5g} {low} {high} {noise}")
+            lines.append(f"{name:<{wide}} {found.value:>12.5g} {low} {high} {noise}")
         note = getattr(self, "note_", "")
-        lines += [f"{note}."] if note else []
-        lines.append(sentence(self.guarantee_.loss, self.guarantee_.adjacency))
-        return "\n".join(lines)
+        return "\n".join([*lines, *([f"{note}."] if note else []), promised])
+
+    def _listed(self) -> list[tuple[str, Estimate]]:
+        """Every coefficient by name: of each class in turn, where there are more than two."""
+        names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
+        first = 0 if self.fit_intercept else 1
+        if len(self._coef) == 1:
+            return list(zip(["intercept", *names], self.estimates_, strict=True))[first:]
+        return [
+            (f"{label}: {name}", Estimate(float(value), *[np.nan] * 4))
+            for label, start, slopes in zip(getattr(self, "classes_", ()), self._start, self._coef, strict=True)
+            for name, value in list(zip(["intercept", *names], [start, *slopes], strict=True))[first:]
+        ]
 
     def _length(self, width: int, price: Price, whole: bool = True, choices: tuple[int, int] = (0, 0)) -> Fraction:
         """The given clip; else the longest row there can be, or ``USUAL`` of it where no interval rests on the rows.
@@ -94,9 +116,13 @@ class LinearModel(Estimator):
         self._coef, self._start = coef, intercept
 
     def _tell(self, plan: Fit) -> None:
-        """What is public of a solution: its ridge, and a line of the summary where a descent did not make it."""
-        found = (plan.penalty, "") if isinstance(plan, Descent) else (plan.ridge, plan.note)
-        self.ridge_, self.note_ = float(found[0]), found[1]
+        """What is public of a solution: its ridge, and a line of the summary where it has no intervals."""
+        if isinstance(plan, Descent):
+            bare = not any(np.isfinite(found.noise) for found in self.estimates_)
+            why = HIDDEN if plan.refined else "no intervals were bought"
+            self.ridge_, self.note_ = float(plan.penalty), why if bare else ""
+        else:
+            self.ridge_, self.note_ = float(plan.ridge), plan.note
 
 
 def _ends(found: Estimate) -> tuple[float, float, float]:
@@ -219,7 +245,9 @@ class LinearRegression(Regressor):
     ----------
     method : str
         "adassp", or one of the methods of ``rt.regress``: "theil_sen", "tukey", "block_medians", "R_S", "R_H" (at most
-        eight coefficients; may give no reply, then ``outcome_`` is NoReply() and there are no coefficients).
+        eight coefficients; may give no reply, then ``outcome_`` is NoReply() and there are no coefficients). "robust"
+        is "R_H" with a delta, else "theil_sen" for one column and "tukey" for more. All of these need a public number
+        of rows.
 
     Attributes
     ----------
@@ -247,6 +275,7 @@ class LinearRegression(Regressor):
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             found = plan.draw(values, (numbers(targets) - middle) / half, entropy)
             self._keep(found, Scaling(here.bounds), half, middle)
+            self.note_ = HIDDEN if found.noisy is None else ""
             self.outcome_: Outcome[None] = Reply(None)
 
         return Work(plan.guarantee, draw)
@@ -255,10 +284,12 @@ class LinearRegression(Regressor):
         from reticent.statistics.regression.plans import plan
         from reticent.statistics.unbounded.census import Terms
 
-        method = self.method
-        if method == "adassp":
-            raise PublicParameterError("adassp is no robust method")
-        size = here.people
+        method, size = self._method(len(here.bounds)), here.people
+        if size is None:
+            raise PublicParameterError(
+                f'method="{method}" needs a public number of rows: people=…, for handles that of their study. '
+                "rt.regress(formula, study, …) buys a noisy one. Nothing was charged."
+            )
         public = size if price.neighbours.kind == "substitute" and price.neighbours.rows == 1 else None
         chosen = plan(
             method,
@@ -279,6 +310,17 @@ class LinearRegression(Regressor):
                 self._from(found.value)
 
         return Work(chosen.guarantee, draw)
+
+    def _method(self, columns: int) -> OfRegression:
+        """The robust method meant."""
+        match self.method:
+            case "robust":
+                one = columns == 1 and self.fit_intercept
+                return "R_H" if read(self.delta, "delta") else "theil_sen" if one else "tukey"
+            case "theil_sen" | "tukey" | "block_medians" | "R_S" | "R_H":
+                return self.method
+            case other:
+                raise PublicParameterError(f"method is one of {', '.join(get_args(Method))}, got {other!r}")
 
     def _from(self, found: Coefficients) -> None:
         none = (Estimate(0.0, 0.0, 0.0, 0.0, 0.0),)

@@ -41,6 +41,8 @@ class Scorable(Protocol):
 
     def _width(self, columns: int) -> None: ...
 
+    def _named(self, names: tuple[str, ...] | None) -> None: ...
+
     def _stating(self, what: str) -> Callable[[Mapping[str, object]], Found]: ...
 
     def _keep_score(self, made: Certificate) -> None: ...
@@ -149,6 +151,7 @@ def _bought(
     model = asked.model
     here = model._here(asked.x, asked.y)
     model._width(len(here.bounds))
+    model._named(here.names)
     known = None if here.people is None else float(here.people)
     sums = Sums(price_of(asked.cost, 0, here), most if known is None else most - 1)
     width, of, tell = None if known is None else -1, model.certificate_.digest, model._stating(what)

@@ -16,7 +16,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,22 @@ MOST: Final = 1000
 Named: TypeAlias = dict[str, object]
 
 
+@runtime_checkable
+class Framed(Protocol):
+    """What is asked of a pandas data frame: another one with its names."""
+
+    def __init__(self, data: Floats, *, index: object, columns: object) -> None: ...
+
+    @property
+    def index(self) -> object: ...
+
+    @property
+    def columns(self) -> object: ...
+
+    @property
+    def iloc(self) -> object: ...
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Clip(Estimator):
     """Move every value to the nearer of public ``bounds``: row by row, so it learns nothing and charges nothing.
@@ -64,6 +80,10 @@ class Clip(Estimator):
             rows = X.rows if isinstance(X, Public) else X
             self.bounds_ = read_bounds(self.bounds, names_of(rows) or np.shape(rows)[1])  # type: ignore[arg-type]  # an array by its shape alone
         self.n_features_in_ = len(self.bounds_)
+        names = X.columns if isinstance(X, Handle) else names_of(X.rows if isinstance(X, Public) else X)
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -74,17 +94,28 @@ class Clip(Estimator):
         return self.fit(X).transform(X)
 
     def transform(self, X: object) -> object:
-        """A handle with narrower bounds, or an array of shape (n, columns); missing values stay missing."""
+        """A handle with narrower bounds, or rows of shape (n, columns) moved to them; missing values stay missing.
+
+        A pandas frame stays one, so that the names of its columns reach the model; whatever else comes out as an array.
+        """
         if not self.__sklearn_is_fitted__():
             raise not_fitted(self)
         if isinstance(X, Handle):
+            self._named(X.columns)
             return X.clipped(self.bounds_)
-        low, high = np.array(self.bounds_, np.float64).T
         if isinstance(X, Public):
-            return Public(np.clip(np.asarray(X.rows, np.float64), low, high))
-        found = np.asarray(X, np.float64)
+            return Public(self._moved(X.rows))
+        return self._moved(X)
+
+    def _moved(self, rows: object) -> object:
+        self._named(names_of(rows))
+        low, high = np.array(self.bounds_, np.float64).T
+        found = np.asarray(rows, np.float64)
         self._width(found.shape[1])
-        return np.clip(found, low, high)
+        moved = np.clip(found, low, high)
+        if isinstance(rows, Framed):
+            return type(rows)(moved, index=rows.index, columns=rows.columns)
+        return moved
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -151,6 +182,12 @@ class GridSearchCV:
         Fault
             After the charge.
         """
+        if not isinstance(self.estimator, Classifier):
+            raise QuestionError(
+                "GridSearchCV chooses between classifiers of this package, by the fewest wrong labels, and got "
+                f"{type(self.estimator).__name__}. For a pipeline or a regressor take scikit-learn's: every fit and "
+                "score_epsilon=… is then charged. Nothing was charged."
+            )
         here = self.estimator._here(X, y)
         whole = price_of(self.epsilon, self.delta, here)
         listed = self.candidates()
