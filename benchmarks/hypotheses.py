@@ -8,15 +8,15 @@ power           rejections of ours, what the plan said, and those of the usual t
 figure          writes docs/_static/power.png: lines as planned, dots as measured
 literature      the same tables and noise by the test of Gaboardi, Lim, Rogers and Vadhan (2016) for independence
 
-One p-value is of 199 simulated tables here, and of 999 for power (a release simulates 9,999): few keep the level and cost
-power, most where noise outweighs sampling.
+One p-value is of 199 simulated tables here, and of 999 for power (a release simulates 9,999): few keep the level and
+cost power, most where noise outweighs sampling.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -80,6 +80,11 @@ def means_of(scale: float) -> Means:
     return Means((1, 2), 1.0, scale, design("soft", 2, GRID))
 
 
+def tested(test: Means | TableLaw, found: Iterable[Floats], draws: int) -> float:
+    """The share of tables rejected, each by simulated tables of its own."""
+    return rate([test.test(table, draws, f"{run}")[1].value for run, table in enumerate(found)])
+
+
 def rate(found: list[float]) -> float:
     return float(np.mean([p <= LEVEL for p in found]))
 
@@ -94,7 +99,7 @@ def level_of_means(bench: Bench) -> None:
                 for moved in (1, 2):
                     test = means_of(moved / epsilon)
                     found = bench.noisy(bench.groups(draw, n, share), moved / epsilon)
-                    shown.append(rate([test.test(table, DRAWS)[1].value for table in found]))
+                    shown.append(tested(test, found, DRAWS))
                 worst = max(worst, *shown)
                 print(f"{name:34}{n:>8,}{share:>7g}{epsilon:>6g}  {shown[0]:>10.3f}  {shown[1]:>10.3f}", flush=True)
     print(f"greatest {worst:.3f}; bound .05 + 3 standard errors = {bound(bench.runs):.3f}")
@@ -109,7 +114,7 @@ def level_of_tables(bench: Bench) -> None:
             for moved in (1, 2):
                 law = TableLaw(moved / epsilon)
                 found = bench.tables(np.outer(*margins), n, moved / epsilon)[1]
-                shown.append(rate([law.test(table, DRAWS)[1].value for table in found]))
+                shown.append(tested(law, found, DRAWS))
             worst = max(worst, *shown)
             print(f"{name:24}{n:>8,}{epsilon:>6g}  {shown[0]:>10.3f}  {shown[1]:>10.3f}", flush=True)
     print(f"greatest {worst:.3f}; bound .05 + 3 standard errors = {bound(bench.runs):.3f}")
@@ -125,10 +130,10 @@ def power(bench: Bench) -> None:
     for n, effect in ((200, 0.2), (2_000, 0.06), (10_000, 0.025)):
         for epsilon in (0.1, 0.3, 1.0):
             groups, test = bench.groups(normal, n, 0.5, effect), means_of(1 / epsilon)
-            ours = rate([test.test(table, MORE)[1].value for table in bench.noisy(groups, 1 / epsilon)])
+            ours = tested(test, bench.noisy(groups, 1 / epsilon), MORE)
             usual = rate([stats.ttest_ind(one, other, equal_var=False).pvalue for one, other in groups])
             ignoring, same = means_of(0.0), bench.noisy(bench.groups(normal, n, 0.5), 1 / epsilon)
-            wrong = rate([ignoring.test(table, MORE)[1].value for table in same])
+            wrong = tested(ignoring, same, MORE)
             name = f"means, apart by {effect / 2:g} of the range"
             planned = test.power(effect, n, LEVEL)
             print(f"{name:44}{n:>8,}{epsilon:>6g}{ours:>8.3f}{planned:>9.3f}{usual:>12.3f}{wrong:>26.3f}", flush=True)
@@ -136,10 +141,10 @@ def power(bench: Bench) -> None:
         for epsilon in (0.1, 0.3, 1.0):
             law = TableLaw(1 / epsilon)
             exact, found = bench.tables(aligned(shape, effect), n, 1 / epsilon)
-            ours = rate([law.test(table, MORE)[1].value for table in found])
+            ours = tested(law, found, MORE)
             usual = rate([stats.chi2_contingency(table, correction=False).pvalue for table in exact])
             same = bench.tables(aligned(shape, 0.0), n, 1 / epsilon)[1]
-            wrong = rate([TableLaw(0.0).test(table, MORE)[1].value for table in same])
+            wrong = tested(TableLaw(0.0), same, MORE)
             name = f"independence, {shape[0]} x {shape[1]}, V = {effect:g}"
             planned = Independence(shape, law).power(effect, n, LEVEL)
             print(f"{name:44}{n:>8,}{epsilon:>6g}{ours:>8.3f}{planned:>9.3f}{usual:>12.3f}{wrong:>26.3f}", flush=True)
@@ -153,7 +158,7 @@ def shares(bench: Bench) -> None:
             law = TableLaw(1 / epsilon)
             cells = 0.5 * np.array([[1 - first, first], [1 - second, second]])
             exact, found = bench.tables(cells, n, 1 / epsilon)
-            ours = rate([law.test(table, MORE)[1].value for table in found])
+            ours = tested(law, found, MORE)
             usual = rate([stats.chi2_contingency(table, correction=False).pvalue for table in exact])
             planned = Proportions((1, 2), 1, law).power(second - first, n, LEVEL) if first > 0.4 else float("nan")
             name = f"proportions, {first:g} and {second:g}"
@@ -194,7 +199,7 @@ def literature(bench: Bench) -> None:
             tilt = min(effect / float(np.sqrt((lean**2 / apart).sum() / (min(apart.shape) - 1))), reach)
             cells, scale = apart + tilt * lean, 2 / epsilon
             exact, found = bench.tables(cells, n, scale)
-            ours = rate([TableLaw(scale).test(table, DRAWS)[1].value for table in found])
+            ours = tested(TableLaw(scale), found, DRAWS)
             theirs = rate([monte_carlo_independence(table, scale, bench.rng) for table in found])
             usual = rate(
                 [
@@ -223,7 +228,7 @@ def figure(bench: Bench) -> None:
         seen = []
         for effect in apart[::3]:
             noisy = bench.noisy(bench.groups(normal, n, 0.5, effect), 1 / epsilon)
-            seen.append(rate([test.test(table, MORE)[1].value for table in noisy]))
+            seen.append(tested(test, noisy, MORE))
         left.plot(apart[::3] / 2, seen, "o", color=colour, markersize=4)
         strengths = np.linspace(0.0, 0.15, 13)
         right.plot(
@@ -235,7 +240,7 @@ def figure(bench: Bench) -> None:
         seen = []
         for strength in strengths[::3]:
             found = bench.tables(aligned((3, 3), strength), n, 1 / epsilon)[1]
-            seen.append(rate([law.test(table, MORE)[1].value for table in found]))
+            seen.append(tested(law, found, MORE))
         right.plot(strengths[::3], seen, "o", color=colour, markersize=4)
     left.set_xlabel("difference of means, in ranges of the column")
     right.set_xlabel("Cramer's V of a 3 x 3 table")

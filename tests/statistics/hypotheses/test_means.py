@@ -42,7 +42,7 @@ def counts(draw: Draw, n: int, share: float, scale: Fraction, name: str, shift: 
 
 
 def rejected(test: Means, found: Floats) -> int:
-    return sum(test.test(table, DRAWS)[1].value <= LEVEL for table in found)
+    return sum(test.test(table, DRAWS, f"{run}")[1].value <= LEVEL for run, table in enumerate(found))
 
 
 def test_soft_counts_give_back_number_sum_and_squares() -> None:

@@ -9,8 +9,9 @@ is free of the common mean m under the hypothesis: S = m N + W with W the sampli
 E = (N2 W1 - N1 W2) / (N1 + N2), whatever m. T is E^2 over its variance, of sampling and noise. Variances may differ
 between groups (Welch); a variance that the noise leaves uncertain is drawn towards that of both groups together.
 
-The law of T: values of a beta law on the bounds with the common mean and each group's variance (skewed where the mean
-is near a bound, as data there are), as many as the noisy numbers say, with the same noise, through the same steps.
+The law of T: values of a beta law on the bounds with the common mean (skewed where the mean is near a bound, as data
+there are), as many as the noisy numbers say, with the same noise, through the same steps; once with each group's own
+variance and once with that of both together, which differ where a few rare values decide. The larger p-value counts.
 """
 
 from __future__ import annotations
@@ -34,7 +35,17 @@ from reticent.statistics import facts
 from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.groups import keys_of
 from reticent.statistics.hypotheses.independence import seen_words, words_of
-from reticent.statistics.hypotheses.null import DRAWS, LEVEL, Floats, PValue, critical, least_seen, p_value, stream
+from reticent.statistics.hypotheses.null import (
+    DRAWS,
+    HYPOTHESIS,
+    LEVEL,
+    Floats,
+    PValue,
+    critical,
+    least_seen,
+    p_value,
+    stream,
+)
 from reticent.statistics.hypotheses.proportions import average, both, times
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, plausible, too_few
@@ -83,17 +94,22 @@ class Means:
         effect = self._difference(counts)
         return Told(effect, statistic, p, words_of(effect.noise, effect.sampling, "difference"))
 
-    def test(self, counts: Floats, draws: int = DRAWS) -> tuple[float, PValue]:
-        """T of noisy soft counts of shape (2, 3), in rows, and how often ``draws`` simulated ones have as much."""
-        fitted = fit(counts, self.scale, self.alike)
-        simulated = fit(self.simulated(fitted, draws), self.scale, self.alike)
-        statistic = float(fitted.statistic)
-        return statistic, p_value(statistic, simulated.statistic)
+    def test(self, counts: Floats, draws: int = DRAWS, name: str = HYPOTHESIS) -> tuple[float, PValue]:
+        """T of noisy soft counts of shape (2, 3), in rows, and the p-value by ``draws`` simulated ones of either law.
 
-    def simulated(self, fitted: Fit, draws: int) -> Floats:
-        """Noisy soft counts under the hypothesis, of shape (draws, 2, 3)."""
-        laws = [law(float(fitted.mean), variance) for variance in fitted.variances.tolist()]
-        return self._noisy(laws, fitted.sizes.tolist(), draws, "hypothesis")
+        ``name`` is that of the stream: measurements take one of their own for each table, a release always the same.
+        """
+        fitted = fit(counts, self.scale, self.alike)
+        own = fitted.variances.tolist()
+        together = float(np.average(fitted.variances, weights=fitted.sizes))
+        found = [self._under(fitted, variances, draws, name) for variances in (own, [together] * 2)]
+        return float(fitted.statistic), max(found, key=lambda p: p.value)
+
+    def _under(self, fitted: Fit, variances: Sequence[float], draws: int, name: str) -> PValue:
+        """The p-value by groups with the common mean and these variances."""
+        laws = [law(float(fitted.mean), variance) for variance in variances]
+        simulated = fit(self._noisy(laws, fitted.sizes.tolist(), draws, name), self.scale, self.alike)
+        return p_value(float(fitted.statistic), simulated.statistic)
 
     def _difference(self, counts: Floats) -> Estimate:
         """The difference of the two means with its interval, in the column's unit."""

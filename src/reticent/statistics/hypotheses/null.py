@@ -17,6 +17,7 @@ from reticent.entropy import Simulation, simulated
 
 DRAWS: Final = 9_999
 PLANNED: Final = 1_999  # for a plan, where a rough figure will do
+HYPOTHESIS: Final = "the law under a hypothesis"  # the stream of every p-value
 SEEN, LEVEL = 0.8, 0.05  # what a plan calls seen, and the level it means
 
 Floats = NDArray[np.float64]
@@ -32,7 +33,7 @@ class PValue:
     high: float
 
 
-def stream(name: str = "the law under a hypothesis") -> Simulation:
+def stream(name: str = HYPOTHESIS) -> Simulation:
     """A fresh copy of the public stream of this name."""
     return simulated(name)
 

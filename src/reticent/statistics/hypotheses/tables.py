@@ -24,7 +24,7 @@ from typing import Final
 import numpy as np
 
 from reticent.entropy import Simulation
-from reticent.statistics.hypotheses.null import DRAWS, Floats, PValue, geometric, p_value, stream
+from reticent.statistics.hypotheses.null import DRAWS, HYPOTHESIS, Floats, PValue, geometric, p_value, stream
 
 LEAST_MARGIN: Final = 0.5  # rows: a margin below it, as noise may make it, counts as this much
 
@@ -119,11 +119,14 @@ class TableLaw:
     def statistics(self, tables: Floats) -> Floats:
         return score(parts(tables, self.variance), self.alike)
 
-    def test(self, table: Floats, draws: int = DRAWS) -> tuple[float, PValue]:
-        """T of one noisy table of shape (R, C), and how often ``draws`` tables of the fitted margins have as much."""
+    def test(self, table: Floats, draws: int = DRAWS, name: str = HYPOTHESIS) -> tuple[float, PValue]:
+        """T of one noisy table of shape (R, C), and how often ``draws`` tables of the fitted margins have as much.
+
+        ``name`` is that of the stream: measurements take one of their own for each table, a release always the same.
+        """
         observed = float(self.statistics(table))
         fitted = fit(table)
-        simulated = self.draw(fitted.independent, float(fitted.size), draws, stream())
+        simulated = self.draw(fitted.independent, float(fitted.size), draws, stream(name))
         return observed, p_value(observed, self.statistics(simulated))
 
 
