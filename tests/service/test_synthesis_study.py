@@ -213,6 +213,9 @@ def test_all_rows_on_an_atom_leave_nothing_for_the_rest() -> None:
         "density(age, method=series, degree=3, cells=32)",
         "density(x, method=kernel, atoms=0 missing, cells=32)",
         "density(x, age, method=histogram, cells=4)",
+        "density(x, method=adaptive, cells=8, atoms=0 missing)",
+        "density(x, method=sparse, cells=8, atoms=0 missing)",
+        "density(x, age, method=adaptive, cells=4, checks=0.2)",
     ],
 )
 def test_record_replay_passes_on_densities(text: str, adjacency: Kind) -> None:
