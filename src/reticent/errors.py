@@ -54,6 +54,12 @@ class CheckError(ReticentError):
     """A certificate, a signature or a ledger failed its verification."""
 
 
+def bare(cause: BaseException) -> BaseException:
+    """An interrupt without where it struck: the frames it passed hold private rows, and a debugger would show them."""
+    cause.__context__ = cause.__cause__ = None
+    return cause.with_traceback(None)
+
+
 class Fault(ReticentError):
     """An internal fault after the charge. The charge stays; the text is constant but for the reference."""
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.learning.handles import Handle, Shelf
 from reticent.learning.price import Price
 from reticent.learning.scaling import Bound, Floats
@@ -322,8 +322,7 @@ def paid(
     here.charged()
     try:
         with np.errstate(all="ignore"):  # a warning that a number overflows would be about a row
-            values, targets = here.read()
-            found = draw(values, targets, gate.coins_for(here.shelf))
+            found = draw(*here.read(), gate.coins_for(here.shelf))
         certificate = of_model(here, guarantee, receipt, tell(found), (what, purpose, who))
         here.ledger.commit(receipt, digest=certificate.digest)
         here.released(receipt)
@@ -332,7 +331,7 @@ def paid(
         reference = f"f-{receipt.id.removeprefix('r-')}"
         _record(here.ledger, receipt, reference)
         if not isinstance(cause, Exception):
-            raise
+            raise bare(cause) from None
     # Raised here and not in the handler: the cause, whose frames hold private rows, is not even its __context__.
     raise Fault(reference, words(guarantee.loss))
 

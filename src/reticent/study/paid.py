@@ -27,7 +27,7 @@ from typing import (
 )
 
 from reticent.entropy import Forks, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number
 
@@ -123,7 +123,7 @@ class Paid(Generic[T]):
         except BaseException as cause:
             reference = self._failed(cause)
             if not isinstance(cause, Exception):
-                raise
+                raise bare(cause) from None
         else:
             return
         # Raised here and not in the handler: the cause, whose frames hold private rows, is not even its __context__.
@@ -148,7 +148,7 @@ class Paid(Generic[T]):
             except BaseException as cause:
                 reference = self._failed(cause)
                 if not isinstance(cause, Exception):
-                    raise
+                    raise bare(cause) from None
             else:
                 self._over = False
                 return reply
@@ -210,7 +210,7 @@ class Paid(Generic[T]):
             self._over = True
             reference = self._failed(cause)
             if not isinstance(cause, Exception):
-                raise
+                raise bare(cause) from None
         else:
             return
         raise Fault(reference, words(self._plan.part.loss))
@@ -441,7 +441,7 @@ class Sparse(Open["Conversation"]):
         if self._of == "means":
             bar = steps(at_least, "at_least")
         elif isinstance(at_least, int) and not isinstance(at_least, bool):
-            bar = at_least
+            bar = int(at_least)  # a plain one: arithmetic of the caller's own would be shown exact sums
         else:
             raise PublicParameterError("a number of rows is a whole number")
 

@@ -28,7 +28,7 @@ from reticent.data.query import (
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, Result, Table
 from reticent.entropy import Entropy, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Receipt
 from reticent.ledger.fingerprint import note_head
 from reticent.outcome import NoReply, Reply
@@ -230,7 +230,7 @@ def run(
         reference = f"f-{receipt.id.removeprefix('r-')}"
         _record(ledger, receipt, reference)
         if not isinstance(cause, Exception):
-            raise
+            raise bare(cause) from None
         if not isinstance(cause, EngineFailure):  # the engine's own words are there already
             protected(reference, type(cause).__name__)
     # Raised here and not in the handler: the cause, whose frames hold exact aggregates, is not even its __context__.
