@@ -137,6 +137,8 @@ class Correlation:
         independent ones."""
         if not -1.0 <= effect <= 1.0:
             raise PublicParameterError(f"a correlation lies between -1 and 1, got {effect:g}")
+        if too_few(people, [self.scale] * 9):
+            return 0.0
         size, squares = np.array(float(people)), np.full(2, SPREAD**2)
         zero = np.zeros(2)
         about = Fit(size, zero, squares, squares, zero[0], zero[0], zero[0])
