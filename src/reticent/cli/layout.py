@@ -82,7 +82,7 @@ def answers(found: Iterable[Answer], truth: Truth | None = None) -> Table:
 
 def label(cell: Cell) -> str:
     """``site 3``, ``[0, 5)``: which group and bin a cell is."""
-    return " · ".join(str(key) if name == "bin" else f"{name} {key}" for name, key in cell.label)
+    return " · ".join(str(key) if name in ("bin", "test") else f"{name} {key}" for name, key in cell.label)
 
 
 def numbers(cell: Cell, *, discrete: bool) -> tuple[str, str, str, str]:
@@ -94,7 +94,7 @@ def numbers(cell: Cell, *, discrete: bool) -> tuple[str, str, str, str]:
             places = _places(estimate, discrete=discrete)
             return (
                 _figure(estimate.value, places),
-                f"{_figure(estimate.low, places)} to {_figure(estimate.high, places)}",
+                "–" if cell.as_it_is else f"{_figure(estimate.low, places)} to {_figure(estimate.high, places)}",
                 _half(estimate.noise, places),
                 _half(estimate.sampling, places),
             )

@@ -58,6 +58,10 @@ class Checked:
     by: Literal["training", "holdout"]
     estimate: Estimate | None = None
 
+    def __str__(self) -> str:
+        shown = f"{self.value:,.4g}" if self.estimate is None else str(self.estimate)
+        return f"{shown}, by the {self.by} rows"
+
 
 def round_of(epsilon: Fraction, neighbours: Adjacency) -> SparseVector:
     """One round at ``epsilon``; for n rows, one each, sigma is 2 / (epsilon n)."""

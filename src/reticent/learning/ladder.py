@@ -52,6 +52,11 @@ class Standing:
     best: float
     estimate: Estimate | None = None
 
+    def __str__(self) -> str:
+        if self.estimate is None:
+            return f"no step above the best, {self.best:,.4g}"
+        return f"improved: {self.estimate!s}"
+
 
 def board_of(epsilon: Fraction, improvements: int, neighbours: Adjacency) -> SparseVector:
     """The mechanism of a board: half of ``epsilon`` for comparisons, split to disturb them least, half for scores."""

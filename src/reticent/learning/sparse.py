@@ -39,10 +39,16 @@ class Above:
 
     estimate: Estimate | None
 
+    def __str__(self) -> str:
+        return "above" if self.estimate is None else f"above: {self.estimate!s}"
+
 
 @dataclass(frozen=True, slots=True)
 class Below:
     """The answer is less than the threshold, as far as the noise lets see. Any number of these costs nothing."""
+
+    def __str__(self) -> str:
+        return "below"
 
 
 Found: TypeAlias = Above | Below

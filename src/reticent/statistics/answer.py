@@ -42,6 +42,11 @@ class Cell:
     label: tuple[tuple[str, Key], ...]
     outcome: Outcome[Estimate]
 
+    @property
+    def as_it_is(self) -> bool:
+        """Whether it estimates nothing: the statistic of a test, which has no interval."""
+        return self.label == (("test", "statistic"),)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -138,11 +143,16 @@ class Answer:
         return str(self)
 
 
+def said(cell: Cell, estimate: Estimate) -> str:
+    """The estimate of a cell as text, with its interval where it has one."""
+    return str(estimate).partition(" (")[0] if cell.as_it_is else str(estimate)
+
+
 def _line(name: str, cell: Cell) -> str:
-    where = " · ".join(f"{column} {key}" for column, key in cell.label)
+    where = " · ".join(str(key) if column == "test" else f"{column} {key}" for column, key in cell.label)
     title = f"{name} [{where}]" if where else name
     match cell.outcome:
         case Reply(estimate):
-            return f"{title}: {estimate!s}"
+            return f"{title}: {said(cell, estimate)}"
         case NoReply():
             return f"{title}: no reply"

@@ -118,8 +118,14 @@ class Certificate:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Every caveat, of the release and of its answers, each once."""
-        found = [*self.document["caveats"], *(text for answer in self.answers for text in answer.caveats)]
+        """Every caveat, of the release and of its answers, each once; those of a test, of several answers, by name."""
+        answers = self.answers
+        found = [*self.document["caveats"]]
+        for answer in answers:
+            if len(answers) > 1 and answer.name.startswith("test(") and answer.caveats:
+                found.append(f"{answer.name}: {'; '.join(answer.caveats)}")
+            else:
+                found += answer.caveats
         return tuple(dict.fromkeys(found))
 
     @property

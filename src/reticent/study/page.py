@@ -175,7 +175,7 @@ def _row(name: str, kind: str, cell: Cell) -> str:
     match cell.outcome:
         case Reply(estimate):
             s = shown(estimate)
-            cells = [s.value, f"{s.low} to {s.high}", s.noise, s.sampling]
+            cells = [s.value, "–" if cell.as_it_is else f"{s.low} to {s.high}", s.noise, s.sampling]
             numbers = "".join(f'<td class="n">{text}</td>' for text in cells)
             return f'<tr><th scope="row"{_class(kind)}>{name}</th>{numbers}</tr>\n'
         case NoReply():
@@ -191,6 +191,8 @@ def _class(kind: str) -> str:
 
 def _bar_rows(answer: Answer) -> str:
     replies = [cell.outcome.value for cell in answer if isinstance(cell.outcome, Reply)]
+    if answer.name.startswith("test("):
+        replies = replies[:1]
     span = (min(e.low for e in replies), max(e.high for e in replies)) if replies else None
     return "".join(_bar_row(answer, cell, span) for cell in answer)
 
@@ -201,10 +203,17 @@ def _bar_row(answer: Answer, cell: Cell, span: tuple[float, float] | None) -> st
     match cell.outcome:
         case Reply(estimate):
             s = shown(estimate)
-            rest = f"<td>{s.value}</td><td>{s.low} to {s.high}</td><td>{bar(cell, span)}</td>"
+            between = "–" if cell.as_it_is else f"{s.low} to {s.high}"
+            rest = f"<td>{s.value}</td><td>{between}</td><td>{_drawn(cell, span)}</td>"
         case NoReply():
             rest = '<td colspan="3">no reply</td>'
     return f'<tr><th scope="row" style="text-align:left">{name}</th>{rest}</tr>'
+
+
+def _drawn(cell: Cell, span: tuple[float, float] | None) -> str:
+    """The bar of a cell; of a test only the effect has one, as its parts share no scale."""
+    part = [key for name, key in cell.label if name == "test"]
+    return "" if part and part[0] in ("statistic", "p-value") else bar(cell, span)
 
 
 def _figure(certificate: Certificate) -> str:

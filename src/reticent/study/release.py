@@ -35,7 +35,7 @@ from reticent.outcome import NoReply, Reply
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer, Cell, said
 from reticent.study.asking import Prepared
 from reticent.study.certificate import Certificate, answer_to_json, cell_to_json
 from reticent.study.document import Circumstances as Circumstances
@@ -307,7 +307,7 @@ def _words_of(cell: Cell) -> str:
         case NoReply():
             return "no reply"
         case Reply(estimate):
-            return str(estimate)
+            return said(cell, estimate)
 
 
 def _record(ledger: Ledger, receipt: Receipt, reference: str) -> None:

@@ -79,8 +79,10 @@ def key_words(key: Key) -> str:
 
 
 def label_words(cell: Cell) -> str:
-    """``site 1 · sex f``; empty for the one cell of a plain answer."""
-    return " · ".join(f"{plain(name)} {key_words(key)}" for name, key in cell.label)
+    """``site 1 · sex f``; empty for the one cell of a plain answer. The parts of a test are named by themselves."""
+    return " · ".join(
+        key_words(key) if name == "test" else f"{plain(name)} {key_words(key)}" for name, key in cell.label
+    )
 
 
 def label_names(answers: Sequence[Answer]) -> tuple[str, ...]:
