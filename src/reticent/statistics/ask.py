@@ -84,6 +84,7 @@ VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "test": ("kind", "among", "value", "edges", "centre", "deviation", *_RANGE),
     "density": ("method", *_DETAIL, "size", "bandwidth", "settle", "atoms", "checks", *_RANGE, "delta"),
 }
+LISTS: Final = ("levels", "edges", "atoms", "among")
 BARE: Final = ("count", "persons", "capped")
 SYNONYMS: Final[Mapping[str, str]] = {
     "average": "mean",
@@ -169,7 +170,7 @@ def _arguments(inner: str) -> tuple[list[str], dict[str, str]]:
             if last in named:
                 raise QuestionError(f"{last} is given twice")
             named[last] = option.group(2).strip()
-        elif last in ("levels", "edges", "atoms", "among") and part:
+        elif last in LISTS and part:
             named[last] += " " + part  # a list written with commas
         elif part:
             if named:
@@ -177,7 +178,14 @@ def _arguments(inner: str) -> tuple[list[str], dict[str, str]]:
             plain.append(part)
         elif inner.strip():
             raise QuestionError("there is an empty place between commas")
-    return plain, named
+    return plain, {name: _unpacked(text) if name in LISTS else text for name, text in named.items()}
+
+
+def _unpacked(text: str) -> str:
+    """A list as the text of options has it: ``[0, 4]`` and ``["f", "m"]``, as in Python, are ``0 4`` and ``f m``."""
+    if not (text.startswith("[") and text.endswith("]")):
+        return text
+    return " ".join(part.strip("'\"") if len(part) > 2 else part for part in text[1:-1].split())
 
 
 def _positional(verb: str, rest: list[str]) -> dict[str, str]:

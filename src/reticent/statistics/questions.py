@@ -490,8 +490,8 @@ def test(
     epsilon : number, optional
         A share of its own.
     """
-    parts = [part.strip() for part in formula.split("~")]
-    if len(parts) > 2 or not all(parts):
+    parts = [part.strip() for part in str(formula).split("~")]
+    if not isinstance(formula, str) or len(parts) > 2 or not all(parts):
         raise QuestionError(f"'{formula}' cannot be read. Write for example: test(\"income ~ sex\").")
     return HypothesisTest(
         parts[0],

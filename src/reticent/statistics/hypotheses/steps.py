@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
 
 from reticent.data.schema import Category
 from reticent.errors import QuestionError
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from reticent.statistics.setting import Step
 
 Kind: TypeAlias = Literal["means", "proportions", "independence", "ranks", "correlation", "normal"]
+USED: Final[dict[str, tuple[Kind, ...]]] = {  # options that not every kind has a use for
+    "among": ("means", "proportions", "independence", "ranks"),
+    "value": ("proportions",),
+    "edges": ("ranks", "normal"),
+    "centre": ("normal",),
+}
 
 
 def test(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Step:
@@ -36,6 +42,12 @@ def test(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Step:
             "Nothing was charged."
         )
     kind = kind_of(asked, setting)
+    for option, kinds in USED.items():
+        if kind not in kinds and getattr(asked, option) not in (None, ()):
+            raise QuestionError(
+                f"{asked.name} is a test of {kind}, which has no use for {option}; "
+                f"{' and '.join(f'kind={name}' for name in kinds)} has. Nothing was charged."
+            )
     made = _made(kind, asked, setting, epsilon)
     if asked.kind != "auto":
         return made

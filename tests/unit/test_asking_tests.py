@@ -1,0 +1,52 @@
+"""A test as it is typed: lists as in Python, and no option that would be ignored."""
+
+from __future__ import annotations
+
+import pytest
+
+import reticent as rt
+from reticent.data.schema import Column
+from reticent.errors import QuestionError
+from reticent.statistics.ask import parse
+
+
+def study() -> rt.Study:
+    columns: dict[str, Column] = {
+        "age": rt.integer(18, 90),
+        "sex": rt.category(["f", "m", "x"]),
+        "ill": rt.category(["no", "yes"]),
+    }
+    rows = {"age": [30, 40], "sex": ["f", "m"], "ill": ["no", "yes"]}
+    return rt.study(rows, adjacency="add_remove", columns=columns, budget=5)
+
+
+@pytest.mark.parametrize("text", ["f m", "f, m", "[f, m]", '["f", "m"]', "['f','m']", "[f m]"])
+def test_a_list_is_read_as_it_is_written_in_python_too(text: str) -> None:
+    asked = rt.test("age ~ sex", among=["f", "m"])
+    assert parse(f"test(age ~ sex, among={text})")[0] == asked
+    assert parse(asked.name)[0] == asked
+
+
+def test_edges_and_levels_in_brackets_are_those_without() -> None:
+    assert parse("histogram(age, edges=[0, 50, 100])")[0] == parse("histogram(age, edges=0 50 100)")[0]
+    assert parse("quantiles(age, levels=[0.1, 0.9])")[0] == parse("quantiles(age, levels=0.1 0.9)")[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("test(age ~ ill, edges=1 2 3)", "a test of means, which has no use for edges; kind=ranks and kind=normal has"),
+        ("test(age ~ ill, value=yes)", "no use for value; kind=proportions has"),
+        ("test(age ~ ill, centre=0, deviation=1)", "no use for centre"),
+        ("test(age, kind=normal, value=3)", "no use for value"),
+        ("test(sex ~ ill, edges=1 2 3)", "a test of independence, which has no use for edges"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(text: str, words: str) -> None:
+    with pytest.raises(QuestionError, match=words):
+        study().plan([text], epsilon=1, people=500)
+
+
+def test_what_is_no_formula_is_refused_in_words() -> None:
+    with pytest.raises(QuestionError, match="'3' cannot be read"):
+        rt.test(3)  # type: ignore[call-overload]  # a mistake
