@@ -195,3 +195,22 @@ def test_listed_divergences_are_those_of_closed_forms() -> None:
 def test_the_rounding_of_a_grid_is_reached(size: int, sensitivity: str) -> None:
     moved, grid = Fraction(sensitivity), Grid(-2)
     assert rounded(moved, grid.step, size) == grid.sensitivity_l1(moved, size)
+
+
+def test_a_loss_as_large_as_thirty_is_listed() -> None:
+    """Ratios of outcomes then have more digits than are kept after a point."""
+    part = Geometric(L1(Fraction(1), Adjacency("add_remove")), Fraction(6)).guarantee
+    nodes = again(compose.in_sequence([part] * 5))
+    assert {one.verdict for one in nodes} == {"holds"}
+
+
+def test_a_delta_below_what_laws_are_cut_off_by_is_no_finding() -> None:
+    """Two coins of delta 3e-39: sums of forty digits do not tell such a delta, and the epsilon is still listed."""
+    tiny = Fraction(3, 10**39)
+    with localcontext(DIGITS):
+        both = losses_again.Listed(((coin(Fraction(1), tiny), coin(Fraction(1), tiny)),))
+        right, wrong = both.share(ApproxDP(Fraction(2), 2 * tiny)), both.share(ApproxDP(Fraction(3, 2), 2 * tiny))
+        assert right is not None
+        assert Decimal("0.99") < right <= 1 + losses_again.SLACK
+        assert wrong is not None
+        assert wrong > Decimal("1.3")

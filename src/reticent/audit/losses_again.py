@@ -32,6 +32,8 @@ Verdict: TypeAlias = Literal["holds", "too small", "too large", "not listed"]
 Law: TypeAlias = tuple[tuple[Decimal, Decimal], ...]  # of two neighbours: the probability of each outcome
 
 DIGITS: Final = Context(prec=40)
+ALIKE: Final = Context(prec=25)  # ratios of outcomes that agree so far are one
+FINEST: Final = Decimal("1e-30")  # no delta below it is told from what laws are cut off by
 SLACK: Final = Decimal("1e-9")  # losses are rounded up to 12 digits, laws are cut off at 1e-30
 FACTOR: Final = Decimal("1.5")  # above what is listed; more where a theorem is known to be wider, see ``_factor``
 ORDERS: Final = tuple(map(Decimal, ("1.01", "2", "3", "4", "8", "16")))
@@ -144,8 +146,9 @@ def _share(way: tuple[Law, ...], claim: Loss) -> Decimal | None:
             most = max((p / q).ln() if q else Decimal("Infinity") for p, q in _product(way) if p)
             return _of(most, epsilon)
         case ApproxDP(epsilon, delta):
-            whole = _product(way)
-            return max(_of(_least_epsilon(whole, _decimal(delta)), epsilon), _of(_delta(whole, epsilon), delta))
+            whole, stated = _product(way), _decimal(delta)
+            lost = _of(_least_epsilon(whole, max(stated, FINEST)), epsilon)
+            return lost if 0 < stated < FINEST else max(lost, _of(_delta(whole, epsilon), delta))
         case ZCDP(rho):
             return _of(_rho(way), rho) if not any(_only_here(law) for law in way) else Decimal("Infinity")
         case ApproxZCDP(rho, delta):
@@ -185,7 +188,7 @@ def _product(way: Sequence[Law]) -> Law:
         for p, q in whole:
             for a, b in law:
                 here, there = p * a, q * b
-                ratio = round(here / there, 25) if there else Decimal("Infinity")
+                ratio = ALIKE.divide(here, there) if there else Decimal("Infinity")
                 before = merged.get(ratio, (Decimal(0), Decimal(0)))
                 merged[ratio] = before[0] + here, before[1] + there
         whole = tuple(merged[ratio] for ratio in sorted(merged, reverse=True)[:MOST_ATOMS])
