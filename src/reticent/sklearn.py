@@ -8,6 +8,7 @@ from reticent.learning.clusters import KMeans
 from reticent.learning.handles import public
 from reticent.learning.linear import HuberRegressor, LinearRegression, QuantileRegressor
 from reticent.learning.moments import PCA, GaussianNB, StandardScaler
+from reticent.learning.risk import EmpiricalRiskClassifier, EmpiricalRiskRegressor
 from reticent.learning.search import Clip, GridSearchCV
 from reticent.learning.trees import DecisionTreeClassifier, RandomForestClassifier
 
@@ -15,6 +16,8 @@ __all__ = [
     "BernsteinClassifier",
     "Clip",
     "DecisionTreeClassifier",
+    "EmpiricalRiskClassifier",
+    "EmpiricalRiskRegressor",
     "FunctionClassifier",
     "GaussianNB",
     "GridSearchCV",

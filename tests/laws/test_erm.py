@@ -20,7 +20,7 @@ from reticent.audit.changes import change_of
 from reticent.audit.conformance import Case, Effort, check
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
-from reticent.learning import erm, losses, minimum, slowly
+from reticent.learning import erm, losses, minimum, slowly, tabled
 from reticent.learning.descent import Descent
 from reticent.learning.erm import Minimum, Perturbed, Released
 from reticent.learning.losses import Hinge, Logistic, Loss, Quantile, Squared
@@ -41,6 +41,9 @@ LOSSES: tuple[Loss, ...] = (
     Hinge(3, Fraction(1, 3)),
     Squared(Fraction(1, 10)),
     Quantile(Fraction(1, 4), Fraction(1, 20)),
+    tabled.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 2), 2, Fraction(5, 2), None)[0],  # squared hinge
+    tabled.of_classes(lambda z, t: -t / (1 + np.exp(t * z)), 3, Fraction(4), None)[0],
+    tabled.of_numbers(lambda z, y: np.tanh(10 * (z - y)), np.array([-1.0, 1.0]), np.array([-1.0, 1.0]), None)[0],
 )
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 BOX = Scaling(((Fraction(0), Fraction(1)), (Fraction(-3), Fraction(5)), (Fraction(10), Fraction(20))))
@@ -53,7 +56,7 @@ def name(loss: Loss) -> str:
 
 
 def targets(loss: Loss, n: int, rng: np.random.Generator) -> Floats:
-    if isinstance(loss, Logistic | Hinge):
+    if isinstance(loss, Logistic | Hinge) or (isinstance(loss, tabled.Tabled) and loss.classes):
         return rng.integers(0, loss.classes, n).astype(np.float64)
     return np.asarray(rng.uniform(-1.5, 1.5, n))
 

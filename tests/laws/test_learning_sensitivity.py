@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Replayed
-from reticent.learning import descent, losses, moments, products, reach, scaling
+from reticent.learning import descent, losses, moments, products, reach, scaling, tabled
 from reticent.learning.clusters import Lloyd
 from reticent.learning.descent import Descent
 from reticent.learning.losses import Hinge, Logistic, Quantile, Squared
@@ -59,6 +59,9 @@ def _alone(plan: object, rows: Floats, y: Floats, entropy: Entropy) -> object:
     return plan.draw(rows, entropy)  # type: ignore[attr-defined]  # as above, without a target
 
 
+SQUARED_HINGE, _ = tabled.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 2), 2, Fraction(3), None)
+AGAINST_THE_REST, _ = tabled.of_classes(lambda z, t: -t / (1 + np.exp(t * z)), CLASSES, Fraction(8), None)
+COUNTS, _ = tabled.of_numbers(lambda z, k: np.exp(z) - k, np.array([-2.0, 2.0]), np.array([0.0, 4.0]), Fraction(3))
 FLAT = Scaling(BOUNDS, intercept=False)
 CASES = (
     Case("logistic", _linear(Logistic(2), Fraction(3, 2), refined=True), lambda p, x, y, e: _drawn(p, x, y % 2, e)),
@@ -66,6 +69,9 @@ CASES = (
     Case("hinge", _linear(Hinge(CLASSES), Fraction(2)), _drawn),
     Case("huber", _linear(Squared(Fraction(1, 10)), Fraction(2)), _drawn),
     Case("quantile", _linear(Quantile(Fraction(1, 4)), Fraction(2)), _drawn),
+    Case("tabled, two", _linear(SQUARED_HINGE, Fraction(2)), lambda p, x, y, e: _drawn(p, x, y % 2, e)),
+    Case("tabled, three", _linear(AGAINST_THE_REST, Fraction(2)), _drawn),
+    Case("tabled, numbers", _linear(COUNTS, Fraction(2)), lambda p, x, y, e: _drawn(p, x, y - 1, e)),
     Case("products", lambda price: Products(FLAT, price, Fraction(3, 2)), lambda p, x, y, e: _drawn(p, x, y - 1, e)),
     Case("moments", lambda price: Moments(FLAT, price, CLASSES), _drawn),
     Case("axes", lambda price: Axes(FLAT, price), _alone),
@@ -223,6 +229,34 @@ def test_slopes_that_are_rounded_up_are_cut_by_their_integers(monkeypatch: pytes
     steps = losses.slopes(Logistic(CLASSES), np.zeros((4, CLASSES)), np.full(4, 7.0), "l1")
     assert not steps.any()
     assert losses.slopes(Logistic(CLASSES), np.zeros((4, CLASSES)), np.zeros(4), "l1").any()
+
+
+@pytest.mark.parametrize("name", ["tabled, two", "tabled, three", "tabled, numbers"])
+def test_a_table_that_is_too_great_is_cut_and_without_the_cut_it_is_noticed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = tabled.Tabled.slopes
+    monkeypatch.setattr(tabled.Tabled, "slopes", lambda self, scores, y: 3 * honest(self, scores, y))
+    case = next(case for case in CASES if case.name == name)
+    assert 0 < max(worst(case, "add_remove", Fraction(0))) <= 1
+
+    def uncut(loss: losses.Loss, scores: Floats, targets: Floats, norm: scaling.Norm) -> scaling.Integers:
+        found = np.where(np.isfinite(targets)[:, None], losses.real_slopes(loss, scores, targets), 0.0)
+        return np.asarray(np.trunc(found * UNIT).astype(np.int64))
+
+    monkeypatch.setattr(losses, "slopes", uncut)
+    assert max(worst(case, "add_remove", Fraction(0))) > 1
+
+
+def test_a_row_at_its_bounds_moves_a_tabled_gradient_by_all_that_is_declared() -> None:
+    """Noise is not wider than it must be: at coefficients 0 the steepest target has the slope 1."""
+    wrong, _ = tabled.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 1), 2, Fraction(3), None)
+    case = Case("wrong", _linear(wrong, Fraction(4)), _drawn)
+    plan = case.made(Price(Fraction(1), Fraction(0), Adjacency("substitute")))
+    x = np.array([[1.0, 5.0, 20.0]])
+    first = run(case, plan, x, np.array([1.0]), None, 0)
+    again = run(case, plan, x, np.array([0.0]), [call.output for call in first], 0)
+    assert ratio(first[0], again[0]) == 1
 
 
 def test_the_bounds_of_the_declared_sensitivity_are_reached() -> None:

@@ -67,6 +67,14 @@ def nearest(rows: Floats, signs: Floats) -> Callable[[Floats], Floats]:
     return lambda points: np.asarray(signs[((points[:, None] - rows) ** 2).sum(axis=2).argmin(axis=1)])
 
 
+def log_cosh(scores: Floats, targets: Floats) -> Floats:
+    return np.asarray(np.tanh((scores - targets) / 10))
+
+
+def squared_hinge(scores: Floats, targets: Floats) -> Floats:
+    return np.asarray(-targets * np.clip(1 - targets * scores, 0, None))
+
+
 MADE: tuple[tuple[Callable[..., object], dict[str, object]], ...] = (
     (private.LinearRegression, REGRESSIONS),
     (private.HuberRegressor, REGRESSIONS),
@@ -76,6 +84,8 @@ MADE: tuple[tuple[Callable[..., object], dict[str, object]], ...] = (
     (private.LogisticRegression, {**CLASSES, "solver": "objective"}),
     (private.LinearSVC, CLASSES),
     (private.LinearSVC, {**CLASSES, "solver": "descent"}),
+    (private.EmpiricalRiskClassifier, {**CLASSES, "slope": squared_hinge, "reach": 3}),
+    (private.EmpiricalRiskRegressor, {**REGRESSIONS, "slope": log_cosh, "solver": "descent"}),
     (private.GaussianNB, CLASSES),
     (private.DecisionTreeClassifier, {**CLASSES, "max_depth": 1}),
     (private.RandomForestClassifier, {**CLASSES, "n_estimators": 2, "max_depth": 1}),

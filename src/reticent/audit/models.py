@@ -16,6 +16,8 @@ from functools import partial
 from itertools import product
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from reticent import learning
 from reticent.audit.fits import Fit, Fits
 from reticent.audit.found import Comparison
@@ -27,6 +29,7 @@ from reticent.audit.talks import Talk, Talks
 from reticent.audit.talks import built_in as sessions
 from reticent.audit.tape import LIKELY, STYLES, Tape
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
+from reticent.learning.scaling import Floats
 from reticent.privacy.adjacency import Kind as Relation
 
 STREAM: Final = "models"
@@ -83,6 +86,11 @@ def ways() -> Iterator[Way]:
     for kind, y in ((learning.LogisticRegression, "g"), (learning.LinearSVC, "g"), (learning.HuberRegressor, "y")):
         yield Way(kind, {"solver": "objective"}, y=y, how="objective perturbed", pure=True)
         yield Way(kind, {"solver": "output"}, y=y, how="output perturbed")
+    margin, logcosh = {"slope": squared_hinge, "reach": 3}, {"slope": log_cosh, "inverse_link": np.arctan}
+    yield Way(learning.EmpiricalRiskClassifier, {**margin, "solver": "descent", "steps": STEPS}, y="c")
+    yield Way(learning.EmpiricalRiskClassifier, {**margin, "solver": "objective"}, y="g", how="perturbed", pure=True)
+    yield Way(learning.EmpiricalRiskRegressor, {**logcosh, "solver": "descent", "steps": STEPS}, ("x", "g"), "y")
+    yield Way(learning.EmpiricalRiskRegressor, {**logcosh, "solver": "output"}, y="y", how="output perturbed")
     yield Way(learning.GaussianNB, {}, y="c")
     yield Way(learning.DecisionTreeClassifier, {"max_depth": 2}, y="c", pure=True)
     yield Way(learning.DecisionTreeClassifier, {"max_depth": 2, "splitter": "random"}, y="g", how="random", pure=True)
@@ -95,6 +103,16 @@ def ways() -> Iterator[Way]:
     yield Way(learning.GridSearchCV, {"estimator": linear, "param_grid": {"C": [1, 10]}}, y="g", how="linear")
     tree = learning.DecisionTreeClassifier()
     yield Way(learning.GridSearchCV, {"estimator": tree, "param_grid": {"max_depth": [1, 2]}}, y="c", how="trees")
+
+
+def squared_hinge(score: Floats, target: Floats) -> Floats:
+    """The slope of half the square of what a margin lacks of 1."""
+    return np.asarray(-target * np.clip(1.0 - target * score, 0.0, None))
+
+
+def log_cosh(score: Floats, target: Floats) -> Floats:
+    """The slope of the logarithm of the hyperbolic cosine of a residual."""
+    return np.asarray(np.tanh(score - target))
 
 
 def built_in() -> Iterator[Fit]:

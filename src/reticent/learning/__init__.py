@@ -12,6 +12,7 @@ from reticent.learning.clusters import KMeans
 from reticent.learning.handles import public
 from reticent.learning.linear import HuberRegressor, LinearRegression, QuantileRegressor
 from reticent.learning.moments import PCA, GaussianNB, StandardScaler
+from reticent.learning.risk import EmpiricalRiskClassifier, EmpiricalRiskRegressor
 from reticent.learning.search import Clip, GridSearchCV
 from reticent.learning.trees import DecisionTreeClassifier, RandomForestClassifier
 
@@ -21,6 +22,8 @@ __all__ = [
     "Between",
     "Clip",
     "DecisionTreeClassifier",
+    "EmpiricalRiskClassifier",
+    "EmpiricalRiskRegressor",
     "FunctionClassifier",
     "GaussianNB",
     "GridSearchCV",

@@ -123,7 +123,7 @@ class Minimum:
         """Rows of shape (n, columns), shortened, and targets, numbers cut to [-1, 1]; without one a row is zeros."""
         rows = shortened(self.scaling.whole(values), self.reach, self.price.norm)
         there = np.isfinite(targets)
-        if isinstance(self.loss, losses.Squared | losses.Quantile):
+        if losses.of_numbers(self.loss):
             targets = np.clip(targets, -1.0, 1.0)
         return Problem(self.loss, np.asarray(np.where(there[:, None], rows, 0)), np.where(there, targets, np.nan))
 
@@ -165,8 +165,7 @@ class Perturbed(Minimum):
     def hidden(self) -> bool:
         """Whether the ridge would outweigh rows that a descent can tell from noise; labels do not mind a ridge."""
         rows = self.people or USUAL
-        numbers = isinstance(self.loss, losses.Squared | losses.Quantile)
-        return numbers and self.ridge > rows and self.strength(rows) >= CLEAR
+        return losses.of_numbers(self.loss) and self.ridge > rows and self.strength(rows) >= CLEAR
 
     @cached_property
     def ridge(self) -> Fraction:

@@ -4,6 +4,7 @@
     hinge      1 - m below 1, a parabola where the margin m is within ``bend`` of 1 (Rennie and Srebro 2005)
     squared    z - y, cut at ``cut``: the loss is Huber's where residuals reach the cut
     quantile   level of the check function, a parabola within ``bend`` of its kink (Fernandes, Guerre and Horta 2021)
+    tabled     any rising slope that a caller names, by its table (``tabled``)
 
 A slope is a multiple of 1 / UNIT, towards zero, and its length over the scores of a row is checked in integers: what is
 longer counts as zeros. So one row adds to the gradient x times a vector of length at most ``most``, whatever rounding
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
 from reticent.learning.scaling import UNIT, Floats, Integers, Norm, lengths
+from reticent.learning.tabled import Tabled
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def _width(width: Fraction, name: str) -> None:
         raise PublicParameterError(f"{name} must lie between {NARROWEST} and {1 / NARROWEST}")
 
 
-Loss: TypeAlias = Logistic | Hinge | Squared | Quantile
+Loss: TypeAlias = Logistic | Hinge | Squared | Quantile | Tabled
 FLAT: Final = 1e-12
 NARROWEST: Final = Fraction(1, 10**6)
 
@@ -86,8 +88,15 @@ def scores_of(loss: Loss) -> int:
             return 1 if classes == 2 else classes
         case Squared() | Quantile():
             return 1
+        case Tabled():
+            return loss.scores
         case _:
             assert_never(loss)
+
+
+def of_numbers(loss: Loss) -> bool:
+    """Whether targets are numbers in [-1, 1], and not classes."""
+    return isinstance(loss, Squared | Quantile) or (isinstance(loss, Tabled) and not loss.classes)
 
 
 def most(loss: Loss, norm: Norm) -> Fraction:
@@ -99,6 +108,8 @@ def most(loss: Loss, norm: Norm) -> Fraction:
             size = 1 if classes == 2 else classes
         case Squared() | Quantile():
             size = 1
+        case Tabled():
+            size = loss.scores
         case _:
             assert_never(loss)
     return Fraction(size * (UNIT**2 if norm == "l2" else UNIT))
@@ -143,7 +154,7 @@ def steepest(loss: Loss) -> tuple[Fraction, Fraction]:
         case Quantile(level):  # the level is the double next to it, as in the slopes
             side = max(Fraction(float(level)), 1 - Fraction(float(level)))
             return side, side**2
-        case Logistic() | Hinge() | Squared():
+        case Logistic() | Hinge() | Squared() | Tabled():
             return most(loss, "l1") / UNIT, most(loss, "l2") / UNIT**2
         case _:
             assert_never(loss)
@@ -161,6 +172,8 @@ def turns(loss: Loss) -> tuple[int, Fraction]:
             return scores_of(loss), 1 / (2 * Fraction(float(round_off)))
         case Squared(cut):
             return 1, 1 / Fraction(float(cut))
+        case Tabled():
+            return loss.scores, loss.bent
         case _:
             assert_never(loss)
 
@@ -178,6 +191,9 @@ def turnings(loss: Loss, scores: Floats, targets: Floats) -> Floats:
         case Hinge() | Squared() | Quantile():
             on = _bent(loss, scores, np.where(there, targets, 0.0))
             found = np.where(on, float(turns(loss)[1]), 0.0)[:, :, None] * np.eye(scores.shape[1])
+        case Tabled():
+            bent = loss.curvatures(scores, np.where(there, targets, 0.0))
+            found = bent[:, :, None] * np.eye(scores.shape[1])
         case _:
             assert_never(loss)
     return np.asarray(np.where(there[:, None, None], found, 0.0))
@@ -195,8 +211,19 @@ def bent_most(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Float
         case Hinge() | Squared() | Quantile():
             there = np.where(np.isfinite(targets), targets, 0.0)
             return np.asarray(np.where(_bent(loss, scores, there, 2 * off[:, None] + FLAT).any(axis=1), most, 0.0))
+        case Tabled():
+            there = np.where(np.isfinite(targets), targets, 0.0)
+            return np.asarray(loss.near(scores, there, off[:, None]).max(axis=1))
         case _:
             assert_never(loss)
+
+
+def shifts(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Floats:
+    """How far the slopes of a row move at most, shape (n,), where its scores move by ``off``, shape (n, scores)."""
+    if isinstance(loss, Tabled):  # every slope by its own score
+        return np.asarray((loss.near(scores, np.where(np.isfinite(targets), targets, 0.0), off) * off).max(axis=1))
+    most = off.max(axis=1)
+    return np.asarray(bent_most(loss, scores, targets, most) * most)
 
 
 def _bent(
@@ -226,6 +253,8 @@ def bend(loss: Loss) -> float:
             return 1.0 / float(loss.cut)
         case Quantile():
             return float(1 / (2 * loss.bend))
+        case Tabled():
+            return float(loss.bent)
         case _:
             assert_never(loss)
 
@@ -262,6 +291,8 @@ def _slopes(loss: Loss, scores: Floats, targets: Floats) -> Floats:
         case Quantile(level, round_off):
             over = np.clip((scores[:, 0] - targets) / (2 * float(round_off)) + 0.5, 0.0, 1.0)
             return np.asarray((over - float(level))[:, None])
+        case Tabled():
+            return loss.slopes(scores, targets)
         case _:
             assert_never(loss)
 
@@ -274,7 +305,7 @@ def curvatures(loss: Loss, scores: Floats, targets: Floats) -> Floats:
             return np.asarray(p * (1 - p))
         case Squared(cut):
             return np.asarray(np.where(np.abs(scores[:, 0] - targets) <= float(cut), 1.0 / float(cut), 0.0))
-        case Logistic() | Hinge() | Quantile():
+        case Logistic() | Hinge() | Quantile() | Tabled():
             raise PublicParameterError("intervals are known for two classes by the logistic loss, and for squares")
         case _:
             assert_never(loss)
@@ -286,6 +317,7 @@ __all__ = [
     "Loss",
     "Quantile",
     "Squared",
+    "Tabled",
     "bend",
     "bent_most",
     "chances",
@@ -294,8 +326,10 @@ __all__ = [
     "halves",
     "most",
     "moving",
+    "of_numbers",
     "real_slopes",
     "scores_of",
+    "shifts",
     "slopes",
     "steepest",
     "turnings",

@@ -95,17 +95,17 @@ class Sum:
         self.sizes = float(np.abs(problem.rows).sum(axis=1).max(initial=0)) / UNIT
 
     def scores(self, at: Floats) -> tuple[Floats, Floats]:
-        """x't of every row, shape (n, scores), and how far off those of each row can be, shape (n,)."""
+        """x't of every row, and how far off it can be, both of shape (n, scores)."""
         k, d = at.shape
         largest = float(np.abs(at).sum(axis=1).max(initial=0.0))
         if not largest < 2.0**40:
-            return np.full((len(self.data), k), np.nan), np.full(len(self.data), np.inf)
+            return np.full((len(self.data), k), np.nan), np.full((len(self.data), k), np.inf)
         bits = 39 - math.frexp(largest)[1]  # so UNIT (sum of |high| + d / 2) stays below 2^53
         moved = np.ldexp(at, bits)
         high = np.rint(moved)
         both = self.data @ np.vstack([high, moved - high]).T
         found = np.ldexp(both[:, :k] + both[:, k:], -bits) / UNIT
-        error = 2 * ROUND * np.abs(found).max(axis=1, initial=0.0)
+        error = 2 * ROUND * np.abs(found)
         return found, np.asarray((error + 2 * (d + 2) * ROUND * math.ldexp(self.sizes, -bits)) * GENEROUS)
 
     def gradient(self, at: Floats) -> tuple[Floats, float]:
@@ -118,8 +118,8 @@ class Sum:
         )
         parts = np.concatenate([blocks, (slope[whole:].T @ self.data[whole:])[None]]).reshape(-1, at.size)
         total = np.array([math.fsum(column) for column in parts.T.tolist()]).reshape(at.shape) / UNIT
-        curve, near = float(losses.turns(loss)[1]) * GENEROUS, losses.bent_most(loss, scores, y, off)
-        each = k * (ROUND * (32 + 4 * k + 4 * curve) + near * off)
+        curve, moved = float(losses.turns(loss)[1]) * GENEROUS, losses.shifts(loss, scores, y, off)
+        each = k * (ROUND * (32 + 4 * k + 4 * curve) + moved)
         steep = math.sqrt(float(losses.steepest(loss)[1])) + each
         return total, float((self.lengths * (each + (TOGETHER + 8) * ROUND * steep)).sum()) * GENEROUS
 

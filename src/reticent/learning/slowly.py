@@ -14,7 +14,7 @@ from typing import assert_never
 
 from reticent.exact.rounding import exp_bounds, sqrt_up
 from reticent.learning import losses
-from reticent.learning.losses import Hinge, Logistic, Loss, Quantile, Squared
+from reticent.learning.losses import Hinge, Logistic, Loss, Quantile, Squared, Tabled
 from reticent.learning.scaling import UNIT, Floats, Integers
 
 Row = tuple[list[int], Fraction]
@@ -76,6 +76,8 @@ def slopes(loss: Loss, scores: Sequence[Fraction], y: Fraction, bits: int) -> li
         case Quantile(level, round_off):
             over = _between((scores[0] - y) / (2 * Fraction(float(round_off))) + Fraction(1, 2))
             return [over - Fraction(float(level))]
+        case Tabled():
+            return loss.exactly(scores, y)
         case _:
             assert_never(loss)
 
