@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from reticent.data.schema import real
+from reticent.data.schema import integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate
@@ -245,6 +245,24 @@ def test_bins_between_named_edges_hold_the_named_law() -> None:
     found = step.hypothesis.frame.distance(binned(edges, counts.astype(np.int64))) / STEPS
     right = np.abs(np.cumsum(counts)[:-1] - 3_000 * stats.norm.cdf([40, 50, 55, 70], 50, 10)).max()
     assert found == pytest.approx(right, abs=0.5)
+
+
+def test_values_far_from_0_are_looked_for_between_their_bounds() -> None:
+    """Without an origin they would all be moved to one place, and every law be rejected."""
+    where = setting(income=real(10**12, 10**12 + 1000), age=integer(10**15, 10**15 + 1000))
+    values = np.random.default_rng(4).normal(500.0, 100.0, 800)
+    for text, low in (("test(income)", 10**12), ("test(age)", 10**15)):
+        step = made(text, where)
+        assert isinstance(step.hypothesis, Normal)
+        (query,) = step.queries
+        unit = query.unit  # type: ignore[union-attr]  # an Ordered
+        held = np.array([int((low + int(value)) / unit) for value in values]) - step.hypothesis.frame.origin
+        assert np.abs(held).max() < distance.REACH
+        assert step.hypothesis.frame.distance(counted(held)) / STEPS < 0.71 * np.sqrt(800)  # at level .01
+    with pytest.raises(QuestionError, match="too far from 0"):
+        made("test(income)", setting(income=real(10**18, 10**18 + 1000)))
+    with pytest.raises(QuestionError, match="too near each other"):
+        made("test(income ~ age)", setting(income=real(10**18, 10**18 + 256)))
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ from reticent.statistics.intervals import NONE, half_width, known, too_few
 from reticent.statistics.setting import Expected, Setting
 
 STEPS: Final = 1 << 10  # of a range at most, so that a row adds less than 2^40
+FARTHEST: Final = 1 << 60  # steps from 0, so that no value is cut where it is read
 CHUNK: Final = 1 << 20  # rows whose sum surely fits 64 bits
 TOO_FEW: Final = "too few noisy rows for a test at this loss: the p-value is 1"
 SPREAD: Final = 1.0 / 3.0  # of half the range: what a plan assumes
@@ -287,6 +288,8 @@ def _read(column: str, low: Fraction | None, high: Fraction | None, asked: Hypot
     if isinstance(declared, Integer):
         unit = Fraction(max(unit.__ceil__(), 1))
     origin = (bounds[0] / unit).__floor__()
+    if abs(origin) >= FARTHEST:
+        raise QuestionError(f"the bounds of {column} are too near each other, so far from 0. Nothing was charged.")
     return _Read(bounds, unit, origin, (bounds[1] / unit).__floor__() - origin)
 
 

@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.order import LARGEST, RunLength
+from reticent.data.order import RunLength
 from reticent.data.query import Ordered, Present, Query, Tally
 from reticent.data.schema import Category, Integer, Real
 from reticent.data.table import Result
@@ -36,7 +36,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import facts
 from reticent.statistics.hypotheses import groups, null
 from reticent.statistics.hypotheses.asked import HypothesisTest
-from reticent.statistics.hypotheses.distance import BITS, STEPS, Steps, binned, from_any, from_named, steps
+from reticent.statistics.hypotheses.distance import BITS, REACH, STEPS, Steps, binned, from_any, from_named, steps
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.kolmogorov import COLUMNS, distances, heaped
 from reticent.statistics.hypotheses.null import Floats
@@ -46,6 +46,7 @@ from reticent.statistics.setting import Expected, Setting
 
 FINE: Final = 4096  # steps of a named deviation
 SPANS: Final = 1 << 16  # steps of a range
+FARTHEST: Final = 1 << 60  # steps from 0, so that no value is cut where it is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,10 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     if len(asked.edges) == 2:
         raise QuestionError(f"a normal law needs two bins or more: {asked.name} has edges. Nothing was charged.")
     unit = _unit(asked, setting)
-    frame = _frame(asked, unit, whole=isinstance(column, Integer))
+    middle = _middle(asked, setting)
+    if abs(middle / unit) >= FARTHEST:
+        raise QuestionError(f"{asked.column} lies too far from 0 for steps of {show(unit)}. Nothing was charged.")
+    frame = _frame(asked, unit, middle, whole=isinstance(column, Integer))
     query: Query = Tally(asked.column, edges=asked.edges) if asked.edges else Ordered(asked.column, unit)
     size = facts.public_size(Present(asked.column), setting)
     moved = setting.schema.person.rows * (STEPS if size is not None else STEPS + 1)
@@ -202,7 +206,9 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     if asked.centre is not None and asked.deviation is not None:
         law = f"the normal law of mean {show(asked.centre)} and deviation {show(asked.deviation)}"
     rows = setting.schema.person.rows
-    ends = f"in {len(asked.edges) - 1} public bins" if asked.edges else f"on steps of {show(unit)}"
+    ends = f"on steps of {show(unit)}, and counts as at most {show(REACH * unit)} from {show(middle)}"
+    if asked.edges:
+        ends = f"in {len(asked.edges) - 1} public bins"
     return HypothesisStep(
         asked.name,
         (query,),
@@ -241,7 +247,17 @@ def _power_of_two(width: Fraction) -> Fraction:
     return found if found <= width else found / 2
 
 
-def _frame(asked: HypothesisTest, unit: Fraction, *, whole: bool) -> Frame:
+def _middle(asked: HypothesisTest, setting: Setting) -> Fraction:
+    """Where the values are looked for."""
+    if asked.centre is not None:
+        return asked.centre
+    if not facts.bounded(asked.column, asked.low, asked.high, setting):
+        return Fraction(0)
+    low, high = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    return (low + high) / 2
+
+
+def _frame(asked: HypothesisTest, unit: Fraction, middle: Fraction, *, whole: bool) -> Frame:
     """Where the column is read, and the named law there. A whole number stands for what is rounded to it."""
     half, ends = Fraction(1, 2), asked.edges[1:-1]
     origin = 0
@@ -251,8 +267,7 @@ def _frame(asked: HypothesisTest, unit: Fraction, *, whole: bool) -> Frame:
         first = cut[0]
         edges = tuple(round((end - first) / unit) for end in cut)
     else:
-        about = asked.centre if asked.centre is not None else Fraction(0)
-        origin = max(-LARGEST, min((about / unit).__floor__(), LARGEST))
+        origin = (middle / unit).__floor__()
         first = (origin + 1) * unit - (half if whole else 0)  # the upper end of the values that are read as 0
     if asked.centre is None or asked.deviation is None:
         return Frame(edges, origin)
