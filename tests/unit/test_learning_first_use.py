@@ -172,6 +172,9 @@ def test_refusals_say_what_was_given_and_what_is_meant() -> None:
         LogisticRegression(classes=[0, 1], **{**given, "adjacency": "add"}).fit(ROWS, AGE > 50)
     with pytest.raises(PublicParameterError, match="There is no default"):
         LogisticRegression(classes=[0, 1], **{**given, "adjacency": None}).fit(ROWS, AGE > 50)
+    with pytest.raises(PublicParameterError, match="delta of a tenth of one person"):
+        LogisticRegression(classes=[0, 1], delta="0.5", **given).fit(ROWS, AGE > 50)
+    assert given["ledger"].spent() == PureDP(Fraction(0))
     model = make_pipeline(Clip(LIMITS), LogisticRegression(classes=[0, 1], **given))
     with pytest.raises(QuestionError, match=r"got Pipeline\. For a pipeline or a regressor take scikit-learn's"):
         GridSearchCV(model, {"logisticregression__C": [1]}).fit(ROWS, AGE > 50)

@@ -85,7 +85,7 @@ def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
     exact, spare = read(epsilon, "epsilon"), read(delta, "delta")
     if exact > MOST_EPSILON:
         raise PublicParameterError(f"ε above {MOST_EPSILON} protects no one; a model costs at most that")
-    if spare and here.people is not None and spare >= Fraction(1, 10 * here.people):
+    if spare >= Fraction(1, 10 * max(here.people or 1, 1)):  # where their number is private, of one person
         raise PublicParameterError("delta of a tenth of one person or more lets people be exposed outright")
     return Price(exact, spare, here.neighbours)
 

@@ -136,7 +136,9 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     """
     declared = setting.schema.column(asked.column)
     if not isinstance(declared, Category):
-        raise QuestionError(f"{asked.name} compares shares of a category. Nothing was charged.")
+        raise QuestionError(
+            f"{asked.name} compares shares of a category: declare {asked.column} as one. Nothing was charged."
+        )
     keys, rows = keys_of(asked, setting), among_of(asked.column, (), setting)
     if len(keys.among) != 2:
         raise QuestionError(
