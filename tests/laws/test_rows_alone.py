@@ -32,6 +32,7 @@ from reticent.learning.classifiers import Classifier
 from reticent.learning.clusters import nearest
 from reticent.learning.linear import Regressor
 from reticent.learning.scaling import UNIT, Floats, Scaling, filled, scored, weighed
+from reticent.learning.tabled import of_classes
 from reticent.ledger import Ledger
 from reticent.mechanisms import Geometric, gate
 from reticent.privacy.adjacency import Adjacency
@@ -97,7 +98,8 @@ def test_predictions_clusters_and_slopes_follow_from_their_row_alone(columns: in
     assert alone(model.fit(rows, rows.sum(axis=1))._predicted, rows)
     assert alone(lambda part: nearest(part, made), rows)
     whole = np.rint(rows * UNIT)
-    for loss in (losses.Logistic(7), losses.Hinge(7)):
+    named, _ = of_classes(lambda score, target: np.tanh(score - target), 7, Fraction(2), None)
+    for loss in (losses.Logistic(7), losses.Hinge(7), named):
         assert alone(
             lambda part, loss=loss: losses.slopes(loss, scored(part, made), np.ones(len(part)), "l1"),  # type: ignore[misc]
             whole,
