@@ -88,6 +88,16 @@ def test_level(kind: str, n: int, share: float, scale: int) -> None:
     assert rejected(asked(float(scale)), found) <= most(RUNS, LEVEL)
 
 
+@pytest.mark.parametrize("n", [3_000, 20_000])
+def test_a_small_group_that_varies_beside_a_large_one_that_does_not_keeps_the_level(n: int) -> None:
+    """Their pooled variance is near 0, and said of the small group it rejected 16 to 24 tables of 100."""
+    ends, found = np.random.default_rng(n), np.empty((RUNS, 2, 3))
+    for run in range(RUNS):
+        found[run] = soft(np.zeros(n)).sum(0), soft(ends.choice([-1.0, 1.0], 80)).sum(0)
+    found += noise(Fraction(2) * UNIT, found.shape, f"small and wide {n}") / UNIT
+    assert rejected(asked(2.0), found) <= most(RUNS, LEVEL)
+
+
 def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen() -> None:
     found = counts(LAWS["normal"], 400, 0.4, Fraction(10), "mutants")
     assert least(RUNS, LEVEL) <= rejected(asked(10.0), found) <= most(RUNS, LEVEL)

@@ -201,9 +201,10 @@ def _steadied(about: Floats, sizes: Floats, noise: Floats, most: Floats) -> Floa
     """Variances of both groups: each group's own where it outweighs its noise, that of both together where not."""
     top = most[..., None]
     pooled = np.clip(about.sum(-1) / sizes.sum(-1), 0.0, most)[..., None]
-    signal = (sizes * np.maximum(pooled, UNSURE)) ** 2
+    mine = np.clip(about / sizes, 0.0, top)  # a small group may vary where a large one beside it does not
+    signal = (sizes * np.maximum(np.maximum(pooled, mine), UNSURE)) ** 2
     own = signal / (signal + noise[..., None] ** 2)
-    return np.asarray(np.clip(own * about / sizes + (1.0 - own) * pooled, 0.0, top))
+    return np.asarray(own * mine + (1.0 - own) * pooled)
 
 
 def soft(values: Floats) -> Floats:
