@@ -127,6 +127,22 @@ class Answer:
         """Half-width of the interval part due to sampling."""
         return self.estimate.sampling
 
+    @property
+    def p_value(self) -> float:
+        """The p-value of a test, which knows the privacy noise; its effect is the first cell.
+
+        Raises
+        ------
+        QuestionError
+            Where this is no answer to a test.
+        NoReplyError
+            Where the answer is no reply.
+        """
+        for cell in self.cells:
+            if cell.label == (("test", "p-value"),):
+                return Answer(self.name, (cell,)).value
+        raise QuestionError(f"{self.name} is no test, so it has no p-value.")
+
     def __float__(self) -> float:
         self.estimate  # noqa: B018 - raises NoReplyError first, which says more
         raise TypeError(

@@ -306,3 +306,19 @@ def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("text", ASKED)
 def test_half_the_sensitivity_is_found(text: str) -> None:
     assert findings([text], "substitute", 2) >= {"sensitivity"}
+
+
+def test_an_answer_to_a_test_has_its_p_value_by_name() -> None:
+    study = rt.study(
+        {"x": [0.1, 0.9] * 200, "g": ["a", "b"] * 200},
+        adjacency="add_remove",
+        columns={"x": rt.real(0, 1), "g": rt.category(["a", "b"])},
+        budget=5,
+    )
+    release = study.release(["test(x ~ g)", "count"], epsilon=5)
+    found = release["test(x ~ g)"]
+    (last,) = [cell.outcome for cell in found if cell.label == (("test", "p-value"),)]
+    assert isinstance(last, rt.Reply)
+    assert found.p_value == last.value.value < 0.01
+    with pytest.raises(rt.QuestionError, match="no test"):
+        _ = release["count"].p_value
