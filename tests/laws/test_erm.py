@@ -585,3 +585,43 @@ def test_steps_and_intervals_are_of_the_descent(solver: str) -> None:
             erm.planned(solver, Logistic(2), BOX, price("add_remove"), Fraction(2), Fraction(1), None, **own)
     with pytest.raises(PublicParameterError, match="solver"):
         erm.planned("lbfgs", Logistic(2), BOX, price("add_remove"), Fraction(2), Fraction(1), None)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_the_last_noise_covers_the_worst_solver_cell_and_grid(size: int) -> None:
+    """One coordinate: solver and cell off by all they may, in opposite directions, then rounded to the grid.
+
+    Whole numbers of two points that are x steps apart differ by up to floor(x) + 1.
+    """
+    for ridge in (Fraction(1, 3), Fraction(1), Fraction(50)):
+        for tolerance in (Fraction(1, 1000), Fraction(1, 4), Fraction(7, 8)):
+            made = Objective(
+                L1(Fraction(2), Adjacency("substitute")),
+                1,
+                Fraction(1),
+                ridge,
+                tolerance,
+                size,
+                Fraction(9),
+                Fraction(1),
+            )
+            off = (tolerance + Fraction(2) ** made.half) / ridge
+            assert made.last.sensitivity.bound >= (2 * off / Fraction(2) ** made.grid).__floor__() + 1
+            without = replace(made, tolerance=tolerance / 2)  # whose cells and solver are half as coarse
+            assert without.half < made.half
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_noise_on_a_least_point_covers_the_solver_twice(kind: Kind) -> None:
+    """Exact points as far apart as they may be, a solver off by all it may on either side, then rounded."""
+    scaling = Scaling(((Fraction(-1), Fraction(1)),), intercept=False)
+    for penalty in (Fraction(1, 7), Fraction(1), Fraction(30)):
+        plan = Released(Logistic(2), scaling, price(kind), Fraction(1), penalty, people=1000)
+        coarse = replace(plan)
+        for tolerance in (Fraction(1, 1 << 30), Fraction(1, 1000), Fraction(1, 3)):
+            coarse.__dict__["tolerance"] = tolerance
+            for name in ("noise", "away"):
+                coarse.__dict__.pop(name, None)
+            steps = (plan.moved + 2 * tolerance / plan.ridge) / Fraction(2) ** plan.grid
+            assert isinstance(coarse.noise, Geometric)
+            assert coarse.noise.sensitivity.bound >= steps.__floor__() + 1
