@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,10 @@ from reticent.cli import layout
 from reticent.learning.holdout import Checked
 from reticent.learning.ladder import Standing
 from reticent.learning.sparse import Above, Below
+from reticent.ledger import Ledger
 from reticent.outcome import Estimate
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import PureDP
 from reticent.study.page import fragment, page
 from reticent.study.release import Release
 
@@ -76,3 +81,11 @@ def test_the_answers_of_sessions_are_printed_in_words() -> None:
     assert str(Checked(0.28, "holdout", ESTIMATE)) == "0.2836 (95 % 0.2669 to 0.3002), by the holdout rows"
     assert str(Standing(True, 0.28, ESTIMATE)) == "improved: 0.2836 (95 % 0.2669 to 0.3002)"
     assert str(Standing(False, 0.28, None)) == "no step above the best, 0.28"
+
+
+def test_a_loss_and_a_ledger_are_printed_in_words() -> None:
+    ledger = Ledger.create(None, title="t", adjacency=Adjacency("add_remove"), budget=PureDP(Fraction(4)))
+    ledger.reserve(PureDP(Fraction(1, 4)), adjacency=Adjacency("add_remove"), what="x", who="w", purpose="")
+    assert str(ledger.left()) == "ε 3.75"
+    assert str(ledger) == "the ledger in memory: ε 0.25 spent, ε 3.75 left"
+    assert repr(ledger.left()) == "PureDP(epsilon=Fraction(15, 4))"

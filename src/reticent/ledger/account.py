@@ -411,6 +411,9 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger {self.name}>"
 
+    def __str__(self) -> str:
+        return f"{self.name}: {self.spent()} spent, {self.left()} left"
+
     def __copy__(self) -> Ledger:
         return self
 

@@ -29,8 +29,17 @@ from reticent.privacy.numbers import about_up, exact, read, show
 from reticent.privacy.pairs import Pair
 
 
+class _InWords:
+    """Printed as people read it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return words(self)  # type: ignore[arg-type]  # the seven losses below, and nothing else, are made from it
+
+
 @dataclass(frozen=True, slots=True)
-class PureDP:
+class PureDP(_InWords):
     """(epsilon, 0)-differential privacy; ``epsilon`` >= 0."""
 
     epsilon: Fraction
@@ -40,7 +49,7 @@ class PureDP:
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxDP:
+class ApproxDP(_InWords):
     """(epsilon, delta)-differential privacy; ``epsilon`` >= 0, 0 <= ``delta`` < 1."""
 
     epsilon: Fraction
@@ -52,7 +61,7 @@ class ApproxDP:
 
 
 @dataclass(frozen=True, slots=True)
-class ZCDP:
+class ZCDP(_InWords):
     """rho-zero-concentrated differential privacy; ``rho`` >= 0."""
 
     rho: Fraction
@@ -62,7 +71,7 @@ class ZCDP:
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxZCDP:
+class ApproxZCDP(_InWords):
     """delta-approximate rho-zCDP; ``rho`` >= 0, 0 <= ``delta`` < 1."""
 
     rho: Fraction
@@ -74,7 +83,7 @@ class ApproxZCDP:
 
 
 @dataclass(frozen=True, slots=True)
-class Renyi:
+class Renyi(_InWords):
     """Renyi divergences of finitely many orders: pairs (alpha, epsilon), alpha > 1 rising, ``epsilon`` >= 0."""
 
     curve: tuple[tuple[Fraction, Fraction], ...]
@@ -95,7 +104,7 @@ class Renyi:
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianDP:
+class GaussianDP(_InWords):
     """mu-Gaussian differential privacy, mu^2 = ``mu_squared`` >= 0: squares of mu add up exactly."""
 
     mu_squared: Fraction
@@ -113,7 +122,7 @@ class GaussianDP:
 
 
 @dataclass(frozen=True, slots=True)
-class PLD:
+class PLD(_InWords):
     """The product of dominating pairs, each so many times; make one with ``pld_of``, which puts them in order."""
 
     pairs: tuple[tuple[Pair, int], ...]
