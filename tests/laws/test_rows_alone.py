@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
@@ -21,11 +22,13 @@ from reticent.learning import (
     BernsteinClassifier,
     DecisionTreeClassifier,
     GaussianNB,
+    GridSearchCV,
     HuberRegressor,
     LinearRegression,
     LinearSVC,
     LogisticRegression,
     QuantileRegressor,
+    circumstances,
     losses,
 )
 from reticent.learning.classifiers import Classifier
@@ -34,7 +37,7 @@ from reticent.learning.linear import Regressor
 from reticent.learning.scaling import UNIT, Floats, Scaling, filled, scored, weighed
 from reticent.learning.tabled import of_classes
 from reticent.ledger import Ledger
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import Candidates, Exponential, Geometric, gate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 
@@ -127,7 +130,7 @@ def test_scores_of_whole_rows_are_exact() -> None:
     assert (scored(rows, np.full((3, 30), np.inf)) == 0.0).all()
 
 
-def of_score(count: int, line: Floats, monkeypatch: pytest.MonkeyPatch) -> tuple[Fraction, list[int]]:
+def of_score(count: int, line: Floats, label: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Fraction, list[int]]:
     """What the noise of an accuracy was told its sums move by, and the sums, of ``count`` equal rows."""
     seen: list[tuple[Fraction, list[int]]] = []
     kept = gate.draw
@@ -143,7 +146,7 @@ def of_score(count: int, line: Floats, monkeypatch: pytest.MonkeyPatch) -> tuple
     model._coef, model._start = line[None, :], np.zeros(1)
     monkeypatch.setattr(gate, "draw", spy)
     row = edge(line)
-    model.score(np.array(np.tile(row, (count, 1)), order="F"), np.ones(count), epsilon=1)
+    model.score(np.array(np.tile(row, (count, 1)), order="F"), np.full(count, label), epsilon=1)
     monkeypatch.setattr(gate, "draw", kept)
     return seen[0]
 
@@ -161,10 +164,61 @@ def edge(line: Floats) -> Floats:
 
 
 def test_one_row_moves_an_accuracy_by_what_was_declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seven and eight rows on the boundary: a product of matrices moved the sums by 5 where 2 were declared."""
-    line = np.random.default_rng(3).normal(size=12)
-    (bound, seven), (_, eight) = (of_score(count, line, monkeypatch) for count in (7, 8))
-    assert sum(abs(one - other) for one, other in zip(seven, eight, strict=True)) <= bound
+    """Seven and eight rows on the boundary: a product of matrices moved the sums by 5 where 2 were declared.
+
+    With the label that the rows get, one row moves them by all of 2: its label is right, and it is there.
+    """
+    line, moved = np.random.default_rng(3).normal(size=12), []
+    for label in (0, 1):
+        (bound, seven), (_, eight) = (of_score(count, line, label, monkeypatch) for count in (7, 8))
+        moved.append(sum(abs(one - other) for one, other in zip(seven, eight, strict=True)))
+        assert moved[-1] <= bound
+    assert max(moved) == 2 * UNIT
+
+
+def test_a_search_pays_for_all_rows_of_a_person(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows with a label nobody declared are wrong by every candidate; rows that lack a value are by none."""
+    ledger = Ledger.open_or_create(
+        None, title="rows", adjacency=Adjacency("substitute", 2), person=None, budget=PureDP(Fraction(1000))
+    )
+    seen: list[tuple[Fraction, list[int]]] = []
+    kept = gate.draw
+
+    def spy(mechanism: object, exact: object, entropy: object) -> object:
+        if isinstance(mechanism, Exponential) and isinstance(exact, Candidates):
+            seen.append((mechanism.sensitivity.bound, exact.scores.tolist()))
+        return kept(mechanism, exact, entropy)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(gate, "draw", spy)
+    monkeypatch.setattr("reticent.learning.search.TESTS", 1)
+    for value in (0.5, np.nan):
+        x = np.full((6, 2), np.nan)
+        x[:2] = value
+        tree = DecisionTreeClassifier(
+            bounds=(-1, 1), classes=[0, 1], adjacency="substitute", rows_each=2, ledger=ledger, splitter="random"
+        )
+        GridSearchCV(tree, {"max_depth": [1, 2]}, epsilon=1).fit(x, np.full(6, 7))
+    (bound, there), (_, absent) = seen
+    assert (there, absent) == ([2, 2], [0, 0])
+    assert bound >= 2
+
+
+def test_arrays_are_read_after_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_arrays, ledger, spent = circumstances.of_arrays, account(), []
+
+    def watched(*given: object) -> circumstances.Circumstances:
+        here = of_arrays(*given)  # type: ignore[arg-type]
+
+        def read() -> tuple[Floats, NDArray[np.generic] | None]:
+            spent.append(ledger.spent())
+            return here.read()
+
+        return replace(here, read=read)
+
+    monkeypatch.setattr("reticent.learning.estimator.of_arrays", watched)
+    model = GaussianNB(epsilon=1, bounds=(-1, 1), classes=[0, 1], adjacency="add_remove", ledger=ledger)
+    model.fit(some(2), np.arange(150) % 2).score(some(2), np.arange(150) % 2, epsilon=1)
+    assert spent == [PureDP(Fraction(1)), PureDP(Fraction(2))]
 
 
 HOSTILE: tuple[tuple[object, ...], ...] = (
