@@ -15,6 +15,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis import bernstein
+from reticent.synthesis.ask import Options, plan_for
 from reticent.synthesis.bernstein import Bernstein, Lattice, basis, iterated, lattice, release_function
 from reticent.synthesis.series import grid
 from reticent.synthesis.sums import UNIT, Terms, widest
@@ -164,4 +165,14 @@ def test_what_cannot_be_released_is_refused(make: object) -> None:
 def test_a_degree_is_public_and_of_the_usual_order() -> None:
     assert [bernstein.degree_for(n) for n in (300, 10_000, 100_000)] == [7, 22, 46]
     assert bernstein.degree_for(10**9, 4) == 7
+    assert bernstein.degree_for(10**9, 4, 8**4) == 5  # 2^23 entries of a table
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_a_public_rule_says_can_be_had_for_every_number_of_columns(columns: int, whole: bool) -> None:
+    known = [(name, Fraction(0), Fraction(99), whole) for name in "abcd"[:columns]]
+    made = plan_for(Options("bernstein"), known, Terms(Adjacency("add_remove")), Fraction(1), Fraction(0))
+    assert isinstance(made, Bernstein)
+    assert len(made.axes) == columns
     assert UNIT == 1 << 16

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -28,6 +28,7 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import Linf
 from reticent.study.study import Study
 from reticent.synthesis import histogram, ks
+from reticent.synthesis.ask import Method
 from reticent.synthesis.density import Density
 
 STUDY = """
@@ -116,6 +117,12 @@ def spent(spec: Path) -> Fraction:
         ("density(k, method=histogram)", "0.0001", "only the uniform"),
         ("density(k, method=series)", "0.0001", "hides every shape"),
         ("density(k)", "0.0001", "hides every shape"),
+        ("density(x, method=ks)", "0.0001", "nothing but the uniform"),
+        ("density(x, method=tree)", "0.0001", "nothing but the uniform"),
+        ("density(x, method=tree, atoms=0)", "0.0001", "nothing but the uniform"),
+        ("density(x, method=histogram, cells=100000000)", "1", "100,000,000 cells"),
+        ("density(x, method=sparse, cells=100000000)", "1", "100,000,000 cells"),
+        ("density(x, y, method=sparse, cells=100000000)", "1", "at most 1,048,576"),
     ],
 )
 def test_what_cannot_be_released_is_refused_by_every_way_in_and_costs_nothing(
@@ -125,6 +132,16 @@ def test_what_cannot_be_released_is_refused_by_every_way_in_and_costs_nothing(
     spec = table(tmp_path, [1, 2, 3] * 400, "substitute")
     with pytest.raises(Refusal, match=said):
         way(spec, ask, epsilon)
+    assert spent(spec) == 0
+
+
+@pytest.mark.parametrize("method", get_args(Method))
+@pytest.mark.parametrize("column", ["x", "k"])
+def test_a_table_that_is_known_to_be_empty_is_refused_before_it_costs(tmp_path: Path, method: str, column: str) -> None:
+    """Substitution makes the number of people public; a certificate has no place for nobody."""
+    spec = table(tmp_path, [], "substitute")
+    with pytest.raises(Refusal, match="has no records"):
+        by_release(spec, f"density({column}, method={method})", "1")
     assert spent(spec) == 0
 
 

@@ -232,3 +232,20 @@ def test_every_density_can_be_drawn(density: Density) -> None:
     drawn = replace(density, band=density.masses / 5).plot()
     drawn.canvas.draw()
     assert drawn.axes[0].get_xlabel() == density.axes[0].column
+
+
+def test_the_doubles_of_an_axis_are_worked_out_once() -> None:
+    """A grid of a million cells is asked for its edges with every question."""
+    one = even("x", Fraction(0), Fraction(1), 8)
+    for name in ("cuts", "steps", "sizes"):
+        assert getattr(one, name) is getattr(one, name)
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(one, name)[0] = 1.0
+    assert one == even("x", Fraction(0), Fraction(1), 8)
+    assert hash(one) == hash(even("x", Fraction(0), Fraction(1), 8))
+
+
+def test_an_axis_of_too_many_cells_is_refused_before_its_edges_are_made() -> None:
+    with pytest.raises(PublicParameterError, match="at most 1,048,576"):
+        even("x", Fraction(0), Fraction(1), 1 << 50)
+    assert even("x", Fraction(0), Fraction(7), 1 << 50, whole=True).cells == 8

@@ -363,7 +363,7 @@ def _whole(text: str | None, name: str) -> int | None:
     if text is None:
         return None
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise QuestionError(f"{name} is a whole number, got '{text}'")
+        raise QuestionError(f"{name} is a whole number of up to nine digits, got '{text}'")
     return int(text)
 
 

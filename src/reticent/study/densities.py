@@ -58,6 +58,7 @@ Floats = NDArray[np.float64]
 
 PARTS: Final = 10  # stretches of a column whose shares stand in the table of a release
 MOST_ROWS: Final = 1 << 30
+RUNNING: Final = ("ks", "tree")  # bound their distribution function, and nothing else
 CHECKING: Final = Fraction(1, 10)  # of epsilon, for the checks of made-up rows
 
 
@@ -108,6 +109,8 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     """
     if setting.keys is not None:
         raise QuestionError(f"{asked.name} is of the whole table: ask it without groups. Nothing was charged.")
+    if setting.units == 0:
+        raise QuestionError(f"{asked.name}: the table has no records, which is public here. Nothing was charged.")
     columns = [(name, *_ends(asked, name, setting)) for name in asked.columns]
     person, near = setting.schema.person, setting.neighbours
     options = Options(
@@ -159,15 +162,21 @@ def _public_size(asked: DensityOf, setting: Setting) -> int | None:
 
 def _hopeless(asked: DensityOf, plan: Plan, people: int, epsilon: Fraction) -> None:
     """Refuse what public numbers alone show to be noise."""
-    found = plan.expected(people)
-    noise = found.noise if isinstance(found, InHeights) else None
-    if noise is not None and noise > PLAIN:
-        enough = float(epsilon) * noise / PLAIN
-        raise QuestionError(
-            f"{asked.name}: with {people:,} records at this ε the noise hides every shape, and nothing but the uniform "
-            f"density could be told (± {noise:.2g} of its height). About ε {enough:.2g} would show something, or fewer "
-            "cells, a lower degree, a larger bandwidth. Nothing was charged."
-        )
+    match plan.expected(people):
+        case InHeights(noise) if noise is not None and noise > PLAIN:
+            enough = float(epsilon) * noise / PLAIN
+            raise QuestionError(
+                f"{asked.name}: with {people:,} records at this ε the noise hides every shape, and nothing but the "
+                f"uniform density could be told (± {noise:.2g} of its height). About ε {enough:.2g} would show "
+                "something, or fewer cells, a lower degree, a larger bandwidth. Nothing was charged."
+            )
+        case size.Expected(noise) if noise is not None and noise >= 1.0 and asked.method in RUNNING:
+            raise QuestionError(
+                f"{asked.name}: with at most {people:,} records at this ε the noise of its distribution function is "
+                "± 1, all there is, and nothing but the uniform density could be told. Nothing was charged."
+            )
+        case _:
+            pass
 
 
 def question(

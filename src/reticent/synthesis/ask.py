@@ -141,10 +141,11 @@ def plan_for(
             bandwidth = options.bandwidth or max(kernel.bandwidth_for(people, count), _least_bandwidth(axes))
             return Kernel(axes, terms, epsilon, bandwidth, delta, options.settle)
         case "bernstein":
-            degree = options.degree or bernstein.degree_for(people, count)
+            axes = _grid(columns, options.cells)
+            degree = options.degree or bernstein.degree_for(people, count, math.prod(one.cells for one in axes))
             bandwidth = options.bandwidth or max(kernel.bandwidth_for(people, count), Fraction(1, degree + 1))
             return Bernstein(
-                _grid(columns, options.cells),
+                axes,
                 terms,
                 epsilon,
                 degree,

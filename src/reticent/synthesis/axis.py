@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -19,10 +20,11 @@ from reticent.privacy.numbers import show
 
 Floats = NDArray[np.float64]
 
-MOST = 1 << 24  # cells along one axis
+MOST = 1 << 20  # cells along one axis: seconds of arithmetic with fractions
+EDGE = 200  # bytes of an edge, about
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # no slots: the doubles below are worked out once, and there may be a million of them
 class Axis:
     """A column cut into cells by public edges.
 
@@ -63,20 +65,20 @@ class Axis:
         """The largest possible value."""
         return float(self.edges[-1] - 1 if self.whole else self.edges[-1])
 
-    @property
+    @cached_property
     def cuts(self) -> Floats:
         """The edges as doubles."""
-        return np.array([float(edge) for edge in self.edges])
+        return _fixed(np.array([float(edge) for edge in self.edges]))
 
-    @property
+    @cached_property
     def steps(self) -> Floats:
         """The measure up to each edge, from 0."""
-        return np.array([float(edge - self.edges[0]) for edge in self.edges])
+        return _fixed(np.array([float(edge - self.edges[0]) for edge in self.edges]))
 
-    @property
+    @cached_property
     def sizes(self) -> Floats:
         """The measure of each cell."""
-        return np.array([float(high - low) for low, high in pairwise(self.edges)])
+        return _fixed(np.array([float(high - low) for low, high in pairwise(self.edges)]))
 
     def upto(self, points: ArrayLike) -> Floats:
         """Measure of the values <= each point."""
@@ -128,14 +130,24 @@ def even(column: str, low: Fraction, high: Fraction, cells: int, *, whole: bool 
     Raises
     ------
     PublicParameterError
-        For bounds that are not in order, or fewer than one cell.
+        For bounds that are not in order, fewer than one cell, or more than ``MOST``, before their edges are made.
     """
     if not low < high and not (whole and low == high):
         raise PublicParameterError(f"low must be below high, got {show(low)} and {show(high)}")
     if cells < 1:
         raise PublicParameterError(f"cells must be >= 1, got {cells}")
+    first, values = int(low), int(high) - int(low) + 1
+    parts = min(cells, values) if whole else cells
+    if parts > MOST:
+        raise PublicParameterError(
+            f"{column}: {parts:,} cells along one column, about {parts * EDGE // 10**6:,} MB of edges: at most "
+            f"{MOST:,}. Nothing was charged."
+        )
     if not whole:
         return Axis(column, tuple(low + (high - low) * Fraction(place, cells) for place in range(cells + 1)))
-    first, values = int(low), int(high) - int(low) + 1
-    parts = min(cells, values)
     return Axis(column, tuple(Fraction(first + values * place // parts) for place in range(parts + 1)), True)
+
+
+def _fixed(values: Floats) -> Floats:
+    values.setflags(write=False)
+    return values

@@ -295,9 +295,10 @@ def lattice(degree: int, dimension: int) -> Floats:
     return np.stack([side.ravel() for side in np.meshgrid(*sides, indexing="ij")], axis=1)
 
 
-def degree_for(people: int, columns: int = 1) -> int:
-    """A public degree of the usual order: people^(1/3) for one column, within what the lattice can hold beyond."""
-    most = min(MOST_DEGREE, math.floor(math.pow(MOST_POINTS, 1.0 / columns) + 1e-9) - 1)
+def degree_for(people: int, columns: int = 1, cells: int = 1) -> int:
+    """A public degree of the usual order: people^(1/3) for one column, within what lattice and table can hold."""
+    room = min(MOST_POINTS, MOST_ENTRIES // cells)
+    most = min(MOST_DEGREE, math.floor(math.pow(room, 1.0 / columns) + 1e-9) - 1)
     return max(1, min(round(math.cbrt(people)), most))
 
 

@@ -162,7 +162,7 @@ class Auto:
     @property
     def guarantee(self) -> Guarantee:
         first = [] if self.census is None else [self.census.guarantee]
-        drawn = self._sized(self.candidates[0], 1).guarantee
+        drawn = replace(self._sized(self.candidates[0], 1).guarantee, label="the one that was chosen, whichever it is")
         return compose.in_sequence([*first, self.choice.guarantee, drawn], label="density by a private choice")
 
     @property

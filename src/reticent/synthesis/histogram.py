@@ -111,7 +111,7 @@ class Histogram:
 
     def _density(self, grid: Grid, noisy: Floats, n: int | None) -> Density:
         total, unsure = pooled(self.size, n, noisy.tolist(), self.mechanism)
-        words = [f"cells hold at most what noise of ±{self.mechanism.radius(BETA)} leaves of {total:,.0f} records"]
+        words = [f"each count has noise of ±{self.mechanism.radius(BETA):,} at 95 %, in {total:,.0f} records"]
         if noisy[:-1].max() <= 0.0:
             words, shares = [UNIFORM], _uniform(grid)
             missing = min(max(float(noisy[-1]), 0.0) / total, 1.0) if total > 0.0 else 0.0
@@ -180,12 +180,9 @@ def histogram(
     if cells == 0 and people is None:
         size, own, chosen = buy(neighbours, epsilon * SHARE), epsilon * (1 - SHARE), True
     elif cells is not None:
+        _written(math.prod(min(cells, _values(one)) if one.whole else cells for one in grid.axes))
         grid = regridded(grid, people or 1) if cells == 0 else recut(grid, cells)
-    if grid.cells > DENSE:
-        raise QuestionError(
-            f"{grid.cells:,} cells are more than the {DENSE:,} that are written down: take fewer along each axis, or "
-            "the sparse form, which keeps the large ones alone. Nothing was charged."
-        )
+    _written(grid.cells)
     made = Geometric(L1(Fraction(swapped(neighbours)), neighbours), own)
     if people is not None and made.radius(BETA) > people:
         raise QuestionError(
@@ -193,6 +190,20 @@ def histogram(
             "uniform would come out. Nothing was charged."
         )
     return Histogram(grid, made, size, shape, chosen)
+
+
+def _written(cells: int) -> None:
+    """Refuse what is too much to write down, before its edges are."""
+    if cells > DENSE:
+        raise QuestionError(
+            f"{cells:,} cells are more than the {DENSE:,} that are written down: take fewer along each axis, or "
+            "the sparse form, which keeps the large ones alone. Nothing was charged."
+        )
+
+
+def _values(one: Axis) -> int:
+    """Of a whole-number axis."""
+    return int(one.edges[-1] - one.edges[0])
 
 
 def recut(grid: Grid, cells: int) -> Grid:
