@@ -1,15 +1,16 @@
 """Decision trees and forests: splits at public thresholds, chosen privately or at random; leaves with noisy counts.
 
     candidates   for every column ``THRESHOLDS`` thresholds evenly inside its bounds, one for a column in [0, 1]
-    level        every node of the level chooses one by the exponential mechanism; score: rows its sides would get wrong
+    level        every node of the level chooses one by the exponential mechanism; score: Gini impurity of its sides
     leaves       rows of every class in every leaf, with geometric noise
 
 A row is in one node of a level, so a level costs what its dearest node does (a partition fixed by the levels above),
-and adding or removing a row moves every score by at most 1. That is proved row by row; a person with several rows, or
-a replaced one, is a group of rows. Trees are pure: a delta is not spent. docs/proofs/learning.md, section 6.
+and adding or removing a row moves every score by at most one row. That is proved row by row; a person with several
+rows, or a replaced one, is a group of rows. Trees are pure: a delta is not spent. docs/proofs/learning.md, section 6.
 
 Source: Friedman and Schuster 2010 (splits by the exponential mechanism); Fletcher and Islam 2017 (random forests).
-Deviations: thresholds are public, so that no split is a value of a row; every tree sees all rows and pays its share.
+Deviations: thresholds are public, so that no split is a value of a row; every tree sees all rows and pays its share;
+the impurity moves by at most one row where the source has two.
 """
 
 from __future__ import annotations
@@ -38,9 +39,10 @@ from reticent.privacy.sensitivity import L1, Linf
 THRESHOLDS: Final = 15
 LEAVES: Final = Fraction(1, 2)  # of a tree's price, where splits are chosen privately
 DEEPEST: Final = 16
-ROWS_EACH: Final = 400  # epsilon times rows that one tree of a forest is worth
+ROWS_EACH: Final = 20_000  # epsilon times rows that one tree of a forest is worth
 MOST_TREES: Final = 10
 ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
+FINE: Final = 1 << 7  # steps of a score to a row
 ROW: Final = Adjacency("add_remove", unit="row")
 Splitter: TypeAlias = Literal["best", "random"]
 
@@ -56,6 +58,13 @@ class Tree:
     def votes(self, rows: Floats) -> Floats:
         """The noisy counts of the leaf of every row, of shape (n, classes)."""
         return np.asarray(self.counts[descend(self.column, self.threshold, rows) - len(self.column)])
+
+
+def alike(counts: Integers) -> Integers:
+    """For every side of a split its rows less their Gini impurity, sum of n_c^2 over n, in steps of 1 / FINE, down."""
+    rows = np.maximum(counts.sum(axis=1), 1)
+    squares: Integers = (counts * counts).sum(axis=1)  # below 2^63 for less than 2^31 rows
+    return np.asarray(squares // rows * FINE + squares % rows * FINE // rows)
 
 
 def descend(column: Integers, threshold: Floats, rows: Floats) -> Integers:
@@ -100,7 +109,7 @@ class Growth:
         """The choice of one node."""
         if self.splitter == "random":
             return None
-        return Exponential(Linf(Fraction(1), ROW), self.of_row * (1 - LEAVES) / self.depth)
+        return Exponential(Linf(Fraction(FINE), ROW), self.of_row * (1 - LEAVES) / self.depth)
 
     @cached_property
     def counting(self) -> Geometric:
@@ -164,10 +173,9 @@ class Growth:
             many = len(self.edges[column])
             table = np.bincount(bins[:, column] * self.classes + of, minlength=(many + 1) * self.classes)
             below = table.reshape(many + 1, self.classes).cumsum(axis=0)
-            left, right = below[:-1], below[-1] - below[:-1]
-            scores.append(len(of) - left.max(axis=1) - right.max(axis=1))
+            scores.append(-alike(below[:-1]) - alike(below[-1] - below[:-1]))
             named += [(column, cut) for cut in range(many)]
-        found = np.concatenate(scores).astype(np.int64)
+        found = np.concatenate(scores)
         drawn = gate.draw(self.choosing, Candidates(found, np.ones(len(found), np.int64)), entropy)
         return named[drawn]
 
@@ -239,7 +247,7 @@ class RandomForestClassifier(TreeModel):
     max_depth : int
     splitter : "best" or "random"
     max_features : int, optional
-        Columns offered to a node; by default the square root of their number, and all where there is one tree.
+        Columns offered to a node; by default all, since the choices are random enough by their privacy.
     """
 
     n_estimators: int | None = None
@@ -252,7 +260,7 @@ class RandomForestClassifier(TreeModel):
         trees = self._trees_for(price.epsilon, here) if self.n_estimators is None else self.n_estimators
         if not 1 <= trees <= 1000:
             raise PublicParameterError(f"n_estimators must lie in 1..1,000, got {trees}")
-        few = self.max_features or (width if trees == 1 else max(1, round(width**0.5)))
+        few = self.max_features or width
         classes, share = len(self._labels(y)), price.epsilon / trees
         plan = Growth(here.bounds, classes, self.max_depth, share, price.neighbours, self.splitter, few)
         return self._grown(y, plan, trees)
