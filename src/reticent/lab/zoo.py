@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -163,11 +164,11 @@ def density_zoo(
 
 
 def asked(column: str) -> Sequence[tuple[str, DensityOf]]:
-    """Every method with what its public rule says, and two of 002 as printed for contrast."""
+    """Every method, with about as many cells where it has a grid; else what its public rule says, or suits ages."""
     return (
         ("auto (private choice)", density(column)),
         ("histogram", density(column, method="histogram", cells=64)),
-        ("histogram, clipped (002)", density(column, method="histogram", cells=64, settle="clip")),
+        ("sparse grid", density(column, method="sparse", cells=64)),
         ("adaptive grid", density(column, method="adaptive", cells=64)),
         ("tree, 256 cells", density(column, method="tree", cells=256)),
         ("KS exponential", density(column, method="ks")),
@@ -183,9 +184,7 @@ def _drawn(one: Specimen, error: float, panel: Axes) -> None:
     match one.outcome:
         case Reply(found):
             if one.asked.method in ("ks", "tree"):  # a small sample, or made for the distribution function: as bars
-                cuts = np.linspace(found.axes[0].low, found.axes[0].high, SAMPLE_BARS + 1)
-                shares = np.diff(np.append(0.0, found.cdf(cuts[1:])))
-                panel.stairs(shares / np.diff(cuts), cuts, color=drawing.INK, lw=1.2)
+                _bars(found, panel)
             else:
                 drawing.curve(found, panel)
         case NoReply():
@@ -193,6 +192,21 @@ def _drawn(one: Specimen, error: float, panel: Axes) -> None:
     panel.set_title(f"{one.name}   KS {error:.3f}", fontsize=9)
     panel.set_xlabel("")
     panel.set_ylabel("")
+
+
+def _bars(found: Density, panel: Axes) -> None:
+    """Wide bars with the noise band of each, from the bound on the distribution function at its two ends."""
+    from reticent.synthesis import drawing
+
+    cuts = np.linspace(found.axes[0].low, found.axes[0].high, SAMPLE_BARS + 1)
+    told = [found.probability(low, high) for low, high in pairwise(cuts.tolist())]
+    wide = cuts[1] - cuts[0]
+    heights, half = (np.array(part) / wide for part in zip(*((one.value, one.noise) for one in told), strict=True))
+    low, high = np.maximum(heights - half, 0.0), heights + half
+    panel.fill_between(
+        cuts, np.append(low, low[-1]), np.append(high, high[-1]), step="post", color=drawing.SHADE, alpha=0.5, lw=0
+    )
+    panel.stairs(heights, cuts, color=drawing.INK, lw=1.2)
 
 
 def _packaged(column: str) -> Floats:

@@ -48,8 +48,11 @@ def curve(density: Density, panel: Axes, *, label: str = "", colour: str = INK, 
     marginal = density if density.boxes is None else density.marginal(one.column)
     cuts, sizes = one.cuts, one.sizes
     height = marginal.masses / sizes
-    if marginal.band is not None:
-        half = marginal.band / sizes
+    band = marginal.band
+    if band is None and density.band is not None and len(density.axes) == 1:  # of the boxes that are shown
+        band = density._along(0, density.band)
+    if band is not None:
+        half = band / sizes
         low, high = np.maximum(height - half, 0.0), height + half
         panel.fill_between(cuts, np.append(low, low[-1]), np.append(high, high[-1]), step="post", color=shade, lw=0)
     panel.stairs(height, cuts, color=colour, lw=1.2, label=label or None)
