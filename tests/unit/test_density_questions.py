@@ -170,3 +170,14 @@ def test_the_public_rule_is_left_on_evidence_only(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(choice, "PRIOR", 0)
     blind = [words.startswith("Bernstein mechanism of degree 40 was chosen") for words in chosen("normal", 20)]
     assert blind.count(False) >= 6
+
+
+@pytest.mark.parametrize("values", [5, 81, 500, 1024])
+def test_a_private_choice_among_few_whole_numbers_has_a_bar_for_each(values: int) -> None:
+    """Each whole number may have its own share, which no wide bar and no curve shows; real columns keep their list."""
+    found = auto([("x", Fraction(0), Fraction(values - 1), True)], PLAIN, Fraction(1), Fraction(0)).candidates
+    bars = [one.detail for one in found if one.kind == "bars"]
+    assert bars.count(values) == 1
+    assert max(bars) == values
+    real = [one.detail for one in auto(X, PLAIN, Fraction(1), Fraction(0)).candidates if one.kind == "bars"]
+    assert real == [8, 16, 32, 64, 128, 256, 512, 1024]

@@ -294,7 +294,7 @@ def _listed(axes: tuple[Axis, ...], terms: Terms) -> Iterator[tuple[Linear, Kind
     for degree in POLYNOMIALS[count]:
         if degree < least:
             yield Bernstein(axes, terms, one, degree, Fraction(1, degree)).plan, "bernstein", degree
-    if least < BARS[count][0]:
+    if least < BARS[count][0] or (count == 1 and least not in BARS[count]):  # a bar for every whole number
         yield bars(axes, least, terms), "bars", least
 
 
