@@ -41,6 +41,7 @@ LEAVES: Final = Fraction(1, 2)  # of a tree's price, where splits are chosen pri
 DEEPEST: Final = 16
 ROWS_EACH: Final = 20_000  # epsilon times rows that one tree of a forest is worth
 MOST_TREES: Final = 10
+DEEPER: Final = 2_000  # epsilon times rows from which a fourth level is worth its noise
 ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
 FINE: Final = 1 << 7  # steps of a score to a row
 ROW: Final = Adjacency("add_remove", unit="row")
@@ -220,18 +221,20 @@ class DecisionTreeClassifier(TreeModel):
 
     Parameters
     ----------
-    max_depth : int
+    max_depth : int, optional
+        By default 3 or, where epsilon times the public (or an assumed) number of rows is 2,000 or more, 4.
     splitter : "best" or "random"
         Whether half of the price chooses the splits, or they are drawn at random and all of it counts the leaves.
     """
 
-    max_depth: int = 4
+    max_depth: int | None = None
     splitter: Splitter = "best"
 
     def _work(self, here: Circumstances, y: object) -> Work:
         price = price_of(self.epsilon, 0, here)
         classes = len(self._labels(y))
-        plan = Growth(here.bounds, classes, self.max_depth, price.epsilon, price.neighbours, self.splitter)
+        depth = self.max_depth or depth_for(price.epsilon, here)
+        plan = Growth(here.bounds, classes, depth, price.epsilon, price.neighbours, self.splitter)
         return self._grown(y, plan, 1)
 
 
@@ -244,30 +247,42 @@ class RandomForestClassifier(TreeModel):
     n_estimators : int, optional
         By default as many as leave each tree an epsilon of ``ROWS_EACH`` over the public (or an assumed) number of
         rows, 1 to 10: dividing a small epsilon costs more than a second tree gives.
-    max_depth : int
+    max_depth : int, optional
+        By default 3 or, where epsilon times the public (or an assumed) number of rows is 2,000 or more, 4.
     splitter : "best" or "random"
     max_features : int, optional
         Columns offered to a node; by default all, since the choices are random enough by their privacy.
     """
 
     n_estimators: int | None = None
-    max_depth: int = 4
+    max_depth: int | None = None
     splitter: Splitter = "best"
     max_features: int | None = None
 
     def _work(self, here: Circumstances, y: object) -> Work:
         price, width = price_of(self.epsilon, 0, here), len(here.bounds)
-        trees = self._trees_for(price.epsilon, here) if self.n_estimators is None else self.n_estimators
+        trees = trees_for(price.epsilon, here) if self.n_estimators is None else self.n_estimators
         if not 1 <= trees <= 1000:
             raise PublicParameterError(f"n_estimators must lie in 1..1,000, got {trees}")
         few = self.max_features or width
         classes, share = len(self._labels(y)), price.epsilon / trees
-        plan = Growth(here.bounds, classes, self.max_depth, share, price.neighbours, self.splitter, few)
+        depth = self.max_depth or depth_for(share, here)
+        plan = Growth(here.bounds, classes, depth, share, price.neighbours, self.splitter, few)
         return self._grown(y, plan, trees)
 
-    def _trees_for(self, epsilon: Fraction, here: Circumstances) -> int:
-        rows = (here.people or ASSUMED) / here.neighbours.rows / (2 if here.neighbours.kind == "substitute" else 1)
-        return max(1, min(MOST_TREES, int(float(epsilon) * rows / ROWS_EACH)))
+
+def worth(epsilon: Fraction, here: Circumstances) -> float:
+    """Epsilon times rows, of one row: what depth and number of trees go by."""
+    rows = (here.people or ASSUMED) / here.neighbours.rows / (2 if here.neighbours.kind == "substitute" else 1)
+    return float(epsilon) * rows
+
+
+def trees_for(epsilon: Fraction, here: Circumstances) -> int:
+    return max(1, min(MOST_TREES, int(worth(epsilon, here) / ROWS_EACH)))
+
+
+def depth_for(epsilon: Fraction, here: Circumstances) -> int:
+    return 3 if worth(epsilon, here) < DEEPER else 4
 
 
 __all__ = ["DecisionTreeClassifier", "Growth", "RandomForestClassifier", "Tree"]
