@@ -74,9 +74,9 @@ honest_words, honest_bits = SystemEntropy.words, SystemEntropy.bits
 
 
 def biased(self: SystemEntropy, count: int) -> NDArray[np.uint64]:
-    """The leading bit is 1 a little more than half of the time: 17/32."""
+    """The leading bit is 1 more than half of the time: 9/16."""
     words = honest_words(self, count)
-    seldom = honest_words(self, count) >> np.uint64(60) == np.uint64(0)
+    seldom = honest_words(self, count) >> np.uint64(61) == np.uint64(0)
     return np.asarray(words | seldom.astype(np.uint64) << np.uint64(63), np.uint64)
 
 

@@ -29,7 +29,12 @@ from reticent.study.keys import load_private, make_keys
 from reticent.study.page import page
 from tests.unit.test_learning_estimators import ALL, CLASSIFIERS, LABELS, REGRESSORS, X, account, fitted, given
 
-OURS = (private.Clip, private.FunctionClassifier)  # charges nothing; takes a program, and has a test of its own
+OURS = (  # charges nothing; take a program, and have tests of their own
+    private.Clip,
+    private.FunctionClassifier,
+    private.EmpiricalRiskClassifier,
+    private.EmpiricalRiskRegressor,
+)
 
 
 def failing(certificate: Certificate, ledger: Ledger) -> list[str]:

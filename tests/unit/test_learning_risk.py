@@ -272,6 +272,8 @@ def test_every_solver_finds_the_line_and_the_certificate_names_the_table(solver:
     counts = regressor(ledger, solver=solver, alpha=30).fit(X, COUNTS)
     assert counts.coef_[0] > 0 > counts.coef_[1]
     assert counts.table_ in counts.certificate_.to_json()
+    for one in (model, counts):
+        assert all(check.ok for check in one.certificate_.verify(ledger, allow_unsigned=True).checks)
 
 
 def test_predictions_are_the_inverse_link_of_scores() -> None:
