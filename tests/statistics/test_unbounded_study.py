@@ -209,7 +209,8 @@ def test_what_was_clipped_is_said_of_each_group_and_reaches_the_certificate() ->
     (answer,) = release.answers
     assert len(answer.caveats) == 2
     for key, caveat in zip((1, 2), answer.caveats, strict=True):
-        assert caveat.startswith(f"g {key}: clipped to [-")
+        assert caveat.startswith(f"g {key}: ")
+        assert "clipped to [-" in caveat  # by noise alone the tails may not be known, and then it says so besides
     assert all(caveat in release.certificate.to_json() for caveat in answer.caveats)
 
 
