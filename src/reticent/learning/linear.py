@@ -32,6 +32,7 @@ from reticent.learning.scores import Scored, r_squared
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.explain import sentence
 from reticent.privacy.numbers import Number, read
+from reticent.statistics.asked import robust_regression
 
 if TYPE_CHECKING:
     from reticent.statistics.regression.coefficients import Coefficients
@@ -315,8 +316,7 @@ class LinearRegression(Regressor):
         """The robust method meant."""
         match self.method:
             case "robust":
-                one = columns == 1 and self.fit_intercept
-                return "R_H" if read(self.delta, "delta") else "theil_sen" if one else "tukey"
+                return robust_regression(columns, intercept=self.fit_intercept, delta=bool(read(self.delta, "delta")))
             case "theil_sen" | "tukey" | "block_medians" | "R_S" | "R_H":
                 return self.method
             case other:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
+from reticent.exact.rounding import sqrt_down
 from reticent.learning.scaling import Norm
 from reticent.mechanisms import Exponential, Gaussian, Geometric, gate
 from reticent.privacy import compose, convert
@@ -80,7 +81,8 @@ class Price:
         bound = Linf(Fraction(self.neighbours.rows * (replaced if kind == "substitute" else one)), self.neighbours)
         if not self.delta:
             return Exponential(bound, share * self.epsilon)
-        return Exponential(bound, root_below(8 * share * convert.rho_for(self.epsilon, self.delta)))
+        root = sqrt_down(8 * share * convert.rho_for(self.epsilon, self.delta))
+        return Exponential(bound, Fraction(int(root * 10**6), 10**6))
 
     def whole(self, parts: Sequence[Guarantee], label: str) -> Guarantee:
         """The parts in sequence, as (epsilon, delta)."""
@@ -88,11 +90,6 @@ class Price:
             return compose.in_sequence(parts, label=label)
         found = compose.in_sequence([compose.in_zcdp(part) for part in parts], label=label)
         return convert.as_approx(found, self.delta)
-
-
-def root_below(number: Fraction) -> Fraction:
-    """A root of a positive number, rounded down to a multiple of a millionth."""
-    return Fraction(math.isqrt(int(number * 10**12)), 10**6)
 
 
 def deviation(noise: Noise) -> float:

@@ -20,6 +20,7 @@ from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import positive, show
 from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.limits import check_limits
 
 FINEST_LEVEL: Final = 10**6  # denominators of levels: scores are multiples of them and must fit 64 bits
 MOST_BINS: Final = 1 << 20
@@ -532,6 +533,13 @@ Simple: TypeAlias = Count | People | Sum | Mean | Proportion | Variance | Histog
 Statistic: TypeAlias = Simple | Robust | DensityOf | HypothesisTest
 
 
+def robust_regression(columns: int, *, intercept: bool, delta: bool) -> Literal["R_H", "theil_sen", "tukey"]:
+    """The method that "robust" means for so many columns: few rows cannot move it, and it needs no bounds."""
+    if delta:
+        return "R_H"
+    return "theil_sen" if columns == 1 and intercept else "tukey"
+
+
 def delta_of(asked: Statistic) -> Tested | None:
     """The options of a question that spends a delta, or None where it is answered with delta 0."""
     match asked:
@@ -550,12 +558,7 @@ def delta_of(asked: Statistic) -> Tested | None:
 def _check(
     epsilon: Fraction | None, low: Fraction | None = None, high: Fraction | None = None, per: Per = "row"
 ) -> None:
-    if epsilon is not None:
-        positive(epsilon, "epsilon")
-    if (low is None) != (high is None):
-        raise PublicParameterError("low and high come together: give both, or neither")
-    if low is not None and high is not None and not low < high:
-        raise PublicParameterError(f"low must be below high, got {show(low)} and {show(high)}")
+    check_limits(epsilon, low, high)
     if per not in get_args(Per):
         raise PublicParameterError(f'per is "row" or "person", got {per!r}')
 

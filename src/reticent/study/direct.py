@@ -18,7 +18,7 @@ from reticent.data.schema import Key
 from reticent.errors import QuestionError
 from reticent.privacy.numbers import Number
 from reticent.statistics import questions
-from reticent.statistics.asked import DensityOf, Mode, OfDensity, OfRegression, Regression, Settled
+from reticent.statistics.asked import DensityOf, Mode, OfDensity, OfRegression, Regression, Settled, robust_regression
 from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
 from reticent.study.study import Study
 
@@ -113,8 +113,8 @@ def regress(
         unit=unit,
     )
     if method == "robust":
-        one = len(asked.on) == 1 and asked.intercept
-        asked = replace(asked, method="R_H" if delta is not None else "theil_sen" if one else "tukey")
+        meant = robust_regression(len(asked.on), intercept=asked.intercept, delta=delta is not None)
+        asked = replace(asked, method=meant)
     if study is None:
         return asked
     return study.release([asked], epsilon=epsilon, delta=delta)[asked.name]

@@ -20,6 +20,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import positive, show
+from reticent.statistics.limits import check_limits
 
 OfTest: TypeAlias = Literal["auto", "means", "proportions", "independence", "ranks", "correlation", "normal"]
 ALONE: Final = ("normal",)
@@ -71,12 +72,7 @@ class HypothesisTest:
             raise PublicParameterError(f'{self.kind} needs two columns: test("x ~ g", kind="{self.kind}")')
         if self.on is not None and self.kind in ALONE:
             raise PublicParameterError(f'{self.kind} is about one column: test("x", kind="{self.kind}")')
-        if self.epsilon is not None:
-            positive(self.epsilon, "epsilon")
-        if (self.low is None) != (self.high is None):
-            raise PublicParameterError("low and high come together: give both, or neither")
-        if self.low is not None and self.high is not None and not self.low < self.high:
-            raise PublicParameterError(f"low must be below high, got {show(self.low)} and {show(self.high)}")
+        check_limits(self.epsilon, self.low, self.high)
         if (self.centre is None) != (self.deviation is None):
             raise PublicParameterError("centre and deviation come together: give both, or neither")
         if self.deviation is not None:
