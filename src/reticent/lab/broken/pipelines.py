@@ -44,6 +44,13 @@ BIG: Final = 2**50
 MIDDLE: Final = 2**21
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class Bare(Result):
+    """A result that is the rows themselves."""
+
+    rows: Any = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Published:
     """A step around a pipeline, so that a plan can be made of it. It has no place in a study: its table is a list."""
@@ -58,8 +65,9 @@ class Published:
         return self.noise.guarantee
 
     def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
-        rows: Any = results[0]
-        return Answer(self.name, (), tuple(repr(cell) for cell in self.pipeline(rows, self.noise, entropy)))
+        (bare,) = results
+        assert isinstance(bare, Bare)
+        return Answer(self.name, (), tuple(repr(cell) for cell in self.pipeline(bare.rows, self.noise, entropy)))
 
     def expected(self, people: int) -> Expected:
         return Expected(0.0, 0.0)
@@ -72,7 +80,7 @@ class Listed:
     rows: Any
 
     def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
-        return [self.rows for _ in queries]
+        return [Bare(rows=self.rows) for _ in queries]
 
 
 @dataclass(frozen=True, slots=True)
