@@ -42,8 +42,9 @@ class Each:
     shape: Any
 
 
-# A shape is "text", "whole", "tally", "number", "flag", "null", "tree", a Text, an Each, a list (of one shape), a tuple
-# (one of several), or a dict whose keys are required, unless they end in "?"; further keys are allowed and ignored.
+# A shape is "text", "whole", "tally", "integer", "number", "size", "flag", "null", "tree", a Text, an Each, a list (of
+# one shape), a tuple (one of several), or a dict whose keys are required, unless they end in "?"; further keys are
+# allowed and ignored.
 LOSS: Final = (
     {"epsilon": Text(NUMBER), "delta": Text(NUMBER)},
     {"rho": Text(NUMBER)},
@@ -68,8 +69,17 @@ CELL: Final = {
     "outcome": Text("reply|no_reply"),
 }
 REPLY: Final = dict.fromkeys(("value", "low", "high", "noise", "sampling", "level"), "number")
+AXES: Final = [{"column": "text", "edges": [Text(NUMBER)], "whole": "flag"}]
+CHECK: Final = {  # noisy counts of a coarse table
+    "axes": AXES,
+    "atoms": ["number"],
+    "counts": ["integer"],
+    "radius": "tally",
+    "n": "whole",
+    "off": "tally",
+}
 DENSITY: Final = {
-    "axes": [{"column": "text", "edges": [Text(NUMBER)], "whole": "flag"}],
+    "axes": AXES,
     "masses": "any",  # a list, nested as deep as there are columns; read as an array
     "atoms": [["number"]],
     "missing": ("number", "null"),
@@ -78,6 +88,8 @@ DENSITY: Final = {
     "method": "text",
     "words": ["text"],
     "guarantee": "tree",
+    "checks?": [CHECK],
+    "beside?": ("null", "size"),
 }
 AUDIT: Final = {
     "verdict": Text("passed|refuted"),
@@ -217,7 +229,9 @@ def _problem(shape: Shape, value: object, where: str, depth: int) -> str | None:
             return _first(shape[0], [(f"{where}[{place}]", item) for place, item in enumerate(value)], depth)
         case tuple():
             found = [_problem(one, value, where, depth) for one in shape]
-            return None if None in found else f"{where} has another form"
+            objects = [problem for one, problem in zip(shape, found, strict=True) if isinstance(one, dict)]
+            closest = objects[0] if len(objects) == 1 and isinstance(value, dict) else None
+            return None if None in found else closest or f"{where} has another form"
         case dict():
             return _odd_object(shape, value, where, depth)
         case _:  # pragma: no cover - the shapes are written above
@@ -251,14 +265,16 @@ _A: Final = {
     "text": "text",
     "whole": "a whole number >= 1",
     "tally": "a whole number >= 0",
+    "integer": "a whole number",
     "number": "a number",
+    "size": "a number >= 0",
     "flag": "true or false",
     "null": "null",
 }
 
 
 def _is(kind: str, value: object) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    finite = isinstance(value, int | float) and not isinstance(value, bool) and _told(value)
     match kind:
         case "text":
             return isinstance(value, str)
@@ -266,8 +282,12 @@ def _is(kind: str, value: object) -> bool:
             return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 1 << 63
         case "tally":
             return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63
         case "number":
-            return number and isinstance(value, int | float) and abs(value) <= 1.7e308 and math.isfinite(value)
+            return finite
+        case "size":
+            return finite and isinstance(value, int | float) and value >= 0
         case "flag":
             return isinstance(value, bool)
         case "null":
@@ -279,6 +299,10 @@ def _is(kind: str, value: object) -> bool:
             return False
         case _:
             return True
+
+
+def _told(value: float) -> bool:
+    return abs(value) <= 1.7e308 and math.isfinite(value)
 
 
 def _odd_cell(cell: Any, where: str) -> str | None:
