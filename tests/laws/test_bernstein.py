@@ -14,7 +14,7 @@ from reticent.mechanisms import Gaussian, Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1, Linf
-from reticent.synthesis import bernstein
+from reticent.synthesis import bernstein, linear
 from reticent.synthesis.ask import Options, plan_for
 from reticent.synthesis.bernstein import Bernstein, Lattice, basis, iterated, lattice, release_function
 from reticent.synthesis.series import grid
@@ -94,6 +94,36 @@ def test_iterating_takes_off_bias_and_multiplies_noise_by_at_most_its_bound() ->
     with_matrix = np.eye(13) - basis(12, nodes)
     theory = np.eye(13) + with_matrix + with_matrix @ with_matrix
     assert np.allclose(iterated(np.eye(13), 3).T, theory)
+
+
+@pytest.mark.parametrize(("columns", "degree"), [(1, 12), (2, 5), (3, 3), (4, 2)])
+@pytest.mark.parametrize("times", [1, 2, 5, 16])
+def test_the_way_back_is_the_iterated_polynomial_of_the_sums(columns: int, degree: int, times: int) -> None:
+    """By products over columns and powers at once, and as it is defined: step by step on the whole lattice."""
+    axes = grid([(f"x{place}", Fraction(0), ONE, False) for place in range(columns)], cells=5)
+    made = Bernstein(axes, PUBLIC, ONE, degree, Fraction(1, 4), times)
+    sums = np.random.default_rng(2).normal(size=made.plan.sums.table.shape[1:])
+    weights = np.ones(1)
+    for _ in range(columns):
+        weights = np.multiply.outer(weights, np.array([0.5, *[1.0] * (degree - 1), 0.5]))
+    values = iterated(sums.reshape(weights.shape) / weights / made.unit, times)[0]
+    for _ in range(columns):
+        values = np.tensordot(values, basis(degree, (np.arange(5) + 0.5) / 5), axes=(0, 1))
+    assert made.plan.back @ sums == pytest.approx(values.ravel(), rel=1e-8, abs=1e-8 * float(np.abs(values).max()))
+
+
+def test_three_columns_have_the_exact_sensitivity_and_what_is_expected_is_that_of_all_cells(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    space = grid([(name, Fraction(0), ONE, False) for name in "xyz"])
+    found = Bernstein(space, PUBLIC, ONE, 10, Fraction(1, 11)).plan
+    assert found.sums.moved < 2 * int(found.sums.table.sum(axis=1).max())  # less than the bound
+    some = found.expected(1000)
+    monkeypatch.setattr(linear, "LARGE", 1 << 30)
+    every = found.expected(1000)
+    assert some.noise == pytest.approx(every.noise, rel=0.03)
+    assert some.sampling == pytest.approx(every.sampling, rel=0.03)
+    assert some != every  # some cells stood for all
 
 
 @pytest.mark.parametrize("stated", [Linf(Fraction(1, 7), SUB), L1(Fraction(1, 3), ADD)])

@@ -193,11 +193,37 @@ def test_too_many_pairs_give_a_bound_and_never_less(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("power", [1, 2])
+def test_the_search_for_the_farthest_pair_finds_it(power: Literal[1, 2]) -> None:
+    """400 tables of all kinds: dense, of few values, with many zeros, with equal rows, far from zero."""
+    generator = np.random.default_rng(11)
+    early = 0
+    for turn in range(400):
+        rows, columns = generator.integers(1, 40), generator.integers(1, 7)
+        table = generator.integers(-(10 ** (turn % 5)), 10 ** (turn % 7) + 1, (rows, columns))
+        if turn % 3 == 0:
+            table = np.where(generator.random(table.shape) < 0.7, 0, np.abs(table))
+        if turn % 4 == 0:
+            table = np.vstack([table, table]) + 1000
+        for origin in (False, True):
+            every = np.vstack([table, np.zeros_like(table[:1])]) if origin else table
+            gaps = np.abs(every[:, None, :] - every[None, :, :]) ** power
+            true = int(gaps.sum(axis=2).max())
+            assert widest(table, power, origin=origin) == true
+            low = every.min(axis=0)
+            sizes = summed._sizes(every - low, -low, power)
+            assert np.all(gaps.sum(axis=2) <= sizes[:, None] + sizes[None, :])
+            early += int(np.sort(sizes)[-2:].sum()) == true and len(every) > 1
+    assert early > 20  # tables in which the two greatest sizes prove the first pair at once
+
+
+@pytest.mark.parametrize("power", [1, 2])
 def test_distances_are_exact_where_entries_are_large(power: Literal[1, 2]) -> None:
     table = np.array([[1 << 24, 5], [(1 << 24) - 1, 9], [(1 << 24) - 3, 5]])
     assert widest(table, power, origin=False) == (6 if power == 1 else 20)
     with pytest.raises(PublicParameterError):
         widest(np.array([[1 << 26] * 9, [0] * 9]) << (26 * (2 - power)), power, origin=False)
+    with pytest.raises(PublicParameterError, match="too large"):
+        longest(np.array([[1 << (62 // power)] * 2]), power)
 
 
 def test_frequencies_are_a_ball_and_orthonormal_on_the_grid() -> None:

@@ -122,16 +122,26 @@ class Bernstein:
 
     @cached_property
     def plan(self) -> Linear:
-        spread: Floats = np.ones((1, 1))
-        weights: Floats = np.ones(1)
-        for one in self.axes:
-            spread = _crossed(spread, basis(self.degree, _middles(one)))
-            weights = _crossed(weights, self._ends)
-        points = np.diag(1.0 / weights).reshape(-1, *[self.degree + 1] * len(self.axes))
-        back = spread @ iterated(points, self.iterations).reshape(len(weights), -1).T / self.unit
         table = np.rint(self.unit * self.kernel).astype(np.int64)
         sums = Sums(table, self.terms, self.epsilon, self.delta)
-        return Linear(self.axes, sums, back, False, f"Bernstein mechanism of degree {self.degree}", self.settle)
+        return Linear(self.axes, sums, self._back, False, f"Bernstein mechanism of degree {self.degree}", self.settle)
+
+    @property
+    def _back(self) -> Floats:
+        """The iterated polynomial at the middles of cells, of sums on the lattice: shape (cells, points).
+
+        sum_(j < i) (1 - B)^j = sum_(m < i) (-1)^m binomial(i, m + 1) B^m, and a power of B is a product over columns.
+        """
+        smooth = basis(self.degree, np.arange(self.degree + 1) / self.degree)
+        powers = [np.linalg.matrix_power(smooth, turn) / self._ends for turn in range(self.iterations)]
+        *before, last = (np.stack([basis(self.degree, _middles(one)) @ power for power in powers]) for one in self.axes)
+        found = np.array([(-1.0) ** m * math.comb(self.iterations, m + 1) for m in range(self.iterations)])
+        whole: Floats = found[:, None, None] / self.unit
+        for along in before:
+            both = np.einsum("mab,mcd->macbd", whole, along)
+            whole = both.reshape(len(both), both.shape[1] * both.shape[2], -1)
+        summed = np.tensordot(whole, last, axes=(0, 0)).swapaxes(1, 2)
+        return np.asarray(summed.reshape(summed.shape[0] * summed.shape[1], -1), np.float64)
 
     @property
     def _ends(self) -> Floats:

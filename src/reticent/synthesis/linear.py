@@ -32,6 +32,9 @@ Settle = Literal["simplex", "clip"]
 
 FINE: Final = 20  # binary places below a cell to which records are read
 LAPLACE: Final = math.log(20.0) / math.sqrt(2.0)  # the 95 % point of |Laplace| in standard deviations
+LARGE: Final = 1 << 21  # entries of a way back; beyond, what is expected is taken over some of the cells
+TYPICAL: Final = 512
+GOLDEN: Final = (math.sqrt(5.0) - 1.0) / 2.0
 PLAIN: Final = 1.0  # half-width, in units of the uniform density, beyond which noise hides every shape
 
 
@@ -121,12 +124,23 @@ class Linear:
     def expected(self, people: int) -> Expected:
         """What noise and sampling leave for ``people`` records that are spread evenly."""
         n = self.sums.terms.size or people
-        noise = self.sums.deviation / n * math.sqrt(float(np.mean(self.reaches(self.back) ** 2)))
+        back = self._some_back()
+        noise = self.sums.deviation / n * math.sqrt(float(np.mean(self.reaches(back) ** 2)))
         table = self.sums.table - self.sums.table.mean(axis=0)
-        spread = self.back @ (table.T @ table / len(table))  # times back: what the cell of a record leaves to chance
-        sampling = NORMAL * math.sqrt(float(np.mean(np.sum(spread * self.back, axis=1))) / n)
+        if len(table) <= table.shape[1]:
+            chance = float(np.sum((back @ table.T) ** 2)) / len(table)  # what the cell of a record leaves to chance
+        else:
+            chance = float(np.sum((back @ (table.T @ table / len(table))) * back))
+        sampling = NORMAL * math.sqrt(chance / len(back) / n)
         hidden = "at this ε and so few records the noise hides every shape: expect the uniform density"
         return Expected(noise, sampling, hidden if noise > PLAIN else "")
+
+    def _some_back(self) -> Floats:
+        """The way back to all cells or, of a large table, to ``TYPICAL`` of them, by a rule that no grid repeats."""
+        if self.back.size <= LARGE:
+            return self.back
+        place = (np.arange(TYPICAL) * GOLDEN % 1.0 * len(self.back)).astype(np.int64)
+        return np.asarray(self.back[np.unique(place)], np.float64)
 
     @property
     def unsure(self) -> float:

@@ -35,6 +35,7 @@ UNIT: Final = 1 << 16  # of a table: one
 LARGEST: Final = 1 << 24  # entry of a table: sums over 2^38 rows stay inside int64
 MOST_ENTRIES: Final = 1 << 23  # of a table
 PAIRS: Final = 3 << 30  # entries compared for the exact widest pair: a few seconds; beyond, a bound
+FIRST: Final = 8  # rows compared at first: one of the farthest pairs is often among them
 CHUNK: Final = 1 << 24
 
 
@@ -146,32 +147,58 @@ class Sums:
 
 def longest(table: Integers, power: Literal[1, 2]) -> int:
     """The greatest sum of |entry|^power over a row of the table."""
+    if int(np.abs(table).max()) ** power * table.shape[1] >= 1 << 63:
+        raise PublicParameterError("the table is too large for the lengths of its rows to be exact")
     return int((np.abs(table) ** power).sum(axis=1).max())
 
 
 def widest(table: Integers, power: Literal[1, 2], *, origin: bool) -> int:
     """The greatest sum of |difference|^power between two rows of the table, and the row of zeros if ``origin``.
 
-    Exact up to ``PAIRS`` entries to compare; beyond, twice the greatest distance from one of two integer points, which
-    is no less. Numbers are integers below 2^53 throughout, where doubles are exact.
+    With sizes s of rows as in ``_sizes`` no pair is farther apart than s + s'. Rows are taken in falling order, and the
+    search ends where no pair that is left can be farther apart than one that was found. Exact up to ``PAIRS`` entries
+    that are compared; beyond, the greatest s + s' that is left, which is no less. Numbers are integers below 2^53
+    throughout, where doubles are exact.
     """
-    rows = np.unique(np.vstack([table, np.zeros_like(table[:1])]) if origin else table, axis=0)
-    moved = rows - rows.min(axis=0)  # distances stay, and numbers are as small as they can be
+    rows = np.vstack([table, np.zeros_like(table[:1])]) if origin else table
+    low = rows.min(axis=0)
+    moved = rows - low  # distances stay, and numbers are as small as they can be
     if int(2**power) * longest(moved, power) >= 1 << 53:
         raise PublicParameterError("the table is too large for its distances to be exact")
-    if len(rows) ** 2 * rows.shape[1] > PAIRS:
-        middle = (rows.max(axis=0) + rows.min(axis=0)) // 2
-        return int(2**power) * min(longest(rows - middle, power), longest(rows, power))
-    from scipy.spatial.distance import cdist
+    sizes = _sizes(moved, -low, power)
+    order = np.argsort(-sizes, kind="stable")
+    values, sizes = moved[order].astype(np.float64), sizes[order]
+    best = first = compared = 0
+    size = FIRST
+    while first + 1 < len(values) and sizes[first] + sizes[first + 1] > best:
+        stop = int(np.searchsorted(-sizes, sizes[first] - best, side="left"))  # beyond, s + s' is at most the best
+        compared += size * (stop - first) * values.shape[1]
+        if compared > PAIRS:
+            return max(best, int(sizes[first] + sizes[first + 1]))
+        best = max(best, int(_apart(values[first : first + size], values[first:stop], power).max()))
+        first += size
+        size = max(min(2 * size, CHUNK // len(values)), 1)
+    return best
 
-    values, best = moved.astype(np.float64), 0.0
-    lengths = (values**2).sum(axis=1)
-    size = max(CHUNK // len(rows), 1)
-    for first in range(0, len(rows), size):
-        part, rest = values[first : first + size], values[first:]
-        if power == 1:
-            found = cdist(part, rest, "cityblock")
-        else:
-            found = lengths[first : first + size, None] + lengths[None, first:] - 2.0 * (part @ rest.T)
-        best = max(best, float(found.max()))
-    return int(best)
+
+def _sizes(rows: Integers, centre: Integers, power: Literal[1, 2]) -> Integers:
+    """Whole numbers s, one for each row of entries >= 0, such that |a - b|^power sums to at most s_a + s_b.
+
+    Of those that are known the ones whose greatest is least. First, |a - b| <= max(a, b), so sums of a^power will do.
+    Second, with any point c, |a - b| <= |a - c| + |c - b|, and for squares (x + y)^2 <= 2 x^2 + 2 y^2: here the middle
+    of each column, and the given centre as far as it lies among the rows.
+    """
+    most = rows.max(axis=0)
+    known: list[Integers] = [(rows**power).sum(axis=1)]
+    for point in (most // 2, np.clip(centre, 0, most)):
+        known.append(power * (np.abs(rows - point) ** power).sum(axis=1))
+    return min(known, key=lambda sizes: int(sizes.max()))
+
+
+def _apart(some: Floats, others: Floats, power: Literal[1, 2]) -> Floats:
+    """Distances of rows, in L1 or squared in L2: shape (some, others)."""
+    if power == 1:
+        from scipy.spatial.distance import cdist
+
+        return np.asarray(cdist(some, others, "cityblock"), np.float64)
+    return np.asarray((some**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2.0 * (some @ others.T), np.float64)
