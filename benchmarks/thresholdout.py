@@ -50,7 +50,7 @@ class Session:
                 raise SystemExit("all rounds are used: the run says nothing")
             self.talk, self.opened = made.start(self.stream), self.opened + 1
         mean, bar = mean_steps(question, self.training), round(THRESHOLD * STEPS)
-        return holdout.check(self.talk, made, self.rows, question, mean, bar, Size(N), self.stream).value
+        return holdout.check(self.talk, made, self.rows, question, (mean, "training"), bar, Size(N), self.stream).value
 
 
 def table(axes: dict[str, Axis], signs: Signs) -> Rows:

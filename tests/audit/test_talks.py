@@ -261,12 +261,12 @@ def test_half_the_reach_of_a_person_is_found(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_training_rows_read_from_the_private_part_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(self: Any, question: Any) -> Any:
+    def check(self: Any, question: Any, claimed: Any = None) -> Any:
         asked = self._asked(question)
         mean = mean_steps(asked, self._paid._rows)
 
         def draw(talk: Any, rows: Any, size: Any, entropy: Any) -> Any:
-            found = holdout.check(talk, self._made, rows, asked, mean, self._threshold, size, entropy)
+            found = holdout.check(talk, self._made, rows, asked, (mean, "training"), self._threshold, size, entropy)
             return found, found.by == "holdout"
 
         return self._paid.answer("level", draw)

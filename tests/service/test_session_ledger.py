@@ -136,6 +136,32 @@ def test_the_charge_is_on_the_disk_before_a_row_is_read(tmp_path: Path, monkeypa
     assert seen[-1] == eps(1)
 
 
+def test_a_claim_is_checked_without_training_rows_and_costs_a_round_only_where_it_is_off() -> None:
+    of = study()
+    with rt.holdout(of, ["x", "y"], epsilon=4, rounds=4, threshold="0.1") as session:
+        with pytest.raises(QuestionError, match=r"claimed=0\.62.*Nothing was drawn"):
+            session.check(Level("y"))
+        with pytest.raises(PublicParameterError, match="claimed lies between 0 and 1"):
+            session.check(Level("y"), claimed=2)
+        agreed = session.check(Level("y"), claimed="0.5")
+        assert (agreed.by, agreed.value, agreed.estimate) == ("claim", 0.5, None)
+        assert str(agreed) == "0.5, as claimed"
+        assert (of.ledger.spent(), session.rounds) == (eps(1), 1)
+        found = session.check(Level("y"), claimed=1)
+        assert found.by == "holdout"
+        assert found.estimate is not None
+        assert abs(found.value - 0.5) < 0.1  # sigma .0005
+        assert of.ledger.spent() == eps(1)
+        assert [name for name, _ in session.transcript] == ["level(y), claimed 0.5", "level(y), claimed 1"]
+    assert session.certificate.verify(of.ledger, allow_unsigned=True).ok
+
+
+def test_a_claim_may_take_the_place_of_a_training_mean() -> None:
+    with opened(study()) as session:
+        assert session.check(Level("y"), claimed="0.5").by == "claim"
+        assert session.check(Level("y")).by == "holdout"
+
+
 # --- what is refused, and costs nothing -------------------------------------------------------------------------------
 
 
@@ -143,7 +169,6 @@ def refusals(of: Study) -> dict[str, Callable[[], object]]:
     rows = OVERFITTED
     more: Any = {"public": rows, "epsilon": 1, "rounds": 1, "threshold": "0.1"}
     return {
-        "training rows that are private": lambda: rt.holdout(of, ["y"], **{**more, "public": None}),
         "the study's own rows": lambda: rt.holdout(of, ["y"], **{**more, "public": ROWS}),
         "no rounds": lambda: rt.holdout(of, ["y"], **{**more, "rounds": 0}),
         "no threshold": lambda: rt.holdout(of, ["y"], **{**more, "threshold": 0}),

@@ -229,9 +229,11 @@ def test_a_holdout_tells_the_training_mean_where_it_agrees_and_its_own_where_it_
     made, rows = holdout.round_of(Fraction(1), SWAP), sample(0.5)
     talk, stream = started(made, "holdout")
     for _ in range(200):  # 200 comparisons at a distance of .1 from T, scales .001 and .002: error below 1e-15
-        agreed = holdout.check(talk, made, rows, Level("y"), STEPS // 2, STEPS // 10, Size(4000), stream)
+        agreed = holdout.check(talk, made, rows, Level("y"), (STEPS // 2, "training"), STEPS // 10, Size(4000), stream)
         assert (agreed.by, agreed.value, agreed.estimate) == ("training", 0.5, None)
-    found = holdout.check(talk, made, rows, Level("y"), round(0.8 * STEPS), STEPS // 10, Size(4000), stream)
+    found = holdout.check(
+        talk, made, rows, Level("y"), (round(0.8 * STEPS), "training"), STEPS // 10, Size(4000), stream
+    )
     assert found.by == "holdout"
     assert abs(found.value - 0.5) < 0.02
     assert talk.left == 0
@@ -252,7 +254,7 @@ def test_values_shown_have_the_noise_that_is_stated() -> None:
     made, rows, size = holdout.round_of(Fraction(1), SWAP), sample(0.3, 500), Size(500)
     stream, errors = Replayed("noise"), []
     for _ in range(4000):
-        found = holdout.check(made.start(stream), made, rows, Level("y"), STEPS, 1, size, stream)
+        found = holdout.check(made.start(stream), made, rows, Level("y"), (STEPS, "training"), 1, size, stream)
         assert found.by == "holdout"  # .7 away at scales of .008 and .016: error below 1e-14
         errors.append(found.value - 0.3)
     scale = float(holdout.sigma(made, size))

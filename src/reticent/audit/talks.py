@@ -245,6 +245,9 @@ def _kinds() -> Iterator[tuple[str, Counted, Callable[[Study], Session], tuple[A
     def holdout(study: Study) -> Session:
         return sessions.holdout(study, names, public=PUBLIC, epsilon=EPSILON, rounds=2, threshold="0.1")
 
+    def claims(study: Study) -> Session:
+        return sessions.holdout(study, names, epsilon=EPSILON, rounds=2, threshold="0.1")
+
     def means(study: Study) -> Session:
         return sessions.sparse_vector(study, names, epsilon=EPSILON, positives=2)
 
@@ -262,6 +265,8 @@ def _kinds() -> Iterator[tuple[str, Counted, Callable[[Study], Session], tuple[A
         return tuple(partial(_above, question, bar) for question, bar in pairs)
 
     yield "holdout", pure, holdout, tuple(partial(_check, question) for question in ASKED)
+    claimed = zip(ASKED, cycle(("0.5", "0.1", "0.9")), strict=False)
+    yield "holdout of claims", pure, claims, tuple(partial(_claim, question, one) for question, one in claimed)
     yield "sparse vector of means", pure, means, above("0.2", "0.9", "0.5")
     yield "sparse vector of counts", pure, counts, above(0, 5, 2)
     yield "sparse vector of counts in ρ", rho, counts, above(1, 3)
@@ -271,6 +276,10 @@ def _kinds() -> Iterator[tuple[str, Counted, Callable[[Study], Session], tuple[A
 
 def _check(question: Question, session: Holdout) -> object:
     return session.check(question)
+
+
+def _claim(question: Question, claimed: str, session: Holdout) -> object:
+    return session.check(question, claimed)
 
 
 def _above(question: Question, bar: str | int, session: Sparse) -> object:

@@ -1,17 +1,19 @@
-"""Thresholdout: what was found on public training rows, checked against private holdout rows.
+"""Thresholdout: what was found elsewhere, checked against private holdout rows.
 
-Each question has its mean on the training rows, which are public to the analyst. Where the holdout's mean is close, the
-training mean is the answer and nothing is spent; where it is not, the holdout's mean is shown with noise, and the round
-is over. A round is a numeric sparse vector with one answer above, shares 1 : 1 : 2.
+Each question comes with a public number: its mean on training rows that are public to the analyst, or what the analyst
+claims, from an earlier answer or a model whose privacy was paid. Where the holdout's mean is close, that number is the
+answer and nothing is spent; where it is not, the holdout's mean is shown with noise, and the round is over. A round is
+a numeric sparse vector with one answer above, shares 1 : 1 : 2.
 
 Statement. With n rows of one row per person, sigma = 2 / (epsilon n) and means of [0, 1], a round of epsilon has noise
 of scale 2 sigma on its threshold, 4 sigma on every comparison and sigma on the value shown: it costs 2 / (sigma n).
 
-Proof. Let S be the sum over holdout rows of (contribution - m), m the training mean in whole steps, and D = STEPS. S
-moves by at most D (``bounded``), and so do |S| and |S| - T, since T is public. With epsilon = e1 + e2 + e3 split
-1 : 1 : 2, the scales of ``sparse_vector`` are D / e1 = 4 D / epsilon, 2 D / e2 = 8 D / epsilon and D / e3 =
-2 D / epsilon; divided by n D to make them means, with sigma = 2 / (epsilon n): 2 sigma, 4 sigma, sigma. The training
-answer of a question that agrees is a function of public rows and of the mark. ∎
+Proof. Let S be the sum over holdout rows of (contribution - m), m the training mean or the claim in whole steps,
+and D = STEPS. S moves by at most D (``bounded``), and so do |S| and |S| - T, since T is public. With epsilon = e1 + e2
++ e3 split 1 : 1 : 2, the scales of ``sparse_vector`` are D / e1 = 4 D / epsilon, 2 D / e2 = 8 D / epsilon and D / e3 =
+2 D / epsilon; divided by n D to make them means, with sigma = 2 / (epsilon n): 2 sigma, 4 sigma, sigma. The
+answer of a question that agrees is a function of a public number and of the mark; a claim may depend on all answers
+before it, which is what adaptive composition allows. ∎
 
 Source. Dwork, Feldman, Hardt, Pitassi, Reingold and Roth 2015, "Generalization in adaptive data analysis and holdout
 reuse", Figure 1 (Thresholdout) and Lemma 23; 002, remark 3 of its last section.
@@ -26,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from reticent.entropy import Entropy
 from reticent.learning.bounded import STEPS, Question, Rows, apart
@@ -38,6 +40,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
 
 SHARES: Final = (1, 1, 2)
+By: TypeAlias = Literal["training", "claim", "holdout"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +50,22 @@ class Checked:
     Attributes
     ----------
     value : float
-        The training mean where the holdout agrees, else the holdout's mean with noise. Between 0 and 1 but for noise.
-    by : "training" or "holdout"
-        Which of the two it is. "holdout" says that the training rows were overfitted, and ended a round.
+        The training mean, or what was claimed, where the holdout agrees; else the holdout's mean with noise. Between 0
+        and 1 but for noise.
+    by : "training", "claim" or "holdout"
+        Which of them it is. "holdout" says that the training rows were overfitted, or the claim is off, and ended a
+        round.
     estimate : Estimate or None
         The holdout's mean with its interval, where it is shown.
     """
 
     value: float
-    by: Literal["training", "holdout"]
+    by: By
     estimate: Estimate | None = None
 
     def __str__(self) -> str:
         shown = f"{self.value:,.4g}" if self.estimate is None else str(self.estimate)
-        return f"{shown}, by the {self.by} rows"
+        return f"{shown}, as claimed" if self.by == "claim" else f"{shown}, by the {self.by} rows"
 
 
 def round_of(epsilon: Fraction, neighbours: Adjacency) -> SparseVector:
@@ -78,15 +83,16 @@ def check(
     made: SparseVector,
     rows: Rows,
     question: Question,
-    training: int,
+    found: tuple[int, By],
     threshold: int,
     size: Size,
     entropy: Entropy,
 ) -> Checked:
-    """One check: ``training`` is the training mean and ``threshold`` the distance that is let pass, in steps."""
-    moved = apart(question, rows, training)
+    """One check: ``found`` is the training mean or the claim, and ``threshold`` the distance let pass, in steps."""
+    told, by = found
+    moved = apart(question, rows, told)
     mark = talk.ask(abs(moved) - threshold * size.count, entropy, value=moved)
     if not mark.above:
-        return Checked(training / STEPS, "training")
-    shown = estimate(training, mark.value, size, laplace_radius(float(made.value_scale), 1 - LEVEL))
+        return Checked(told / STEPS, by)
+    shown = estimate(told, mark.value, size, laplace_radius(float(made.value_scale), 1 - LEVEL))
     return Checked(shown.value, "holdout", shown)

@@ -29,7 +29,8 @@ from typing import (
 from reticent.entropy import Forks, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.privacy.loss import words
-from reticent.privacy.numbers import Number
+from reticent.privacy.numbers import Number, read
+from reticent.privacy.numbers import show as in_words
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -382,13 +383,26 @@ class Holdout(Open["Conversation"]):
     __slots__ = ("_made", "_threshold", "_training")
 
     def __init__(
-        self, paid: Paid[Conversation], axes: Mapping[str, Axis], made: SparseVector, threshold: int, training: Rows
+        self,
+        paid: Paid[Conversation],
+        axes: Mapping[str, Axis],
+        made: SparseVector,
+        threshold: int,
+        training: Rows | None,
     ) -> None:
         super().__init__(paid, axes)
         self._made, self._threshold, self._training = made, threshold, training
 
-    def check(self, question: Question) -> Checked:
-        """The training mean where the study's rows agree, else theirs with noise, which ends the round.
+    def check(self, question: Question, claimed: Number | None = None) -> Checked:
+        """The training mean, or ``claimed``, where the study's rows agree; else theirs with noise, ending the round.
+
+        Parameters
+        ----------
+        question : Level, Between, Product or Accuracy
+            About the columns of the session.
+        claimed : number, optional
+            In [0, 1], for a session without public training rows: what earlier answers, a private model or the
+            literature say. It must not be found in the private rows in any way that was not charged.
 
         Raises
         ------
@@ -398,16 +412,26 @@ class Holdout(Open["Conversation"]):
             Where the ledger has too little for the round this question would open; nothing is drawn or charged.
         """
         from reticent.learning import holdout as way
-        from reticent.learning.bounded import mean_steps, name_of
+        from reticent.learning.bounded import mean_steps, name_of, steps
 
         asked = self._asked(question)
-        mean = mean_steps(asked, self._training)
+        name = name_of(asked)
+        told: tuple[int, way.By]
+        if claimed is not None:
+            told, name = (steps(claimed, "claimed"), "claim"), f"{name}, claimed {in_words(read(claimed, 'claimed'))}"
+        elif self._training is not None:
+            told = mean_steps(asked, self._training), "training"
+        else:
+            raise QuestionError(
+                "This holdout has no training rows: say what it is to be checked against, check(…, claimed=0.62). "
+                "Nothing was drawn."
+            )
 
         def draw(talk: Conversation, rows: Rows, size: Size, entropy: SystemEntropy) -> tuple[Checked, bool]:
-            found = way.check(talk, self._made, rows, asked, mean, self._threshold, size, entropy)
+            found = way.check(talk, self._made, rows, asked, told, self._threshold, size, entropy)
             return found, found.by == "holdout"
 
-        return self._paid.answer(name_of(asked), draw)
+        return self._paid.answer(name, draw)
 
     @property
     def sigma(self) -> float:

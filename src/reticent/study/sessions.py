@@ -1,6 +1,6 @@
 """Sessions: questions one by one, each after the answers before it, paid from the study's ledger.
 
-    rt.holdout(study, ...)         training means checked against the study's rows, round by round
+    rt.holdout(study, ...)         training means, or claims, checked against the study's rows, round by round
     rt.sparse_vector(study, ...)   which means, or counts, are above a threshold
     rt.ladder(study, ...)          a leaderboard: scores of submissions that beat the best
     rt.noisy_answers(study, ...)   every question answered, with Gaussian noise
@@ -42,7 +42,7 @@ def holdout(
     study: Study,
     columns: Sequence[str],
     *,
-    public: Mapping[str, Sequence[float]] | None,
+    public: Mapping[str, Sequence[float]] | None = None,
     epsilon: Number,
     rounds: int,
     threshold: Number,
@@ -51,7 +51,7 @@ def holdout(
     who: str = "curator",
     override: str = "",
 ) -> Holdout:
-    """Open a reusable holdout: all rows of the study are the holdout, and the training rows are yours.
+    """Open a reusable holdout: all rows of the study are the holdout; training rows, if there are any, are yours.
 
     Parameters
     ----------
@@ -59,9 +59,10 @@ def holdout(
         Whose rows are the holdout. Its ledger is charged, round by round.
     columns : sequence of str
         Numeric columns with bounds that the questions will be about.
-    public : mapping of name to values
+    public : mapping of name to values, optional
         The training rows, declared public to the analyst by giving them here: their means are told exactly. They have
-        the same columns and are no rows of the study.
+        the same columns and are no rows of the study. Without them every check says what it claims. No share of the
+        study's own rows can be training rows, for their means would be told.
     epsilon : number
         Of all rounds together; the first round is charged now, each other one when a question opens it.
     rounds : int
@@ -90,19 +91,14 @@ def holdout(
     from reticent.learning.bounded import axes_of, public_rows, steps
     from reticent.learning.holdout import round_of
 
-    def agreed() -> tuple[Agreed, SparseVector, int, Rows]:
-        if public is None:
-            raise QuestionError(
-                "Thresholdout tells training means exactly, so its training rows must be rows you may see anyway: "
-                "public=…. With private rows alone open rt.sparse_vector or rt.noisy_answers."
-            )
-        if public is study._rows:
+    def agreed() -> tuple[Agreed, SparseVector, int, Rows | None]:
+        if public is not None and public is study._rows:
             raise QuestionError("The rows of the study are private: they cannot be the public training rows.")
         axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
         bar = steps(threshold, "threshold")
         if not bar:
             raise PublicParameterError("threshold must be > 0")
-        training = public_rows(axes, public)
+        training = None if public is None else public_rows(axes, public)
         size, bought = _sizes(study, axes, total)
         made = round_of(_share(total, bought, rounds), study.schema.person.neighbours())
         part = _entered(study, [made.guarantee])
