@@ -219,7 +219,7 @@ def test_a_score_of_private_rows_has_a_certificate_that_names_the_model() -> Non
         assert (released["score"], released["of"]) == (value, model.certificate_.digest)
         assert failing(certificate, ledger) == []
         assert certificate.charged == PureDP(Fraction(1, 2))
-        model.score(private.public(X), y)
+        model.score(private.public(X), private.public(y))
         assert model.score_certificate_ is certificate
 
 

@@ -159,7 +159,7 @@ def test_a_score_of_private_rows_is_refused_or_charged(made: Callable[..., Any])
     assert ledger.spent() == before
     assert model.score(X, y, epsilon="0.5") <= 1
     assert ledger.spent() == PureDP(before.epsilon + Fraction(1, 2))  # type: ignore[union-attr]  # both are pure
-    assert math.isfinite(model.score(private.public(X), y))
+    assert math.isfinite(model.score(private.public(X), private.public(y)))
     assert len(ledger.releases()) == 2
 
 

@@ -21,9 +21,11 @@ from numpy.typing import NDArray
 
 from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
+from reticent.learning.given import cells, column, labels, table
 from reticent.learning.handles import Handle, Shelf
 from reticent.learning.price import Price
 from reticent.learning.scaling import Bound, Floats
+from reticent.learning.undisturbed import undisturbed
 from reticent.ledger import Ledger, Receipt
 from reticent.mechanisms import gate
 from reticent.privacy import compose
@@ -126,12 +128,14 @@ def of_arrays(
     people: int | None,
     rows_each: int,
 ) -> Circumstances:
-    """Of arrays: shape and type are looked at, no value is.
+    """Of arrays: shape and type are looked at, no value is before the charge.
 
     Raises
     ------
     PublicParameterError
-        Without neighbours, bounds or a ledger; for what is no table of numbers.
+        Without neighbours, bounds or a ledger.
+    TypeError, ValueError
+        For what is no table of numbers, by its shape and type.
     """
     values = table(x)
     if adjacency is None or adjacency not in get_args(Between):
@@ -157,74 +161,17 @@ def of_arrays(
     given = read_bounds(bounds, names_of(x) or values.shape[1])
     targets = None if y is None else column(y, len(values))
     known = len(values) if adjacency == "substitute" and rows_each == 1 else people
-    return Circumstances(
-        names_of(x), given, neighbours, ledger, known, lambda: (values, targets), lambda: None, lambda _: None
-    )
 
+    def rows() -> tuple[Floats, NDArray[np.generic] | None]:
+        return cells(values), None if targets is None else labels(targets)
 
-def table(x: object) -> Floats:
-    """A table of numbers of shape (n, columns), n >= 1; its values are not looked at.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As scikit-learn does for sparse, complex or ragged tables and wrong shapes.
-    """
-    if hasattr(x, "toarray"):
-        raise TypeError("Sparse rows are not supported: pass X.toarray()")
-    raw = np.asarray(x)
-    if raw.dtype.kind == "c":
-        raise ValueError("Complex data not supported")
-    if raw.ndim != 2:
-        raise ValueError(f"Expected 2D array, got {raw.ndim}D array instead. Reshape your data.")
-    if raw.shape[1] < 1:
-        raise ValueError(
-            f"Found array with {raw.shape[1]} feature(s) (shape={raw.shape}) while a minimum of 1 is required."
-        )
-    if raw.shape[0] < 1:
-        raise ValueError(f"Found array with 0 sample(s) (shape={raw.shape}) while a minimum of 1 is required.")
-    return np.asarray(raw, np.float64)
-
-
-def column(y: object, rows: int) -> NDArray[np.generic]:
-    """One value for each row."""
-    found = np.asarray(y)
-    if found.ndim == 2 and found.shape[1] == 1:
-        _warn_of_column()
-        found = found[:, 0]
-    if found.ndim != 1 or len(found) != rows:
-        raise ValueError(f"y should be a 1d array with one value for each row, got shape {found.shape}")
-    if found.dtype.kind == "c":
-        raise ValueError("Complex data not supported")
-    return found
+    return Circumstances(names_of(x), given, neighbours, ledger, known, rows, lambda: None, lambda _: None)
 
 
 def numbers(targets: NDArray[np.generic] | None) -> Floats:
     """Targets as numbers; what is none is missing."""
     assert targets is not None
-    if targets.dtype.kind in "OUS":
-        return np.array([_number(value) for value in targets.tolist()], np.float64)
-    return np.asarray(targets, np.float64)
-
-
-def _number(value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]  # whatever cannot be read is missing
-    except (TypeError, ValueError, OverflowError):
-        return np.nan
-
-
-def _warn_of_column() -> None:
-    """scikit-learn's warning, where it is installed."""
-    import warnings
-
-    text = "A column-vector y was passed when a 1d array was expected."
-    try:
-        from sklearn.exceptions import DataConversionWarning
-    except ImportError:
-        warnings.warn(text, stacklevel=5)
-    else:
-        warnings.warn(text, DataConversionWarning, stacklevel=5)
+    return cells(targets)
 
 
 def names_of(x: object) -> tuple[str, ...] | None:
@@ -321,9 +268,9 @@ def paid(
     receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=what, purpose=purpose, who=who)
     here.charged()
     try:
-        with np.errstate(all="ignore"):  # a warning that a number overflows would be about a row
+        with undisturbed():
             found = draw(*here.read(), gate.coins_for(here.shelf))
-        certificate = of_model(here, guarantee, receipt, tell(found), (what, purpose, who))
+            certificate = of_model(here, guarantee, receipt, tell(found), (what, purpose, who))
         here.ledger.commit(receipt, digest=certificate.digest)
         here.released(receipt)
         return found, certificate

@@ -25,8 +25,8 @@ from reticent.learning.circumstances import (
     of_arrays,
     of_handles,
     paid,
-    table,
 )
+from reticent.learning.given import cells, table
 from reticent.learning.handles import Handle, Public
 from reticent.learning.scaling import Floats
 from reticent.learning.shown import shown
@@ -121,8 +121,8 @@ class Estimator:
             After the charge; the charge stays, and what an earlier fit found is forgotten.
         """
         here = self._here(X, y)
-        work = self._work(here, y)
-
+        with np.errstate(all="ignore"):  # of public numbers, and still no business of the caller's settings
+            work = self._work(here, y)
         try:
             _, made = paid(
                 here,
@@ -262,7 +262,7 @@ class Estimator:
             )
         given = x.rows if isinstance(x, Public) else x
         self._named(names_of(given))
-        found = table(given)
+        found = cells(table(given))
         if not np.isfinite(found).all():
             raise ValueError("Input X contains NaN or infinity.")
         self._width(found.shape[1])
@@ -296,7 +296,7 @@ def tags_of(estimator: object) -> Tags:
         regressor_tags=RegressorTags() if kind == "regressor" else None,
         non_deterministic=True,
         requires_fit=True,
-        input_tags=InputTags(allow_nan=False),
+        input_tags=InputTags(allow_nan=False, string=True),  # a text is a missing value
     )
 
 

@@ -2,7 +2,7 @@
 
     Shelf      who keeps the rows: bounds, neighbours, the ledger, and the one way to read, after the charge
     Handle     columns of a shelf; ``study.xy`` makes two of them
-    Public     rows the caller says are public: scored without a charge
+    Public     rows, or a target, the caller says are public: scored without a charge where both are
 
 A handle has no length, no values and no array; whatever would need one says so. A category is one column for each of
 its keys, 1 where a row has that key and 0 elsewhere: a row has exactly one 1 among them, which bounds its length.
@@ -119,7 +119,7 @@ class Handle:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Public(Generic[T]):
-    """Rows the caller knows to be public."""
+    """Rows, or a target, the caller knows to be public."""
 
     rows: T
 
@@ -128,7 +128,7 @@ class Public(Generic[T]):
 
 
 def public(rows: T) -> Public[T]:
-    """Rows you know to be public: their score is no release and costs nothing."""
+    """Rows, or a target, you know to be public: ``score(public(X), public(y))`` is no release and costs nothing."""
     return Public(rows)
 
 

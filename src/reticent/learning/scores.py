@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.learning.circumstances import Circumstances, Found, numbers, paid, price_of
+from reticent.learning.given import cells, column, labels
 from reticent.learning.handles import Public
 from reticent.learning.price import Noise, Price
 from reticent.learning.scaling import UNIT, Floats, filled
@@ -59,11 +60,25 @@ class Scored:
 
     @property
     def free(self) -> tuple[Floats, NDArray[np.generic]] | None:
-        """X and y, where both are declared public."""
-        if not isinstance(self.x, Public):
+        """X and y, where both are declared public; the one beside the other says nothing of it.
+
+        Raises
+        ------
+        QuestionError
+            Where one of them is declared public and the other is not.
+        """
+        x_public, y_public = isinstance(self.x, Public), isinstance(self.y, Public)
+        if x_public != y_public:
+            told, kept = ("X", "y") if x_public else ("y", "X")
+            raise QuestionError(
+                f"{told} is declared public here and {kept} is not, so their score may tell of private rows. Where "
+                "both are public say so of both: score(public(X), public(y)). Else give both as they are, with "
+                "epsilon=…. Nothing was charged."
+            )
+        if not isinstance(self.x, Public) or not isinstance(self.y, Public):
             return None
-        y = self.y.rows if isinstance(self.y, Public) else self.y
-        return self.model._rows(self.x), np.asarray(y)
+        rows = self.model._rows(self.x)
+        return rows, labels(column(self.y.rows, len(rows)))
 
     @property
     def cost(self) -> Number:
@@ -104,7 +119,7 @@ def accuracy(asked: Scored, label: Callable[[Floats], NDArray[np.generic]]) -> f
     """The share of rows labelled right, cut to [0, 1]."""
     if asked.free is not None:
         rows, y = asked.free
-        return float(np.mean(label(rows) == y))
+        return float(np.mean(np.asarray(label(rows) == y, np.bool_)))
 
     def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
         there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
@@ -121,7 +136,7 @@ def r_squared(asked: Scored, predict: Callable[[Floats], Floats], middle: float,
     """R squared about the mean of the rows, at most 1; of private rows, y is cut to its public bounds."""
     if asked.free is not None:
         rows, y = asked.free
-        values = np.asarray(y, np.float64)
+        values = cells(y)
         return float(1 - ((predict(rows) - values) ** 2).sum() / ((values - values.mean()) ** 2).sum())
 
     def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
@@ -165,7 +180,8 @@ def _bought(
         who=model.who,
     )
     model._keep_score(made)
-    return score(found, known)
+    with np.errstate(all="ignore"):
+        return score(found, known)
 
 
 __all__ = ["Scored", "Sums", "accuracy", "r_squared"]

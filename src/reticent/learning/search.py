@@ -26,6 +26,7 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.circumstances import Bounds, Found, names_of, paid, price_of, read_bounds
 from reticent.learning.classifiers import Classifier
 from reticent.learning.estimator import APART, Estimator, Work, not_fitted
+from reticent.learning.given import cells, table
 from reticent.learning.handles import Handle, Public
 from reticent.learning.scaling import Floats, filled
 from reticent.learning.shown import shown
@@ -78,7 +79,7 @@ class Clip(Estimator):
             self.bounds_ = read_bounds(self.bounds, X.columns, X.bounds)
         else:
             rows = X.rows if isinstance(X, Public) else X
-            self.bounds_ = read_bounds(self.bounds, names_of(rows) or np.shape(rows)[1])  # type: ignore[arg-type]  # an array by its shape alone
+            self.bounds_ = read_bounds(self.bounds, names_of(rows) or table(rows).shape[1])
         self.n_features_in_ = len(self.bounds_)
         names = X.columns if isinstance(X, Handle) else names_of(X.rows if isinstance(X, Public) else X)
         vars(self).pop("feature_names_in_", None)
@@ -110,7 +111,7 @@ class Clip(Estimator):
     def _moved(self, rows: object) -> object:
         self._named(names_of(rows))
         low, high = np.array(self.bounds_, np.float64).T
-        found = np.asarray(rows, np.float64)
+        found = cells(table(rows))
         self._width(found.shape[1])
         moved = np.clip(found, low, high)
         if isinstance(rows, Framed):
@@ -192,9 +193,9 @@ class GridSearchCV:
         whole = price_of(self.epsilon, self.delta, here)
         listed = self.candidates()
         tried = [self._made(params, whole.epsilon * TRAINED, whole.delta * TRAINED, len(listed)) for params in listed]
-        works = [one._work(here, y) for one in tried]
         last = [self._made(params, whole.epsilon * REFITTED, whole.delta * REFITTED, 1) for params in listed]
-        refits = [one._work(here, y) for one in last]
+        with np.errstate(all="ignore"):
+            works, refits = ([one._work(here, y) for one in made] for made in (tried, last))
         choice = Exponential(Linf(Fraction(whole.neighbours.rows), whole.neighbours), _digits(whole.epsilon * CHOSEN))
         dearest = max(refits, key=lambda work: _size(work))
         guarantee = compose.in_sequence(

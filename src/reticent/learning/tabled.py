@@ -169,9 +169,12 @@ def placed(nodes: Floats, ends: Floats) -> Floats:
 
 
 def between(values: Floats, at: Floats) -> Floats:
-    """Straight lines through values at the nodes, shape (CELLS + 1,), at points in [-1, 1]; constant beyond."""
+    """Straight lines through values at the nodes, shape (CELLS + 1,), at points in [-1, 1]; constant beyond.
+
+    NaN at NaN, which is what a row far beyond its bounds may have for a score: it is in no cell, and must fail nothing.
+    """
     place = np.clip(at * HALF, -HALF, HALF) + HALF
-    cell = np.minimum(np.floor(place).astype(np.int64), CELLS - 1)
+    cell = np.minimum(np.floor(np.nan_to_num(place)).astype(np.int64), CELLS - 1)
     return np.asarray(values[cell] + (place - cell) * (values[cell + 1] - values[cell]))
 
 

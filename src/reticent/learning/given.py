@@ -1,0 +1,154 @@
+"""Arrays, lists and frames a caller holds: their shape and type, which are public, and cells only after the charge.
+
+    table(x), column(y, rows)     what was given as an array; refused by shape and type alone, in words without a cell
+    cells(raw)                    numbers, one cell at a time; what is none is missing
+    labels(raw)                   targets, one cell at a time; what is no plain value is missing
+
+Lists have no type of their own, and the one that NumPy finds for them looks at every cell: one text among numbers would
+turn all of them into text, so that one person's row changed what is read of the others. Their cells stay as they are.
+"""
+
+from __future__ import annotations
+
+import warnings
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import Refusal
+from reticent.learning.scaling import Floats
+
+NUMBERS: Final = "biuf"
+TAKEN: Final = f"{NUMBERS}OUST"  # kinds of NumPy's types: numbers, any objects, texts
+PLAIN: Final = frozenset({bool, int, float, str, bytes, Fraction, date})  # whose comparisons never fail
+
+
+def table(x: object) -> NDArray[np.generic]:
+    """A table of shape (n, columns), n >= 1, of whatever type; its cells are not looked at.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As scikit-learn does for sparse, complex or ragged tables and wrong shapes.
+    """
+    if hasattr(x, "toarray"):
+        raise TypeError("Sparse rows are not supported: pass X.toarray()")
+    raw = _array(x, "X")
+    if raw.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {raw.ndim}D array instead. Reshape your data.")
+    if raw.shape[1] < 1:
+        raise ValueError(
+            f"Found array with {raw.shape[1]} feature(s) (shape={raw.shape}) while a minimum of 1 is required."
+        )
+    if raw.shape[0] < 1:
+        raise ValueError(f"Found array with 0 sample(s) (shape={raw.shape}) while a minimum of 1 is required.")
+    return raw
+
+
+def column(y: object, rows: int) -> NDArray[np.generic]:
+    """One value for each row, of whatever type.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As ``table``.
+    """
+    found = _array(y, "y")
+    if found.ndim == 2 and found.shape[1] == 1:
+        _warn_of_column()
+        found = found[:, 0]
+    if found.ndim != 1 or len(found) != rows:
+        raise ValueError(f"y should be a 1d array with one value for each row, got shape {found.shape}")
+    return found
+
+
+def cells(raw: NDArray[np.generic]) -> Floats:
+    """Numbers of the same shape; NaN for what is none."""
+    if raw.dtype.kind in NUMBERS:
+        with np.errstate(all="ignore"):  # a wide number that overflows a double would be told
+            return np.asarray(raw, np.float64)
+    return np.array([_number(value) for value in raw.ravel().tolist()], np.float64).reshape(raw.shape)
+
+
+def labels(raw: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Values that can be compared with declared labels, and whose comparison runs no code of the caller's."""
+    if raw.dtype.kind in f"{NUMBERS}US":
+        return raw
+    found = np.empty(len(raw), object)
+    found[:] = [_plain(value) for value in raw.tolist()]
+    return found
+
+
+def _array(x: object, name: str) -> NDArray[np.generic]:
+    """``x`` as an array, in its own type if it has one."""
+    found: NDArray[np.generic] | None
+    try:
+        found = _listed(x) if isinstance(x, list | tuple) else np.asarray(x)
+        if isinstance(x, np.ma.MaskedArray):  # a masked cell is missing, whatever lies under the mask
+            objects = np.array(found, object)
+            objects[np.ma.getmaskarray(x)] = None
+            found = objects
+    except Refusal:
+        raise
+    except Exception:  # its text may quote a cell
+        found = None
+    if found is None:
+        raise TypeError(f"{name} could not be read as an array. Nothing was charged.")
+    if found.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if found.dtype.kind not in TAKEN:
+        raise TypeError(f"{name} holds numbers or text, got an array of {found.dtype}. Nothing was charged.")
+    return found
+
+
+def _listed(x: list[object] | tuple[object, ...]) -> NDArray[np.generic]:
+    """The cells of a list, or of a list of rows of one length, as the objects they are."""
+    rows = [row for row in x if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)]
+    widths = {len(row) for row in rows}
+    if not rows or len(rows) < len(x) or len(widths) > 1:
+        return np.fromiter(x, object, len(x))
+    (width,) = widths
+    return np.fromiter((cell for row in rows for cell in row), object, len(x) * width).reshape(len(x), width)
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]  # whatever cannot be read is missing
+    except Exception:  # an object may fail in any way, and that it does would be told
+        return np.nan
+
+
+def _plain(value: object) -> object:
+    match value:
+        case _ if type(value) in PLAIN:
+            return value
+        case str():
+            return str.__str__(value)
+        case int():
+            return int.__int__(value)
+        case float():
+            return float.__float__(value)
+        case np.bool_() | np.integer():
+            return int(value) if isinstance(value, np.integer) else bool(value)
+        case np.number() | Decimal():
+            return _number(value)
+        case _:
+            return None
+
+
+def _warn_of_column() -> None:
+    """scikit-learn's warning, where it is installed."""
+    text = "A column-vector y was passed when a 1d array was expected."
+    try:
+        from sklearn.exceptions import DataConversionWarning
+    except ImportError:
+        warnings.warn(text, stacklevel=5)
+    else:
+        warnings.warn(text, DataConversionWarning, stacklevel=5)
+
+
+__all__ = ["cells", "column", "labels", "table"]

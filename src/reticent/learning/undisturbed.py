@@ -1,0 +1,54 @@
+"""Work on private rows as the caller's settings leave it: none of them changes what it does, or tells of a row.
+
+Whoever asked for errors where numbers overflow, or where somebody warns, would see from a fault that some row made a
+number overflow; whoever asked for nothing would read it in a warning. Within ``undisturbed`` both are off.
+
+Settings of floating-point errors belong to a thread, those of warnings to the process. So warnings are off while any
+thread is within, and what was set before is put back when the last one leaves; a count of its own for each thread would
+put back, last, what another one had switched off.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+
+class Silence:
+    """Warnings of this process, off from the first who enters until the last one leaves."""
+
+    __slots__ = ("_held", "_lock", "_within")
+
+    def __init__(self) -> None:
+        self._lock, self._within = threading.Lock(), 0
+        self._held = warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._within += 1
+            if self._within == 1:
+                self._held = warnings.catch_warnings(action="ignore")
+                self._held.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._within -= 1
+            if self._within == 0:
+                self._held.__exit__(None, None, None)
+
+
+SILENCE = Silence()  # the filters of warnings are one list for the whole process, and so is the count
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Neither warnings nor floating-point errors, whatever the caller set."""
+    with SILENCE, np.errstate(all="ignore"):
+        yield
+
+
+__all__ = ["undisturbed"]

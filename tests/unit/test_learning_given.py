@@ -1,0 +1,344 @@
+"""Rows as callers hold them: no cell is in a refusal, none is looked at before the charge, each is read by itself."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reticent import sklearn as private
+from reticent.errors import QuestionError, Refusal
+from reticent.learning import given
+from reticent.learning.circumstances import of_arrays
+from reticent.learning.classifiers import indices
+from reticent.learning.undisturbed import undisturbed
+from reticent.ledger import Ledger
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import PureDP
+
+SECRET = "Mme Dupont, 3 rue X"
+GRID = [[0.25, 0.5], [0.5, -0.5]] * 10
+SIDES = [0, 1] * 10
+
+
+class Odd:
+    """A cell that refuses everything, and says what it is."""
+
+    def _refuse(self, *_: object) -> object:
+        raise RuntimeError(SECRET)
+
+    __float__ = __bool__ = __eq__ = __len__ = __array__ = __str__ = __repr__ = _refuse  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Word(str):
+    """A text whose comparison fails."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError(SECRET)
+
+    __hash__ = str.__hash__
+
+
+class Side(int, Enum):
+    LEFT = 0
+    RIGHT = 1
+
+
+def account() -> Ledger:
+    budget = PureDP(Fraction(100))
+    return Ledger.create(None, title="given", adjacency=Adjacency("add_remove"), budget=budget)
+
+
+def named(**own: object) -> dict[str, Any]:
+    return {"epsilon": 1, "bounds": (-1, 1), "adjacency": "add_remove", "ledger": account(), **own}
+
+
+def read(x: object, y: object = None) -> tuple[Any, Any]:
+    return of_arrays(x, y, (-1, 1), "add_remove", account(), None, 1).read()
+
+
+def frame(kind: str) -> Any:
+    """A frame whose first cell is text among texts of numbers, or a missing one among whole numbers."""
+    module = pytest.importorskip(kind.split()[0])
+    if kind == "pandas nullable":
+        return module.DataFrame({"a": module.array([None, *[1] * 19], dtype="Int64"), "b": [0.5] * 20})
+    return module.DataFrame({"a": [SECRET, *["0.5"] * 19], "b": [0.5] * 20})
+
+
+def objects() -> Any:
+    found = np.array(GRID, object)
+    found[0, 0] = SECRET
+    return found
+
+
+TABLES: dict[str, Callable[[], Any]] = {
+    "objects": objects,
+    "text": lambda: objects().astype(str),
+    "bytes": lambda: objects().astype(bytes),
+    "strings": lambda: objects().astype(np.dtypes.StringDType()),
+    "lists": lambda: [[SECRET, 0.5], *GRID[1:]],
+    "a complex number in a list": lambda: [[1j, 0.5], *GRID[1:]],
+    "a number too large": lambda: [[10**400, 0.5], *GRID[1:]],
+    "an object that refuses": lambda: [[Odd(), 0.5], *GRID[1:]],
+    "wide": lambda: np.array([[np.longdouble("1e4000"), 0.5], *GRID[1:]], np.longdouble),
+    "masked": lambda: np.ma.array(GRID, mask=[[True, False], *[[False, False]] * 19]),
+    "pandas": lambda: frame("pandas"),
+    "pandas nullable": lambda: frame("pandas nullable"),
+    "polars": lambda: frame("polars"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_cell_that_is_no_number_is_missing_and_moves_no_other_row(name: str) -> None:
+    rows = TABLES[name]()
+    found, _ = read(rows)
+    assert not np.isfinite(found[0, 0])
+    assert np.isfinite(found[1:]).all()
+    assert found[2, 1] == 0.5
+    model: Any = private.GaussianNB(**named(classes=[0, 1])).fit(rows, SIDES)
+    assert model.guarantee_.loss.epsilon > Fraction(99, 100)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_clip_reads_each_cell_by_itself_too(name: str) -> None:
+    found = private.Clip(bounds=(-1, 1)).fit_transform(TABLES[name]())
+    cells = given.cells(given.table(found))
+    assert np.isfinite(cells[1:]).all()
+    assert np.abs(cells[1:]).max() <= 1
+
+
+def test_one_text_in_a_list_of_targets_leaves_the_labels_of_all_others() -> None:
+    """NumPy would make text of the whole list, and no row would have a declared label any more."""
+    _, targets = read(GRID, ["a", *SIDES[1:]])
+    places = indices(targets, np.array([0, 1]))
+    assert np.isnan(places[0])
+    assert places[1:].tolist() == SIDES[1:]
+    assert np.isnan(indices(np.asarray(["a", *SIDES[1:]]), np.array([0, 1]))).all()  # what NumPy would make of it
+
+
+@pytest.mark.parametrize(
+    "odd", [Odd(), Word("a"), [1, 2], np.array([1, 2]), Decimal("sNaN"), np.datetime64("2020-01-01"), {}, None, 1j]
+)
+def test_no_target_makes_a_fit_or_a_score_fail(odd: object) -> None:
+    targets = np.empty(20, object)
+    targets[1:] = SIDES[1:]
+    targets[0] = odd
+    model: Any = private.GaussianNB(**named(classes=[0, 1])).fit(GRID, targets)
+    assert 0 <= model.score(GRID, targets, epsilon="0.1") <= 1
+    search: Any = private.GridSearchCV(
+        private.DecisionTreeClassifier(**named(classes=[0, 1])), {"max_depth": [1, 2]}, epsilon=1
+    ).fit(GRID, targets)
+    assert search.best_index_ in (0, 1)
+    line: Any = private.LinearRegression(**named(y_bounds=(0, 1))).fit(GRID, targets)
+    assert line.score(GRID, targets, epsilon="0.1") <= 1
+
+
+def test_a_missing_value_of_pandas_is_a_missing_label() -> None:
+    """Comparing it with a label gives what has no truth value."""
+    pd = pytest.importorskip("pandas")
+    for column in (pd.array([None, *SIDES[1:]], dtype="Int64"), pd.Series([pd.NA, *SIDES[1:]], dtype=object)):
+        places = indices(read(GRID, column)[1], np.array([0, 1]))
+        assert np.isnan(places[0])
+        assert places[1:].tolist() == SIDES[1:]
+
+
+@pytest.mark.parametrize(
+    ("cell", "kept"),
+    [
+        (True, True),
+        (Side.RIGHT, 1),
+        (np.int64(2**53 + 1), 2**53 + 1),
+        (np.float32(0.5), 0.5),
+        (np.str_("a"), "a"),
+        (Word("a"), "a"),
+        (Fraction(1, 3), Fraction(1, 3)),
+        (Decimal("0.5"), 0.5),
+        (np.bool_(True), True),
+        (b"a", b"a"),
+        (object(), None),
+    ],
+)
+def test_a_label_is_kept_as_a_plain_value(cell: object, kept: object) -> None:
+    cells = np.empty(1, object)
+    cells[0] = cell
+    (found,) = given.labels(cells)
+    assert type(found) is type(kept)
+    assert found == kept
+
+
+REFUSED: dict[str, Callable[[], Any]] = {
+    "ragged": lambda: [[0.1], *GRID[1:]],
+    "one column": lambda: ["a", "b"],
+    "complex": lambda: np.array(GRID, complex),
+    "dates": lambda: np.array([["2020-01-01"]], "M8[D]"),
+    "records": lambda: np.array([[(1.0, "x")]], [("a", float), ("b", "U20")]),
+    "an array that refuses": Odd,
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_has_another_shape_or_type_is_refused_uncharged_and_without_a_cell(name: str) -> None:
+    given_ = named(classes=[0, 1])
+    with pytest.raises((TypeError, ValueError)) as refusal:
+        private.GaussianNB(**given_).fit(REFUSED[name](), SIDES)
+    assert SECRET not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+    assert refusal.value.__context__ is None  # whose frames would hold the cell
+    assert given_["ledger"].spent() == PureDP(Fraction(0))
+
+
+def test_a_handle_beside_an_array_keeps_its_own_words() -> None:
+    import reticent as rt
+
+    of = rt.study({"k": [1, 2]}, adjacency="add_remove", columns={"k": rt.integer(0, 3)}, budget=1)
+    _, y = of.xy(["k"])[0], of.xy(["k"])[0]
+    with pytest.raises(Refusal, match="a handle on private rows"):
+        private.GaussianNB(**named(classes=[0, 1])).fit(GRID, y)
+
+
+# --- the caller's settings --------------------------------------------------------------------------------------------
+
+WILD = np.array([[1e308, -1e308], [np.inf, np.nan], [5e-324, -5e-324], [0.5, 0.5]] * 5)
+
+
+@pytest.fixture
+def strict() -> Iterator[None]:
+    """Everything a caller can ask to be told of floating-point numbers and warnings, as errors."""
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        yield
+
+
+def warning(rows: Any, signs: Any) -> Callable[[Any], Any]:
+    if not (rows == rows[0]).all() and len(rows) == 3:
+        warnings.warn(SECRET, stacklevel=1)  # as a solver that does not converge on some rows
+    return lambda points: np.zeros(len(points))
+
+
+@pytest.mark.parametrize("delta", [0, "1e-9"])
+@pytest.mark.parametrize(
+    ("made", "own"),
+    [
+        (private.LinearRegression, {"y_bounds": (0, 1)}),
+        (private.HuberRegressor, {"y_bounds": (0, 1)}),
+        (private.QuantileRegressor, {"y_bounds": (0, 1), "solver": "output"}),
+        (private.EmpiricalRiskRegressor, {"y_bounds": (0, 1), "slope": np.subtract, "inverse_link": np.exp}),
+        (private.LogisticRegression, {"classes": [0, 1]}),
+        (private.LogisticRegression, {"classes": [0, 1], "intervals": "yes"}),
+        (private.LinearSVC, {"classes": [0, 1]}),
+        (private.GaussianNB, {"classes": [0, 1]}),
+        (private.RandomForestClassifier, {"classes": [0, 1]}),
+        (private.BernsteinClassifier, {"classes": [0, 1]}),
+        (private.KMeans, {}),
+        (private.PCA, {}),
+        (private.StandardScaler, {}),
+    ],
+)
+def test_errors_for_numbers_that_overflow_change_nothing(
+    made: Callable[..., Any], own: dict[str, object], delta: object, strict: None
+) -> None:
+    from reticent.privacy.loss import ApproxDP
+
+    ledger = Ledger.create(
+        None, title="strict", adjacency=Adjacency("add_remove"), budget=ApproxDP(Fraction(100), Fraction(1, 1000))
+    )
+    delta = 0 if made is private.RandomForestClassifier else delta
+    model = made(**{**named(**own), "delta": delta, "ledger": ledger}).fit(WILD.astype(np.longdouble) * 10, SIDES)
+    if hasattr(model, "score"):
+        assert model.score(WILD, SIDES, epsilon="0.1") <= 1
+
+
+def test_a_warning_about_private_rows_is_neither_shown_nor_raised() -> None:
+    rows = [[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]
+    own = {"classes": [0, 1], "train": warning, "stability": 1, "degree": 1}
+    for action in ("always", "error"):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter(action)
+            private.FunctionClassifier(**named(**own)).fit(rows, [0, 1, 1])
+        assert not caught
+    with pytest.warns(UserWarning, match="Dupont"):
+        warning(np.array(rows), None)  # what is kept from view is there
+
+
+def test_sessions_are_undisturbed_too(strict: None) -> None:
+    import reticent as rt
+    from reticent.learning import Level
+
+    of = rt.study(
+        {"x": WILD[:, 0].copy()},
+        adjacency="add_remove",
+        columns={"x": rt.real(0, 1, missing=0)},
+        budget=8,
+        delta="1e-6",
+    )
+    with rt.noisy_answers(of, ["x"], rho="0.1", answers=2, delta="1e-9") as session:
+        assert session.ask(Level("x")).low < session.people
+
+
+def test_warnings_are_off_until_the_last_thread_has_left_and_then_as_before() -> None:
+    """With a count for each thread the first to leave would switch them on, the last leave them off for good."""
+    inside, leave, left = threading.Event(), threading.Event(), threading.Event()
+
+    def longer() -> None:
+        with undisturbed():
+            inside.set()
+            leave.wait(10)
+        left.set()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        before = list(warnings.filters)
+        other = threading.Thread(target=longer)
+        with undisturbed():
+            other.start()
+            assert inside.wait(10)
+        warnings.warn("another thread is within", stacklevel=1)
+        leave.set()
+        other.join(10)
+        assert left.is_set()
+        assert list(warnings.filters) == before
+        with pytest.raises(UserWarning):
+            warnings.warn("nobody is within", stacklevel=1)
+
+
+# --- free scores ------------------------------------------------------------------------------------------------------
+
+
+def test_a_score_is_free_only_where_rows_and_target_are_both_public() -> None:
+    own = named(classes=[0, 1])
+    model: Any = private.GaussianNB(**own).fit(GRID, SIDES)
+    spent = own["ledger"].spent()
+    assert 0 <= model.score(private.public(GRID), private.public(SIDES)) <= 1
+    for x, y, word in ((private.public(GRID), SIDES, "y is not"), (GRID, private.public(SIDES), "X is not")):
+        for price in (None, "0.1"):
+            with pytest.raises(QuestionError, match=word):
+                model.score(x, y, epsilon=price)
+    assert own["ledger"].spent() == spent
+    line: Any = private.LinearRegression(**named(y_bounds=(0, 1))).fit(GRID, SIDES)
+    assert line.score(private.public(GRID), private.public(SIDES)) <= 1
+    with pytest.raises(QuestionError, match="y is not"):
+        line.score(private.public(GRID), SIDES)
+
+
+def test_public_and_private_targets_are_read_alike() -> None:
+    model: Any = private.GaussianNB(**named(classes=[0, 1])).fit(GRID, SIDES)
+    right = model.score(private.public(GRID), private.public(model.predict(GRID).tolist()))
+    assert right == 1
+    assert model.score(private.public(GRID), private.public(["a", *model.predict(GRID).tolist()[1:]])) == 0.95
+
+
+def test_nothing_of_the_rows_is_in_a_pickle_of_what_was_fitted_to_a_frame() -> None:
+    model: Any = private.StandardScaler(**named()).fit(objects())
+    model.ledger = None
+    assert SECRET.encode() not in pickle.dumps(model)
