@@ -171,7 +171,7 @@ def test_noise_beside_the_gate_is_found(told: Callable[[str], str], monkeypatch:
 
 
 def test_a_split_without_noise_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def best(self: Growth, bins: Any, of: Any, entropy: Any) -> tuple[int, int]:
+    def best(self: Growth, bins: Any, of: Any, seen: Any, entropy: Any) -> tuple[int, int]:
         return 0, min(int(bins[:, 0].max(initial=0)), len(self.edges[0]) - 1)
 
     monkeypatch.setattr(Growth, "split", best)

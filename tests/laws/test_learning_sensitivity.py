@@ -293,18 +293,51 @@ def test_the_reach_holds_most_rows_and_not_the_box(delta: Fraction) -> None:
     assert len(set(drawn)) > 20  # even over the 48 candidates: fewer than 21 different ones with chance below 1e-3
 
 
-def test_the_score_of_a_split_moves_by_one_row_at_most_and_does() -> None:
-    """Every table of up to six rows in two sides and three classes, and every row more: exact, by enumeration."""
-    moved = []
+def test_the_worth_of_a_side_rises_by_one_row_at_most_and_does() -> None:
+    """Every side of up to nine rows of three classes, and every row more: exact, by enumeration."""
+    moved: dict[str, set[int]] = {"lengths": set(), "fitting": set()}
     for counts in product_of(range(4), repeat=3):
-        before = int(trees.alike(np.array([counts]))[0])
-        assert before == trees.FINE * sum(c * c for c in counts) // max(1, sum(counts))
         for label in range(3):
             more = [count + (label == place) for place, count in enumerate(counts)]
-            moved.append(int(trees.alike(np.array([more]))[0]) - before)
-    large = np.array([[1 << 30, 1 << 29], [(1 << 30) + 1, 1 << 29]])
-    assert [int(value) for value in trees.alike(large)] == [
-        trees.FINE * (a * a + b * b) // (a + b) for a, b in large.tolist()
-    ]
-    assert max(moved) == trees.FINE
-    assert -trees.FINE <= min(moved) < -trees.FINE // 4
+            for seen in (trees.lengths, trees.fitting):
+                before, after = seen(np.array([counts, more])).tolist()
+                moved[seen.__name__].add(after - before)
+    assert min(moved["lengths"]) > 0  # no candidate loses, and none but the pure gains a whole row
+    assert min(moved["fitting"]) == 0
+    assert max(moved["lengths"]) == max(moved["fitting"]) == trees.FINE
+    assert min(moved["lengths"]) < trees.FINE // 4
+
+
+def test_lengths_are_rounded_down_exactly_however_many_rows_there_are() -> None:
+    large = np.array([[1 << 30, (1 << 29) + 1], [(1 << 30) + 1, 1 << 29], [3, 4], [0, 0]])
+    for found, (a, b) in zip(trees.lengths(large).tolist(), large.tolist(), strict=True):
+        assert found**2 <= trees.FINE**2 * (a * a + b * b) < (found + 1) ** 2
+    assert trees.lengths(large)[2] == 5 * trees.FINE
+
+
+def _impurity(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    rows = np.maximum(counts.sum(axis=1), 1)
+    return np.asarray(trees.FINE * (counts * counts).sum(axis=1) // rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [("lengths", _impurity), ("fitting", _impurity), ("fitting", lambda counts: 2 * trees.FINE * counts.max(axis=1))],
+    ids=["impurity", "impurity, last level", "a row counted twice"],
+)
+def test_a_score_that_moves_by_more_than_half_a_row_either_way_is_noticed(
+    name: str, broken: trees.Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trees, name, broken)
+    assert max(worst(CASES[-2], "add_remove", Fraction(0))) > 1
+
+
+def test_choices_of_splits_move_by_all_that_is_declared() -> None:
+    """Noise is not wider than it must be: on both levels a second row of the same class moves scores by half a row."""
+    plan = Growth(BOUNDS, CLASSES, 2, Fraction(1), Adjacency("add_remove"))
+    case = CASES[-2]
+    x, y = np.array([[1.0, 5.0, 20.0]] * 2), np.array([2.0, 2.0])
+    first = run(case, plan, x, y, None, 0)
+    again = run(case, plan, x[:1], y[:1], [call.output for call in first], 0)
+    upper, *lower, leaves = [ratio(a, b) for a, b in zip(first, again, strict=True)]
+    assert upper == max(lower) == leaves == 1

@@ -1,20 +1,25 @@
 """Decision trees and forests: splits at public thresholds, chosen privately or at random; leaves with noisy counts.
 
-    candidates   for every column ``THRESHOLDS`` thresholds evenly inside its bounds, one for a column in [0, 1]
-    level        every node of the level chooses one by the exponential mechanism; score: Gini impurity of its sides
+    candidates   for every column ``THRESHOLDS`` thresholds evenly inside its bounds
+    level        every node of the level chooses one by the exponential mechanism
+    score        Euclidean lengths of the counts of its sides; on the last level the rows that their labels would fit
     leaves       rows of every class in every leaf, with geometric noise
 
-A row is in one node of a level, so a level costs what its dearest node does (a partition fixed by the levels above),
-and adding or removing a row moves every score by at most one row. That is proved row by row; a person with several
-rows, or a replaced one, is a group of rows. Trees are pure: a delta is not spent. docs/proofs/learning.md, section 6.
+A row is in one node of a level, so a level costs what its dearest node does (a partition fixed by the levels above).
+One more row raises every score by at most one row and lowers none, so about half of the rows, which all candidates
+share, it moves by half a row. That is proved row by row; a person with several rows, or a replaced one, is a group of
+rows. Trees are pure: a delta is not spent. docs/proofs/learning.md, section 6.
 
-Source: Friedman and Schuster 2010 (splits by the exponential mechanism); Fletcher and Islam 2017 (random forests).
+Source: Friedman and Schuster 2010 (splits by the exponential mechanism; their "max" is the score of the last level);
+Fletcher and Islam 2017 (random forests).
 Deviations: thresholds are public, so that no split is a value of a row; every tree sees all rows and pays its share;
-the impurity moves by at most one row where the source has two.
+lengths stand for the Gini impurity, which a row can move up as well as down and needs twice the noise.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -37,15 +42,17 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, Linf
 
 THRESHOLDS: Final = 15
-LEAVES: Final = Fraction(1, 2)  # of a tree's price, where splits are chosen privately
+LEAVES: Final = Fraction(2, 5)  # of a tree's price, where splits are chosen privately
 DEEPEST: Final = 16
-ROWS_EACH: Final = 20_000  # epsilon times rows that one tree of a forest is worth
+ROWS_EACH: Final = 50_000  # epsilon times rows that one tree of a forest is worth
 MOST_TREES: Final = 10
-DEEPER: Final = 2_000  # epsilon times rows from which a fourth level is worth its noise
+DEEPER: Final = (300, 1_000, 10_000, 50_000)  # epsilon times rows from which one level more is worth its noise
+BLIND: Final = 5  # levels of random splits, which cost nothing and of which few say something
 ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
 FINE: Final = 1 << 7  # steps of a score to a row
 ROW: Final = Adjacency("add_remove", unit="row")
 Splitter: TypeAlias = Literal["best", "random"]
+Seen: TypeAlias = Callable[[Integers], Integers]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -61,11 +68,18 @@ class Tree:
         return np.asarray(self.counts[descend(self.column, self.threshold, rows) - len(self.column)])
 
 
-def alike(counts: Integers) -> Integers:
-    """For every side of a split its rows less their Gini impurity, sum of n_c^2 over n, in steps of 1 / FINE, down."""
-    rows = np.maximum(counts.sum(axis=1), 1)
+def lengths(counts: Integers) -> Integers:
+    """For every side of a split the Euclidean length of its counts of classes, in steps of 1 / FINE, rounded down.
+
+    A pure side is as long as it has rows, a mixed one shorter, even where its commonest class stays the same.
+    """
     squares: Integers = (counts * counts).sum(axis=1)  # below 2^63 for less than 2^31 rows
-    return np.asarray(squares // rows * FINE + squares % rows * FINE // rows)
+    return np.array([math.isqrt(FINE * FINE * square) for square in squares.tolist()], np.int64)
+
+
+def fitting(counts: Integers) -> Integers:
+    """For every side of a split the rows of its commonest class, in steps of 1 / FINE."""
+    return np.asarray(FINE * counts.max(axis=1))
 
 
 def descend(column: Integers, threshold: Floats, rows: Floats) -> Integers:
@@ -107,10 +121,10 @@ class Growth:
 
     @cached_property
     def choosing(self) -> Exponential | None:
-        """The choice of one node."""
+        """The choice of one node: half a row either way."""
         if self.splitter == "random":
             return None
-        return Exponential(Linf(Fraction(FINE), ROW), self.of_row * (1 - LEAVES) / self.depth)
+        return Exponential(Linf(Fraction(FINE // 2), ROW), self.of_row * (1 - LEAVES) / self.depth)
 
     @cached_property
     def counting(self) -> Geometric:
@@ -137,9 +151,10 @@ class Growth:
         node = np.zeros(len(rows), np.int64)
         for level in range(self.depth):
             first = (1 << level) - 1
+            seen = fitting if level == self.depth - 1 else lengths
             for place in range(first, 2 * first + 1):
                 here = np.flatnonzero(node == place)
-                column[place], cuts[place] = self.split(bins[here], of[here], entropy)
+                column[place], cuts[place] = self.split(bins[here], of[here], seen, entropy)
                 threshold[place] = self.edges[column[place]][cuts[place]]
             node = 2 * node + 1 + (bins[np.arange(len(rows)), column[node]] > cuts[node])
         counts = np.zeros((inner + 1, self.classes), np.int64)
@@ -152,9 +167,14 @@ class Growth:
         """Public thresholds of every column."""
         found = []
         for low, high in self.bounds:
-            many = 1 if low == 0 and high == 1 else THRESHOLDS
-            found.append(np.array([float(low + (high - low) * Fraction(i + 1, many + 1)) for i in range(many)]))
+            step = (high - low) / (THRESHOLDS + 1)
+            found.append(np.array([float(low + step * (i + 1)) for i in range(THRESHOLDS)]))
         return tuple(found)
+
+    @cached_property
+    def weights(self) -> tuple[int, ...]:
+        """Public weight of a threshold of every column: all those of one in [0, 1], an indicator, are one elsewhere."""
+        return tuple(1 if low == 0 and high == 1 else THRESHOLDS for low, high in self.bounds)
 
     def binned(self, rows: Floats) -> Integers:
         """How many thresholds of its column each value is above, so that value > edge i where the number is > i."""
@@ -163,22 +183,20 @@ class Growth:
             found[:, place] = np.searchsorted(edges, rows[:, place], side="left")
         return found
 
-    def split(self, bins: Integers, of: Integers, entropy: Entropy) -> tuple[int, int]:
-        """A column and the place of a threshold, for the rows of one node."""
+    def split(self, bins: Integers, of: Integers, seen: Seen, entropy: Entropy) -> tuple[int, int]:
+        """A column and the place of a threshold, for the rows of one node; ``seen`` is the worth of sides."""
         offered = self.offered(entropy)
         if self.choosing is None:
-            column = offered[sampling.uniform(len(offered), entropy)]
-            return column, sampling.uniform(len(self.edges[column]), entropy)
-        scores, named = [], []
+            return offered[sampling.uniform(len(offered), entropy)], sampling.uniform(THRESHOLDS, entropy)
+        scores = []
         for column in offered:
-            many = len(self.edges[column])
-            table = np.bincount(bins[:, column] * self.classes + of, minlength=(many + 1) * self.classes)
-            below = table.reshape(many + 1, self.classes).cumsum(axis=0)
-            scores.append(-alike(below[:-1]) - alike(below[-1] - below[:-1]))
-            named += [(column, cut) for cut in range(many)]
-        found = np.concatenate(scores)
-        drawn = gate.draw(self.choosing, Candidates(found, np.ones(len(found), np.int64)), entropy)
-        return named[drawn]
+            table = np.bincount(bins[:, column] * self.classes + of, minlength=(THRESHOLDS + 1) * self.classes)
+            below = table.reshape(THRESHOLDS + 1, self.classes).cumsum(axis=0)
+            # Half of the rows, the same for all candidates, changes no chance and centres what a row changes.
+            scores.append(FINE // 2 * len(of) - seen(below[:-1]) - seen(below[-1] - below[:-1]))
+        weights = np.repeat(np.array([self.weights[column] for column in offered], np.int64), THRESHOLDS)
+        place, cut = divmod(gate.draw(self.choosing, Candidates(np.concatenate(scores), weights), entropy), THRESHOLDS)
+        return offered[place], cut
 
     def offered(self, entropy: Entropy) -> list[int]:
         """The columns one node may split at."""
@@ -222,9 +240,10 @@ class DecisionTreeClassifier(TreeModel):
     Parameters
     ----------
     max_depth : int, optional
-        By default 3 or, where epsilon times the public (or an assumed) number of rows is 2,000 or more, 4.
+        By default 1 to 5 for two classes, by epsilon times the public (or an assumed) number of rows, and a level more
+        for every doubling of the classes; 5 for random splits.
     splitter : "best" or "random"
-        Whether half of the price chooses the splits, or they are drawn at random and all of it counts the leaves.
+        Whether 3/5 of the price choose the splits, or they are drawn at random and all of it counts the leaves.
     """
 
     max_depth: int | None = None
@@ -233,7 +252,7 @@ class DecisionTreeClassifier(TreeModel):
     def _work(self, here: Circumstances, y: object) -> Work:
         price = price_of(self.epsilon, 0, here)
         classes = len(self._labels(y))
-        depth = self.max_depth or depth_for(price.epsilon, here)
+        depth = self.max_depth or depth_for(self.splitter, price.epsilon, here, classes)
         plan = Growth(here.bounds, classes, depth, price.epsilon, price.neighbours, self.splitter)
         return self._grown(y, plan, 1)
 
@@ -248,7 +267,7 @@ class RandomForestClassifier(TreeModel):
         By default as many as leave each tree an epsilon of ``ROWS_EACH`` over the public (or an assumed) number of
         rows, 1 to 10: dividing a small epsilon costs more than a second tree gives.
     max_depth : int, optional
-        By default 3 or, where epsilon times the public (or an assumed) number of rows is 2,000 or more, 4.
+        By default that of a ``DecisionTreeClassifier`` of the epsilon of one tree.
     splitter : "best" or "random"
     max_features : int, optional
         Columns offered to a node; by default all, since the choices are random enough by their privacy.
@@ -266,7 +285,7 @@ class RandomForestClassifier(TreeModel):
             raise PublicParameterError(f"n_estimators must lie in 1..1,000, got {trees}")
         few = self.max_features or width
         classes, share = len(self._labels(y)), price.epsilon / trees
-        depth = self.max_depth or depth_for(share, here)
+        depth = self.max_depth or depth_for(self.splitter, share, here, classes)
         plan = Growth(here.bounds, classes, depth, share, price.neighbours, self.splitter, few)
         return self._grown(y, plan, trees)
 
@@ -281,8 +300,12 @@ def trees_for(epsilon: Fraction, here: Circumstances) -> int:
     return max(1, min(MOST_TREES, int(worth(epsilon, here) / ROWS_EACH)))
 
 
-def depth_for(epsilon: Fraction, here: Circumstances) -> int:
-    return 3 if worth(epsilon, here) < DEEPER else 4
+def depth_for(splitter: Splitter, epsilon: Fraction, here: Circumstances, classes: int) -> int:
+    """As many levels as give every class a leaf, and one for every limit of ``DEEPER`` that is reached."""
+    if splitter == "random":
+        return BLIND
+    known = worth(epsilon, here)
+    return min(DEEPEST, (classes - 1).bit_length() + sum(known >= limit for limit in DEEPER))
 
 
 __all__ = ["DecisionTreeClassifier", "Growth", "RandomForestClassifier", "Tree"]
