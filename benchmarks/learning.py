@@ -289,12 +289,22 @@ def main() -> None:
     diseases = scaled("diabetes", sugar.data, sugar.target, (0, 350))
     rand = insured()
     numbers = [diseases, rand]
-    lines = [one_column("diabetes by bmi", diseases, 2), one_column("randhie by deductible", rand, 2)]
+    lines = [
+        one_column("diabetes by bmi", diseases, 2),
+        one_column("diabetes by blood pressure", diseases, 3),
+        one_column("diabetes by s5", diseases, 8),
+        one_column("diabetes by age", diseases, 0),
+        one_column("randhie by deductible", rand, 2),
+        one_column("randhie by limitations", rand, 3),
+    ]
     tables = [scaled("breast cancer", cancer.data, cancer.target.astype(float))]
     if asked.adult is not None:
         tables.append(adult(asked.adult))
         numbers.append(hours(tables[-1]))
-        lines.append(one_column("Adult hours by education", numbers[-1], 2))
+        lines += [
+            one_column("Adult hours by education", numbers[-1], 2),
+            one_column("Adult hours by age", numbers[-1], 0),
+        ]
     fitted = {"linear": numbers, "line, OpenDP": lines, "k-means": [tables[0], diseases]}
     print("| model | data | ε | ours | diffprivlib | difference | no privacy | seconds, ours / theirs / plain |")
     print("|---|---|---|---|---|---|---|---|")

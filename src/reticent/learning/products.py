@@ -1,4 +1,16 @@
-"""Least squares from noisy sums of products of bounded columns, shrunk as far as the noise asks: AdaSSP for any width.
+"""Noisy sums of products of bounded columns and y, in one of three ways; which one is public. Least squares follow.
+
+``corners``, of few columns, pure. With t in [0, 1] the place of a value between its bounds, a row is shared out among
+the 2^(d + 1) corners of the box of x and y, by products of t and 1 - t: whatever its values, it moves all corners
+together by one row. A sum of products of different columns is a sum of all corners with signs, so each of them has
+2^((d + 1) / 2) deviations of one noise, however many are told; and so is the number of rows.
+
+    corners   7/10 of the price, or what is left
+    squares   3/20: sums of x^2 - 1/2, moved by 1/2 for each column
+    own       1/20: the sum of y^2 - 1/2
+    mean      1/10: the sum of y once more, of ``MANY`` columns or more
+
+``sums``, else: products one by one, of rows shortened to a public length.
 
     ones      the number of rows (where private) and the sum of y      1/5 of the price
     first     the sums of x                                            1/10
@@ -6,13 +18,10 @@
     cross     the sums of x y                                          3/10
     square    the sum of y^2                                           1/10
 
-A ridge on the slopes is chosen among public multiples of the noise by an estimate of the risk from the noisy sums, in
-which no slopes at all is one of the choices; so where the noise hides everything, the mean of y is left. The interval
-is the sandwich of docs/proofs/regression.md, section 12, of sampling and the noise of every sum; where a ridge was
-needed there is none, as its bias cannot be told.
+``mean``, where a public number of rows is too small for slopes at this price: the sum of y, for all of it.
 
-Source: Wang 2018, Algorithm 1 (AdaSSP); Stein 1981 for the estimate of risk. Deviations: shares of the price in place
-of one draw, rows shortened to a public length, the ridge by an estimate of risk, discrete noise.
+Source: Wang 2018, Algorithm 1 (AdaSSP); Barak et al. 2007 for the signs. Proof: docs/proofs/learning.md, section 5.
+Deviations: corners, shares of the price in place of one draw, discrete noise, a choice of the way by public numbers.
 """
 
 from __future__ import annotations
@@ -21,39 +30,37 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.learning.descent import Linear, spread_of
+from reticent.learning.descent import Linear
+from reticent.learning.least_squares import Sums, solved
 from reticent.learning.price import Noise, Price, deviation
-from reticent.learning.scaling import UNIT, Floats, Integers, Scaling, longest, product, shortened
+from reticent.learning.scaling import PART, UNIT, Floats, Integers, Scaling, longest, product, shortened
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
+
+Way: TypeAlias = Literal["corners", "sums", "mean"]
 
 ONES: Final = Fraction(1, 5)
 FIRST: Final = Fraction(1, 10)
 GRAM: Final = Fraction(3, 10)
 CROSS: Final = Fraction(3, 10)
 SQUARE: Final = Fraction(1, 10)
-RIDGES: Final = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  # in spectral norms of the noise
+
+SQUARES: Final = Fraction(3, 20)
+OWN: Final = Fraction(1, 20)
+MEAN: Final = Fraction(1, 10)
+MANY: Final = 5
+MOST: Final = 7  # columns: 2^8 corners
+WHOLE: Final = 1 << 30  # of one row, which is shared out
+
 FEWEST: Final = 1.0
-CLEAR: Final = 3.0  # spectral norms of the noise beyond which directions are told apart
-DOUBT: Final = 4.0  # standard deviations of half a risk's noise that a slope has to be worth
-STEEPEST: Final = 4.0  # half-widths of y per half-width of a column
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """Noisy sums in units of bounds, and the standard deviations of their noise."""
-
-    gram: Floats  # of (1, x)
-    cross: Floats
-    square: float
-    of_gram: Floats
-    of_cross: Floats
+WORTH: Final = 4.0  # no slopes where the noise of sums of x y is longer than a row in so many could make them
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,8 @@ class Products:
     scaling : Scaling
     price : Price
     clip : Fraction
-        Length of the longest row without the constant: a sum of sizes where the price is pure, else Euclidean.
+        Length of the longest row without the constant: a sum of sizes where the price is pure, else Euclidean. Rows
+        that are shared out among corners are not shortened.
     people : int or None
         The public number of rows; None buys one.
 
@@ -85,6 +93,46 @@ class Products:
         if self.clip <= 0 or (self.people is not None and self.people < 1):
             raise PublicParameterError("clip must be > 0, and people >= 1")
 
+    # --- which way, and what it costs ---------------------------------------------------------------------------------
+
+    @cached_property
+    def way(self) -> Way:
+        """By public numbers: the one with less noise in the sums of x y, or neither."""
+        way: Way = "sums"
+        if self.price.norm == "l1" and self.scaling.width <= MOST and self._of_corners < deviation(self._cross):
+            way = "corners"
+        noise = (self._of_corners if way == "corners" else deviation(self._cross)) / UNIT**2
+        if self.people is not None and WORTH * math.sqrt(self.scaling.width) * noise > self.people:
+            return "mean"
+        return way
+
+    @cached_property
+    def noises(self) -> tuple[Noise, ...]:
+        """Of the draws in their order."""
+        price, d, one = self.price, self.scaling.width, Fraction(UNIT)
+        squared = price.norm == "l2"
+        match self.way:
+            case "mean":
+                return (price.noise(one**4 if squared else one**2, Fraction(1)),)
+            case "corners":
+                shares = [(Fraction(d * UNIT**2, 2), SQUARES), (one**2 / 2, OWN), (one**2, MEAN)]
+                others = [price.noise(row, share) for row, share in shares[: 3 if d >= MANY else 2]]
+                return (self._corners, *others)
+            case "sums":
+                reach, known = self.reach, self.people is not None
+                ones = (1 if known else 2) * (one**4 if squared else one**2)
+                first = one**2 * reach if squared else one * reach
+                squares = min(d * one**2, reach * one, reach**2)
+                gram = reach**2 if squared else (reach**2 + squares) / 2
+                own = one**4 if squared else one**2
+                return (
+                    price.noise(ones, ONES),
+                    price.noise(first, FIRST),
+                    price.noise(gram, GRAM),
+                    self._cross,
+                    price.noise(own, SQUARE),
+                )
+
     @cached_property
     def reach(self) -> Fraction:
         """The greatest length of a row in steps, squared for l2."""
@@ -92,24 +140,25 @@ class Products:
         return min(Fraction(int(given)), longest(self.scaling.width, self.price.norm))
 
     @cached_property
-    def noises(self) -> tuple[Noise, Noise, Noise, Noise, Noise]:
-        """Of ones, first, gram, cross and square."""
-        price, reach, one = self.price, self.reach, Fraction(UNIT)
-        known = self.people is not None
-        if price.norm == "l2":
-            ones = (1 if known else 2) * one**4
-            rows = (ones, one**2 * reach, reach**2, one**2 * reach, one**4)
-        else:
-            squares = min(self.scaling.width * one**2, reach * one, reach**2)
-            ones = (1 if known else 2) * one**2
-            rows = (ones, one * reach, (reach**2 + squares) / 2, one * reach, one**2)
-        shares = (ONES, FIRST, GRAM, CROSS, SQUARE)
-        a, b, c, d, e = (price.noise(row, share) for row, share in zip(rows, shares, strict=True))
-        return a, b, c, d, e
+    def _cross(self) -> Noise:
+        one = Fraction(UNIT)
+        return self.price.noise(one**2 * self.reach if self.price.norm == "l2" else one * self.reach, CROSS)
+
+    @cached_property
+    def _corners(self) -> Noise:
+        share = 1 - SQUARES - OWN - (MEAN if self.scaling.width >= MANY else 0)
+        return self.price.noise(Fraction(WHOLE), share)
+
+    @property
+    def _of_corners(self) -> float:
+        """Deviation of a sum of products by corners, in squared steps."""
+        return deviation(self._corners) * math.sqrt(2.0 ** (self.scaling.width + 1)) * UNIT**2 / WHOLE
 
     @cached_property
     def guarantee(self) -> Guarantee:
         return self.price.whole([noise.guarantee for noise in self.noises], "noisy sums of products")
+
+    # --- the draws ----------------------------------------------------------------------------------------------------
 
     def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
         """The model from rows of shape (n, columns) and targets in [-1, 1] of shape (n,)."""
@@ -117,10 +166,70 @@ class Products:
 
     def sums(self, values: Floats, targets: Floats, entropy: Entropy) -> Sums:
         """The noisy sums; the only step that sees rows."""
-        there = np.isfinite(values).all(axis=1) & np.isfinite(targets)
-        rows = shortened(self.scaling.whole(values), self.reach, self.price.norm)
-        rows = np.asarray(np.where(there[:, None], rows, 0))
+        there = np.asarray(np.isfinite(values).all(axis=1) & np.isfinite(targets), np.bool_)
         y = np.rint(np.clip(np.where(there, targets, 0.0), -1.0, 1.0) * UNIT).astype(np.int64)[:, None]
+        rows = np.where(there[:, None], self.scaling.whole(values), 0)
+        match self.way:
+            case "mean":
+                return self._mean(y, entropy)
+            case "corners":
+                return self._by_corners(rows, y, there, entropy)
+            case "sums":
+                return self._one_by_one(rows, y, there, entropy)
+
+    def _mean(self, y: Integers, entropy: Entropy) -> Sums:
+        (noise,), d = self.noises, self.scaling.width
+        (total,) = _drawn(noise, y.sum(axis=0) * UNIT, entropy)
+        gram, unknown = np.zeros((d + 1, d + 1)), np.full((d + 1, d + 1), math.inf)
+        gram[0, 0] = float(self.people or 1)
+        of_cross = np.concatenate([[deviation(noise) / UNIT**2], np.full(d, math.inf)])
+        return Sums(gram, np.array([total, *[0.0] * d]), 0.0, unknown, of_cross, math.inf)
+
+    def _by_corners(self, rows: Integers, y: Integers, there: NDArray[np.bool_], entropy: Entropy) -> Sums:
+        d, (corners, squares, own, *mean) = self.scaling.width, self.noises
+        signed = signs(np.array(gate.draw(corners, self._shares(rows, y, there), entropy), np.float64)) / WHOLE
+        # a row that says nothing is a row of zeros where rows are counted, and else none
+        counted = there[:, None] if self.people is None else np.ones_like(there)[:, None]
+        n = max(float(signed[0]) if self.people is None else float(self.people), FEWEST)
+        half = UNIT**2 // 2
+        of_x = _drawn(squares, np.where(counted, rows * rows - half, 0).sum(axis=0), entropy) + n / 2
+        (of_y,) = _drawn(own, np.where(counted, y * y - half, 0).sum(axis=0), entropy) + n / 2
+        gram, of_gram = np.zeros((d + 1, d + 1)), np.full((d + 1, d + 1), self._of_corners / UNIT**2)
+        for i in range(1, d + 1):
+            gram[0, i] = signed[1 << (i - 1)]
+            for j in range(1, i):
+                gram[j, i] = signed[(1 << (i - 1)) | (1 << (j - 1))]
+        gram = gram + gram.T + np.diag([n, *of_x])
+        own_part = 0.0 if self.people is not None else of_gram[0, 0]
+        np.fill_diagonal(of_gram, math.hypot(deviation(squares) / UNIT**2, own_part / 2))
+        of_gram[0, 0] = own_part
+        cross = np.array([signed[1 << d], *[signed[(1 << d) | (1 << i)] for i in range(d)]])
+        of_cross = np.full(d + 1, self._of_corners / UNIT**2)
+        if mean:
+            cross[0], of_cross[0] = self._twice(float(cross[0]), float(of_cross[0]), mean[0], y, entropy)
+        return Sums(gram, cross, float(of_y), of_gram, of_cross, math.hypot(deviation(own) / UNIT**2, own_part / 2))
+
+    def _twice(self, told: float, spread: float, noise: Noise, y: Integers, entropy: Entropy) -> tuple[float, float]:
+        """The sum of y from two answers, weighed by their noise, and its deviation."""
+        (again,), other = _drawn(noise, y.sum(axis=0) * UNIT, entropy), deviation(noise) / UNIT**2
+        weight = spread**2 / (spread**2 + other**2)
+        return told + weight * (float(again) - told), spread * other / math.hypot(spread, other)
+
+    def _shares(self, rows: Integers, y: Integers, there: NDArray[np.bool_]) -> list[int]:
+        """Rows at each corner, in parts of ``WHOLE``; bit i of a corner is the side of column i, the last that of y.
+
+        The shares of a row are floats rounded down. That they add up to at most ``WHOLE`` is looked at in integers.
+        """
+        total = np.zeros(1 << rows.shape[1] + 1, np.int64)
+        for first in range(0, len(rows), PART):
+            held = there[first : first + PART]
+            part = np.column_stack([rows[first : first + PART], y[first : first + PART]])[held]
+            shares = np.floor(shared(part) * WHOLE).astype(np.int64)
+            total += shortened(shares, Fraction(WHOLE), "l1").sum(axis=0)
+        return [int(count) for count in total]
+
+    def _one_by_one(self, whole: Integers, y: Integers, there: NDArray[np.bool_], entropy: Entropy) -> Sums:
+        rows = np.asarray(np.where(there[:, None], shortened(whole, self.reach, self.price.norm), 0))
         one = np.where(there, UNIT, 0).astype(np.int64)[:, None]
         ones, first, gram, cross, square = self.noises
         of_y = product(one, y).ravel()
@@ -130,71 +239,46 @@ class Products:
             of_ones = np.concatenate([[float(self.people)], _drawn(ones, of_y, entropy)])
         d = self.scaling.width
         upper = np.triu_indices(d)
-        whole = np.zeros((d + 1, d + 1))
-        whole[0, 0] = max(of_ones[0], FEWEST)
-        whole[0, 1:] = _drawn(first, product(one, rows).ravel(), entropy)
+        sums = np.zeros((d + 1, d + 1))
+        sums[0, 0] = max(of_ones[0], FEWEST)
+        sums[0, 1:] = _drawn(first, product(one, rows).ravel(), entropy)
         inner = np.zeros((d, d))
         inner[upper] = _drawn(gram, product(rows, rows)[upper], entropy)
-        whole[1:, 1:] = inner
-        whole = np.triu(whole) + np.triu(whole, 1).T
+        sums[1:, 1:] = inner
+        sums = np.triu(sums) + np.triu(sums, 1).T
         of_cross = np.concatenate([of_ones[1:], _drawn(cross, product(rows, y).ravel(), entropy)])
         (of_square,) = _drawn(square, product(y, y).ravel(), entropy)
         spread = np.full((d + 1, d + 1), deviation(gram)) / UNIT**2
         spread[0, 1:] = spread[1:, 0] = deviation(first) / UNIT**2
         spread[0, 0] = 0.0 if self.people is not None else deviation(ones) / UNIT**2
         of = np.concatenate([[deviation(ones)], np.full(d, deviation(cross))]) / UNIT**2
-        return Sums(whole, of_cross, float(of_square), spread, of)
+        return Sums(sums, of_cross, float(of_square), spread, of, deviation(square) / UNIT**2)
 
 
 def _drawn(noise: Noise, exact: Integers, entropy: Entropy) -> Floats:
     return np.array(gate.draw(noise, exact.tolist(), entropy), np.float64) / UNIT**2
 
 
-def solved(sums: Sums) -> Linear:
-    """Coefficients (intercept first) with the ridge of least estimated risk, and their covariances."""
-    d = len(sums.cross) - 1
-    n = float(sums.gram[0, 0])
-    mean, at_zero = sums.gram[0, 1:] / n, float(np.clip(sums.cross[0] / n, -1.0, 1.0))
-    inner = sums.gram[1:, 1:] - n * np.outer(mean, mean)
-    right = sums.cross[1:] - at_zero * n * mean
-    values, turned = np.linalg.eigh(inner)
-    blur = 2.0 * math.sqrt(d) * float(sums.of_gram[-1, -1])
-    values = np.maximum(values, 0.0)
-    along = turned.T @ right
-    best, ridge = 0.0, math.inf
-    if float(values.min()) > CLEAR * blur:
-        best, ridge = -math.inf, 0.0  # the columns differ clearly: no ridge, no bias
-    for ridge_at in [blur * times for times in RIDGES] if blur else [0.0]:
-        weight = values + ridge_at
-        if float(weight.min()) <= blur or float(weight.min()) <= 0:
-            continue  # the least direction could be noise alone
-        slope = along / weight
-        if float(np.abs(turned @ slope).max()) > STEEPEST:
-            continue  # no table of columns and y in [-1, 1] is told better so
-        # slope' S slope - 2 slope' c, unbiased for c's noise; the noise of S enters by its spectral norm
-        found = float(values @ slope**2 - 2 * slope @ along) + 2 * float(sums.of_cross[-1]) ** 2 * float(
-            (1 / weight).sum()
-        )
-        found += blur * float(slope @ slope) + DOUBT * float(sums.of_cross[-1]) * float(np.linalg.norm(slope))
-        if found < best:
-            best, ridge = found, ridge_at
-    if math.isinf(ridge):
-        return Linear(np.array([[at_zero, *[0.0] * d]]), n)
-    full = sums.gram + np.diag([0.0, *[ridge] * d])
-    inverse = np.asarray(np.linalg.inv(full), np.float64)
-    beta = inverse @ sums.cross
-    if ridge:
-        return Linear(np.asarray(beta)[None, :], n)  # how far the ridge moved them cannot be told
-    return _with_intervals(sums, inverse, np.asarray(beta, np.float64), n)
+def shared(rows: Integers) -> Floats:
+    """How much of every row, in steps of [-1, 1], is at each corner: shape (n, 2^columns), entry by entry."""
+    found = np.ones((len(rows), 1))
+    for column in rows.T:
+        high = ((column + UNIT) / (2.0 * UNIT))[:, None]
+        found = np.concatenate([found * (1.0 - high), found * high], axis=1)
+    return found
 
 
-def _with_intervals(sums: Sums, inverse: Floats, beta: Floats, n: float) -> Linear:
-    left = sums.square - 2.0 * float(beta @ sums.cross) + float(beta @ sums.gram @ beta)
-    doubt = float(sums.of_cross[-1]) * (1.0 + float(beta @ beta))
-    variance = (max(left, 0.0) + doubt) / max(n - len(beta), 1.0)
-    of_noise = spread_of(sums.of_gram, beta) + np.diag(sums.of_cross**2)
-    sampled = variance * inverse @ sums.gram @ inverse
-    return Linear(beta[None, :], n, sampled, inverse @ of_noise @ inverse)
+def signs(corners: Floats) -> Floats:
+    """The sum of all corners, each with the sign (-1)^(low sides among the bits of k), for every k: Walsh's transform.
+
+    Of exact counts it is, at k, the sum over rows of the product of the columns whose bits are in k.
+    """
+    found, size = corners, 1
+    while size < len(corners):
+        pairs = found.reshape(-1, 2, size)
+        found = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 1] - pairs[:, 0]], axis=1).reshape(-1)
+        size *= 2
+    return np.asarray(found)
 
 
-__all__ = ["Products", "Sums", "solved"]
+__all__ = ["Products", "Sums", "shared", "signs", "solved"]
