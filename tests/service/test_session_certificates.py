@@ -17,6 +17,7 @@ from reticent.learning import Accuracy, Level
 from reticent.ledger import Ledger
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.sklearn import LogisticRegression
+from reticent.study import paid
 from reticent.study.certificate import Certificate, read_certificate
 from reticent.study.keys import load_private, make_keys
 from reticent.study.page import page
@@ -114,6 +115,60 @@ def test_every_round_has_its_receipt_and_every_certificate_on_the_way_verifies()
     told = [check.words for check in seen[-1].verify(of.ledger).checks]
     names = [one["release"] for one in seen[-1].document["session"]["rounds"]]
     assert f"3 entries found, {names[0]} to {names[-1]}, digests equal" in told
+
+
+def test_many_rounds_have_several_certificates_each_of_which_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Together they have every round and every answer once, and what they charge is what the session charged."""
+    monkeypatch.setattr(paid, "VOLUME", 3)
+    of = study()
+    session = opened(of, rounds=8, epsilon=8)
+    for _ in range(7):
+        session.check(Level("x"))  # agrees
+        session.check(Level("y"))
+        assert failing(session.certificate, of.ledger) == []
+    found = session.certificates
+    assert [len(one.document["session"]["rounds"]) for one in found] == [3, 3, 1]
+    assert session.certificate is found[-1]
+    assert [failing(one, of.ledger) for one in found] == [[], [], []]
+    assert [one.charged for one in found] == [PureDP(Fraction(3)), PureDP(Fraction(3)), PureDP(Fraction(1))]
+    told = [tuple(pair) for one in found for pair in one.document["session"]["transcript"]]
+    assert tuple(told) == session.transcript
+    names = [one["release"] for part in found for one in part.document["session"]["rounds"]]
+    assert names == [line.id for line in of.ledger.releases()]
+    stated = [one.document["session"]["parameters"] for one in found]
+    assert "volume" not in stated[0]
+    assert [(one["volume"], one["after"]) for one in stated[1:]] == [("2", found[0].digest), ("3", found[1].digest)]
+    assert session.guarantee.loss == of.ledger.spent() == PureDP(Fraction(7))
+
+
+def test_a_fault_in_a_later_volume_loses_none_of_the_rounds_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paid, "VOLUME", 2)
+    of = study()
+    session = opened(of, rounds=6, epsilon=6)
+    for _ in range(4):
+        session.check(Level("y"))
+    before = session.certificates
+
+    def broken(self: Ledger, receipt: Any, *, digest: str) -> None:
+        raise OSError
+
+    monkeypatch.setattr(Ledger, "commit", broken)
+    with pytest.raises(Fault):
+        session.check(Level("y"))
+    assert session.certificates == before
+    assert [failing(one, of.ledger) for one in before] == [[], []]
+    assert of.ledger.spent() == PureDP(Fraction(5))
+
+
+def test_what_a_round_writes_does_not_grow_with_the_rounds_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paid, "VOLUME", 2)
+    session = opened(study(), rounds=12, epsilon=8)
+    sizes = []
+    for _ in range(12):
+        session.check(Level("y"))  # off by 13 times the scale of its noise
+        sizes.append(len(session.certificate.text))
+    assert max(sizes[8:]) < 1.1 * max(sizes[2:6])
+    assert max(sizes) < 2 * sizes[0]
 
 
 def test_whatever_is_changed_is_found() -> None:

@@ -271,17 +271,20 @@ def test_a_warning_about_private_rows_is_neither_shown_nor_raised() -> None:
         warning(np.array(rows), None)  # what is kept from view is there
 
 
-def test_sessions_are_undisturbed_too(strict: None) -> None:
+def test_sessions_are_undisturbed_too(strict: None, monkeypatch: pytest.MonkeyPatch) -> None:
     import reticent as rt
-    from reticent.learning import Level
+    from reticent.learning import Level, bounded
 
-    of = rt.study(
-        {"x": WILD[:, 0].copy()},
-        adjacency="add_remove",
-        columns={"x": rt.real(0, 1, missing=0)},
-        budget=8,
-        delta="1e-6",
-    )
+    honest = bounded.contributions
+
+    def overflowing(*given_: Any) -> Any:
+        warnings.warn(SECRET, stacklevel=1)
+        assert np.isinf(np.array([1e308]) * 10).all()
+        return honest(*given_)
+
+    monkeypatch.setattr(bounded, "contributions", overflowing)
+    columns: Any = {"x": rt.real(0, 1, missing=0)}
+    of = rt.study({"x": WILD[:, 0].copy()}, adjacency="add_remove", columns=columns, budget=8, delta="1e-6")
     with rt.noisy_answers(of, ["x"], rho="0.1", answers=2, delta="1e-9") as session:
         assert session.ask(Level("x")).low < session.people
 

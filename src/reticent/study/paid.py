@@ -5,7 +5,8 @@ belongs to the process that opened it: it is not copied or pickled, a forked chi
 one at a time. Whatever interrupts an answer ends the session, so that what was drawn is never drawn again.
 
 Where a round ends, the certificate of the session so far is made, and the ledger records its digest under the receipt
-of the round, before the last answer is shown.
+of the round, before the last answer is shown. A session of very many rounds has several certificates, one after the
+other, each of ``VOLUME`` rounds at most: a single one would take longer to write from round to round.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
+    Final,
     Generic,
     Literal,
     NoReturn,
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 A = TypeVar("A")
 Of: TypeAlias = Literal["means", "counts"]
+VOLUME: Final = 64  # rounds of one certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +84,10 @@ class Paid(Generic[T]):
     """One session's rows, its receipts and its lock. ``T`` is what a part consists of once it is paid for."""
 
     __slots__ = (
-        "_certificate",
+        "_certificates",
         "_coins",
         "_ended",
+        "_first",
         "_guarantees",
         "_ledger",
         "_lock",
@@ -111,7 +116,8 @@ class Paid(Generic[T]):
         self._started: T | None = None
         self._rows: Rows | None = None
         self._ended: list[tuple[Receipt, str]] = []
-        self._certificate: Certificate | None = None
+        self._certificates: list[Certificate] = []
+        self._first = (0, 0)  # round and answer of the certificate that is being written
         self._schema, self._taken = study.schema, Path(study._place).name if study._place else "in memory"
         table = study._table()
         study._probe(table)
@@ -119,8 +125,9 @@ class Paid(Generic[T]):
         self._source = Path(study._place) if study._place and self._ledger.durable else None
         self._reserve(plan.first)
         try:
-            self._size = self._read(table)
-            self._started = start(self._coins())
+            with _undisturbed():
+                self._size = self._read(table)
+                self._started = start(self._coins())
         except BaseException as cause:
             reference = self._failed(cause)
             if not isinstance(cause, Exception):
@@ -142,7 +149,8 @@ class Paid(Generic[T]):
             self._over = True
             assert self._started is not None
             try:
-                reply, ended = draw(self._started, self._rows, self._size, self._coins())
+                with _undisturbed():
+                    reply, ended = draw(self._started, self._rows, self._size, self._coins())
                 self._told.append((question, repr(reply)))
                 if ended:
                     self._commit()
@@ -188,12 +196,12 @@ class Paid(Generic[T]):
         return compose.in_sequence(self._guarantees, label=self._plan.title)
 
     @property
-    def certificate(self) -> Certificate:
+    def certificates(self) -> tuple[Certificate, ...]:
         if self._receipt is not None:
             raise QuestionError("A round is open, and the ledger records it when it ends: close the session first.")
-        if self._certificate is None:
+        if not self._certificates:
             raise QuestionError("No round of this session came to its end: the ledger has its charge, and no answers.")
-        return self._certificate
+        return tuple(self._certificates)
 
     def _refuse(self, *_: object) -> NoReturn:
         raise QuestionError("A session is not copied or pickled: it was paid for once, in one process.")
@@ -205,8 +213,11 @@ class Paid(Generic[T]):
         if len(self._guarantees) >= self._plan.parts:
             raise QuestionError("All that this session may spend is spent. Open another, which is charged.")
         self._reserve(self._plan.part)
+        if len(self._ended) >= VOLUME:
+            self._first, self._ended = (len(self._guarantees) - 1, len(self._told)), []
         try:
-            self._started = self._start(self._coins())
+            with _undisturbed():
+                self._started = self._start(self._coins())
         except BaseException as cause:
             self._over = True
             reference = self._failed(cause)
@@ -261,31 +272,36 @@ class Paid(Generic[T]):
         assert receipt is not None
         self._receipt, self._started = None, None
         self._ledger.commit(receipt, digest=made.digest)
+        self._certificates[len(self._certificates) - bool(self._ended) :] = [made]  # in place of that of fewer rounds
         self._ended.append((receipt, made.digest))
-        self._certificate = made
         if self._source is not None:
             from reticent.ledger.fingerprint import note_release
 
             note_release(self._source, self._ledger, receipt.id)
 
     def _certified(self) -> Certificate:
+        from reticent.privacy import compose
         from reticent.study.certified import Told, of_session
 
         plan, size = self._plan, self._size
+        of_round, of_answer = self._first
         assert self._receipt is not None
+        volume = len(self._certificates) + (not self._ended)
+        after = {"volume": str(volume), "after": self._certificates[volume - 2].digest} if volume > 1 else {}
         told = Told(
             title=plan.title,
             what=plan.what,
             purpose=plan.purpose,
             who=plan.who,
             override=plan.override,
-            parameters=plan.parameters,
+            parameters={**plan.parameters, **after},
             people=size.count if plan.size is None else self._schema.person.people,
             rows=(size.count, size.radius) if plan.sized else None,
             rounds=(*self._ended, (self._receipt, None)),
-            transcript=self._told,
+            transcript=self._told[of_answer:],
         )
-        return of_session(told, self._schema, tuple(plan.axes), self._taken, self.guarantee(), self._ledger)
+        guarantee = compose.in_sequence(self._guarantees[of_round:], label=plan.title)
+        return of_session(told, self._schema, tuple(plan.axes), self._taken, guarantee, self._ledger)
 
     def _failed(self, cause: BaseException) -> str:
         """End in a fault: the charge stays, the rows go, the cause is for the protected log alone."""
@@ -299,6 +315,13 @@ class Paid(Generic[T]):
         if isinstance(cause, Exception) and not isinstance(cause, EngineFailure):
             protected(reference, type(cause).__name__)
         return reference
+
+
+def _undisturbed() -> AbstractContextManager[None]:
+    """``learning.undisturbed``, which this package does not import with NumPy before it is needed."""
+    from reticent.learning.undisturbed import undisturbed
+
+    return undisturbed()
 
 
 class Open(Generic[T]):
@@ -344,12 +367,25 @@ class Open(Generic[T]):
     def certificate(self) -> Certificate:
         """Of the rounds that have ended: every answer, the proof, and the receipts, whose digests the ledger has.
 
+        A session of more than 64 rounds has several ``certificates``; this is the last of them.
+
         Raises
         ------
         QuestionError
             While a round is open (``close`` ends it), and where none came to its end, as after a fault.
         """
-        return self._paid.certificate
+        return self._paid.certificates[-1]
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """All of them, in order: of 64 rounds each, and of those since; each names the digest of the one before it.
+
+        Raises
+        ------
+        QuestionError
+            As ``certificate``.
+        """
+        return self._paid.certificates
 
     def close(self) -> None:
         """End the session; nothing is given back."""
