@@ -58,15 +58,16 @@ class Tabled:
     bent: Fraction = field(init=False)
 
     def __post_init__(self) -> None:
-        shape = (2 if self.classes else LINES + 1, CELLS + 1)
-        if self.values.shape != shape or self.values.dtype != np.int64 or self.classes in (1, *range(-9, 0)):
+        shape, kept = (2 if self.classes else LINES + 1, CELLS + 1), np.array(self.values)
+        if kept.shape != shape or kept.dtype != np.int64 or self.classes in (1, *range(-9, 0)):
             raise PublicParameterError(f"a table of slopes has whole numbers in the shape {shape}")
         if not -WIDEST <= self.power <= WIDEST:
             raise PublicParameterError(f"scores are tabled within 2^{WIDEST}, and over 2^-{WIDEST} at least")
-        rises = np.diff(self.values, axis=1)
-        if np.abs(self.values).max() > FINE or rises.min() < 0 or not rises.max():
-            raise PublicParameterError("slopes lie within their bound and rise with the score")
-        kept = self.values.copy()
+        if kept.min() < -FINE or kept.max() > FINE:
+            raise PublicParameterError("slopes lie within their bound")
+        rises = np.diff(kept, axis=1)
+        if rises.min() < 0 or not rises.max():
+            raise PublicParameterError("slopes rise with the score")
         kept.flags.writeable = False
         object.__setattr__(self, "values", kept)
         object.__setattr__(self, "bent", Fraction(int(rises.max()) * HALF, FINE) / Fraction(2) ** self.power)
@@ -189,7 +190,7 @@ def asked(slope: Slope, scores: Floats, targets: Floats, name: str = "slope") ->
     z, y = np.tile(scores, len(targets)), np.repeat(targets, len(scores))
     with np.errstate(all="ignore"):
         try:
-            found = np.asarray(slope(z.copy(), y.copy()), np.float64)
+            found = np.array(slope(z.copy(), y.copy()), np.float64)  # a copy: the caller may still write into its own
         except Exception:  # a function of numbers fails on arrays in many ways; what else is wrong is told below
             found = np.empty(0)
         if found.shape != z.shape:
