@@ -17,6 +17,12 @@ whose text is constant but for its reference, and which was charged.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+TOLD: Final = ("charged", "spent", "Nothing was read", "No row was read")  # words that say already what was charged
+
 
 class ReticentError(Exception):
     """Base of every exception this package raises on purpose."""
@@ -52,6 +58,25 @@ class NoReplyError(ReticentError):
 
 class CheckError(ReticentError):
     """A certificate, a signature or a ledger failed its verification."""
+
+
+def uncharged(words: str) -> str:
+    """The words of a refusal, with "Nothing was charged." at their end unless they say what was."""
+    if any(piece in words for piece in TOLD):
+        return words
+    return f"{words if words.endswith(('.', '?', '!')) else f'{words}.'} Nothing was charged."
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Whatever is refused inside, where a study is asked, says that nothing was charged; a ledger says it itself."""
+    try:
+        yield
+    except LedgerError:
+        raise  # of a disk that failed nobody knows what it took
+    except Refusal as refusal:
+        refusal.args = (uncharged(str(refusal)),)
+        raise
 
 
 def bare(cause: BaseException) -> BaseException:

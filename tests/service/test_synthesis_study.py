@@ -127,7 +127,7 @@ def test_atoms_and_missing_values_come_out_with_their_shares() -> None:
         (rt.density(["x", "age"], method="ks"), "one column"),
         (rt.density("x", method="series", degree=600), "600 coefficients"),
         (rt.density(["x", "age"], method="series", cells=3000), r"9,000,000 cells, about 450 MB"),
-        (rt.density("age", method="kernel", bandwidth="0.9"), "at most 1/2"),
+        (rt.density("age", method="kernel", bandwidth="1/1000"), "finer than"),
         (rt.density("x", method="histogram", degree=3), "no use in method=histogram"),
     ],
 )

@@ -10,7 +10,8 @@ import reticent as rt
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.ask import parse
-from reticent.statistics.asked import DensityOf, delta_of
+from reticent.statistics.asked import delta_of
+from reticent.statistics.density import DensityOf
 from reticent.synthesis.ask import HAS, LARGEST_GRID, Method, Options, plan_for
 from reticent.synthesis.choice import BOUND, ONE, auto
 from reticent.synthesis.steps import mixed
@@ -87,8 +88,8 @@ def test_a_grid_too_large_is_refused_with_its_size() -> None:
 @pytest.mark.parametrize(
     ("atoms", "whole", "said"),
     [
-        ([Fraction(2)], False, "no value between 0 and 1"),
-        ([Fraction(1, 2)], True, "no value between"),
+        ([Fraction(2)], False, "within the bounds, 0 to 1, got 2"),
+        ([Fraction(1, 2)], True, "whole numbers of the column within"),
         ([Fraction(1, 2), Fraction(1, 2) + Fraction(1, 1 << 50)], False, "too close"),
     ],
 )

@@ -148,7 +148,7 @@ MISTAKES = [
     ("high = 120", "hihg = 120", "[columns.age] has an unknown key 'hihg'. Did you mean high?"),
     ("high = 120", "high = nan", "[columns.age] high must be a number"),
     ("high = 120", "high = inf", "[columns.age] high must be a number"),
-    ("missing = 40", 'missing = "lost"', "[columns.age] missing must be a number"),
+    ("missing = 40", 'missing = "lost"', '[columns.age] missing is "drop", or the public number'),
     ("missing = 40", "missing = 40.5", "[columns.age] missing of an integer column must be an integer, got 40.5"),
     ("resolution = 0.001", "resolution = 0", "[columns.y] resolution must be > 0, got 0"),
     (

@@ -28,6 +28,7 @@ from reticent.errors import (
     Refusal,
     ReticentError,
     SpecError,
+    uncharged,
 )
 
 DONE: Final = 0
@@ -103,6 +104,8 @@ def ending_of(error: BaseException, voice: Voice) -> Ending:
     match error:
         case Fault():
             return Ending("fault", str(error), error.charged, FAULT)
+        case Refusal() if voice.charged not in ("nothing", "unknown"):  # of what was to be done with what was released
+            return Ending(_kind(error), f"{error}. {_charge(voice)}", voice.charged, FAULT)
         case BudgetError():
             return Ending("budget", _uncharged(str(error), voice), "nothing", BUDGET)
         case Refusal():
@@ -152,8 +155,7 @@ def _of_refusal(error: Refusal) -> str:
 
 
 def _uncharged(words: str, voice: Voice) -> str:
-    said = any(piece in words for piece in ("charged", "spent", "Nothing was read", "No row was read"))
-    return words if said or not voice.spends else f"{words} Nothing was charged."
+    return uncharged(words) if voice.spends else words
 
 
 def _charge(voice: Voice) -> str:

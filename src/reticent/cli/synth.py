@@ -15,7 +15,7 @@ from reticent.errors import QuestionError
 if TYPE_CHECKING:
     from reticent.cli.voice import Voice
     from reticent.data.spec import ReleaseSpec
-    from reticent.statistics.asked import DensityOf
+    from reticent.statistics.density import DensityOf
     from reticent.study.densities import DensityRelease
 
 FORMATS: Final = (".csv", ".parquet")
@@ -62,9 +62,12 @@ def synth(
 
     Charges once, as release does; the rows are drawn from what was released. Exit code 3: no reply, and no rows.
     """
+    from reticent.study.densities import check_rows
+
     voice = voice_of(ctx)
     voice.spends = True
     asked = _question(ask, columns, checks)
+    check_rows(rows)
     if out.suffix.lower() not in FORMATS:
         raise typer.BadParameter("--out needs a file that ends in .csv or .parquet.")
     opened = with_ledger(study_of(study), study, ledger)
@@ -91,7 +94,7 @@ def synth(
 def _question(ask: str | None, columns: str | None, checks: str | None) -> DensityOf:
     """The one density that is asked for."""
     from reticent.statistics.ask import parse
-    from reticent.statistics.asked import DensityOf
+    from reticent.statistics.density import DensityOf
 
     if (ask is None) == (columns is None):
         raise typer.BadParameter('Give --ask "density(x)", or --columns x,y.')

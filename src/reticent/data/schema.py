@@ -174,7 +174,7 @@ def real(
         None if low is None else read(low, "low"),
         None if high is None else read(high, "high"),
         why,
-        "drop" if missing == "drop" else read(missing, "missing"),
+        missing_as(missing),
         None if resolution is None else read(resolution, "resolution"),
     )
 
@@ -190,8 +190,25 @@ def integer(
         None if low is None else int(low),
         None if high is None else int(high),
         why,
-        "drop" if missing == "drop" else read(missing, "missing"),
+        missing_as(missing),
     )
+
+
+def missing_as(given: Number) -> Missing:
+    """What a column does with a missing value, as it was written: "drop", or a public value that stands in.
+
+    Raises
+    ------
+    PublicParameterError
+        For another word, or what is no number.
+    """
+    if isinstance(given, str) and (word := given.strip())[:1].isalpha():
+        if word == "drop":
+            return "drop"
+        near = difflib.get_close_matches(word.lower(), ["drop"], n=1, cutoff=0.5)
+        hint = " Did you mean drop?" if near else ""
+        raise PublicParameterError(f'missing is "drop", or the public number that stands in; got {word[:60]!r}.{hint}')
+    return read(given, "missing")
 
 
 def category(among: Sequence[Key], *, why: str = "", constant: bool = False) -> Category:

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, assert_never
 
-from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema
+from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, missing_as
 from reticent.errors import PublicParameterError, SpecError
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, read, show
@@ -217,8 +217,7 @@ def _column(name: str, table: object) -> Column:
 def _numeric(table: Tables, where: str, kind: str) -> Real | Integer:
     low, high = (None if table.get(key) is None else read(table[key], key) for key in ("low", "high"))
     why, constant = _text(table, "why", where) or "", _flag(table, "constant", where)
-    given = table.get("missing", "drop")
-    missing: Missing = "drop" if given == "drop" else read(given, "missing")
+    missing = missing_as(table.get("missing", "drop"))
     if kind == "real":
         resolution = None if table.get("resolution") is None else read(table["resolution"], "resolution")
         return Real(low, high, why, missing, resolution, constant)

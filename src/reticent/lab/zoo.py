@@ -25,7 +25,7 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import NoReply, Outcome, Reply
 from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import Number, read
-from reticent.statistics.asked import DensityOf
+from reticent.statistics.density import DensityOf
 from reticent.statistics.questions import density
 from reticent.study.in_memory import study
 from reticent.study.odds import saved

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from reticent.errors import LedgerError
 from reticent.ledger import store
@@ -47,6 +47,8 @@ from reticent.privacy.filters import Currency
 from reticent.privacy.loss import Loss, words
 
 T = TypeVar("T")
+
+MAY_LACK: Final = ("person", "source", "approved", "key", "request_digest")  # texts that an entry may be without
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,6 +455,7 @@ class Ledger:
             if event is None:
                 return None
             entry = Entry(self._replay.number + 1, _now(), self._replay.head, event)
+            parse(entry.body)  # what could not be read back would make the file useless: it is not written
             row = Row(entry.number, entry.body, entry.digest)
             written.append((row, entry))
             return row
@@ -528,6 +531,8 @@ def _first(opened: Opened) -> Row:
 
 def _limited(**texts: str | None) -> None:
     for name, text in texts.items():
+        if not isinstance(text, str) and (text is not None or name not in MAY_LACK):
+            raise LedgerError(f"{name} must be text in a ledger, got {type(text).__name__}. Nothing was charged.")
         if text is not None and len(text) > LONGEST:
             raise LedgerError(f"{name} may have at most {LONGEST:,} characters in a ledger. Nothing was charged.")
 

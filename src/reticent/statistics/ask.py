@@ -23,18 +23,16 @@ from reticent.statistics.asked import (
     MOST_BINS,
     QUARTILES,
     CapShare,
-    Growth,
     Mode,
-    OfDensity,
     OfIqr,
     OfMean,
     OfQuantiles,
     OfRegression,
     OfScale,
     OfTrimmed,
-    Settled,
     Statistic,
 )
+from reticent.statistics.density import Growth, OfDensity, Settled
 from reticent.statistics.hypotheses.asked import OfTest
 from reticent.statistics.questions import (
     count,
@@ -153,7 +151,8 @@ def parse(text: str) -> tuple[Statistic, str | None]:
         raise QuestionError(f"{verb} takes no column. Write {verb}.")
     for option in named:
         if option not in VERBS[verb]:
-            raise QuestionError(_unknown(f"option of {verb}", option, list(VERBS[verb])))
+            meant = "atoms=missing" if (verb, option) == ("density", "missing") else None
+            raise QuestionError(_unknown(f"option of {verb}", option, list(VERBS[verb]), meant))
     if verb == "density":
         return _density(plain, named), by
     return _build(verb, plain[0] if plain else "", named), by
@@ -334,7 +333,7 @@ def _density(columns: list[str], named: Mapping[str, str]) -> Statistic:
         degree=whole["degree"],
         bandwidth=named.get("bandwidth"),
         iterations=whole["iterations"],
-        size=_one("size", size, get_args(Growth)) if size and size[0].isalpha() else _whole(size, "size"),
+        size=_one("size", size, get_args(Growth), "a number") if size and size[0].isalpha() else _whole(size, "size"),
         settle=_one("settle", named.get("settle", "simplex"), get_args(Settled)),
         atoms=named.get("atoms", "").split(),
         checks=named.get("checks", "0"),
@@ -351,12 +350,12 @@ def _needed(named: Mapping[str, str], option: str, example: str) -> str:
     return named[option]
 
 
-def _one(option: str, text: str, known: tuple[T, ...]) -> T:
-    """The known word that the text is."""
+def _one(option: str, text: str, known: tuple[T, ...], *more: str) -> T:
+    """The known word that the text is; ``more`` is what else it may be."""
     for word in known:
         if word == text:
             return word
-    raise QuestionError(_unknown(f"value of {option}", text, [str(word) for word in known]))
+    raise QuestionError(_unknown(f"value of {option}", text, [*map(str, known), *more]))
 
 
 def _whole(text: str | None, name: str) -> int | None:

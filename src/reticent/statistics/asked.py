@@ -19,6 +19,7 @@ from reticent.data.query import Per
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import positive, show
+from reticent.statistics.density import DensityOf
 from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.limits import check_limits
 
@@ -33,9 +34,6 @@ OfIqr: TypeAlias = Literal["auto", "separate", "joint", "S"]
 OfScale: TypeAlias = Literal["S", "stable"]
 OfTrimmed: TypeAlias = Literal["auto", "inverse", "TM", "smooth"]
 OfRegression: TypeAlias = Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"]
-OfDensity: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
-Settled: TypeAlias = Literal["simplex", "clip"]
-Growth: TypeAlias = Literal["root", "two_thirds"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -456,72 +454,6 @@ class Regression:
     def name(self) -> str:
         blocks = () if self.blocks is None else (f"blocks={self.blocks}",)
         return _name("regress", self.formula, *_method(self.method), *blocks, *self.tested.words)
-
-    @property
-    def counts_rows(self) -> bool:
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class DensityOf:
-    """The law of one record in these columns, as a whole; the answer has a density to draw records from.
-
-    ``cells``, ``degree``, ``bandwidth``, ``iterations`` and ``size`` belong to some methods and are public; None for
-    what a public rule says. ``atoms`` are values with a mass of their own; ``missing``: so have missing values.
-    ``checks`` is the share of epsilon for noisy tables that made-up rows are compared with.
-    """
-
-    columns: tuple[str, ...]
-    _: KW_ONLY
-    method: OfDensity = "auto"
-    cells: int | None = None
-    degree: int | None = None
-    bandwidth: Fraction | None = None
-    iterations: int | None = None
-    size: int | Growth | None = None
-    settle: Settled = "simplex"
-    atoms: tuple[Fraction, ...] = ()
-    missing: bool = False
-    low: Fraction | None = None
-    high: Fraction | None = None
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    checks: Fraction = Fraction(0)
-
-    def __post_init__(self) -> None:
-        _check(self.epsilon, self.low, self.high)
-        _one_of(self.method, OfDensity)
-        if not 0 <= self.checks <= Fraction(1, 2):
-            raise PublicParameterError(f"checks is a share of epsilon, 0 to 0.5, got {show(self.checks)}")
-        if self.settle not in get_args(Settled):
-            raise PublicParameterError(f'settle is "simplex" or "clip", got {self.settle!r}')
-        if not self.columns or len(set(self.columns)) != len(self.columns):
-            raise PublicParameterError("a density is of one column or more, each named once")
-        if len(self.columns) > 1 and (self.low is not None or self.atoms):
-            raise PublicParameterError("low, high and atoms are for a density of one column")
-        if len(set(self.atoms)) != len(self.atoms):
-            raise PublicParameterError("atoms name a value twice")
-        if isinstance(self.size, str) and self.size not in get_args(Growth):
-            raise PublicParameterError(f'size is a whole number, "root" or "two_thirds", got {self.size!r}')
-        size = None if isinstance(self.size, str) else self.size
-        whole = (("cells", self.cells), ("degree", self.degree), ("iterations", self.iterations), ("size", size))
-        for name, number in whole:
-            if number is not None and (isinstance(number, bool) or number < 1):
-                raise PublicParameterError(f"{name} must be >= 1, got {number}")
-        if self.bandwidth is not None:
-            positive(self.bandwidth, "bandwidth")
-        Tested(delta=self.delta)
-
-    @property
-    def name(self) -> str:
-        atoms = " ".join([*(show(value) for value in self.atoms), *(["missing"] if self.missing else [])])
-        numbers = (("cells", self.cells), ("degree", self.degree), ("iterations", self.iterations), ("size", self.size))
-        options = [f"{name}={number}" for name, number in numbers if number is not None]
-        options += [] if self.bandwidth is None else [f"bandwidth={show(self.bandwidth)}"]
-        options += [] if self.settle == "simplex" else [f"settle={self.settle}"]
-        options += [f"atoms={atoms}"] if atoms else []
-        options += [f"checks={show(self.checks)}"] if self.checks else []
-        return _name("density", *self.columns, *_method(self.method), *options, *_bounds(self.low, self.high))
 
     @property
     def counts_rows(self) -> bool:

@@ -31,7 +31,6 @@ from reticent.statistics.asked import (
     QUARTILES,
     CapShare,
     Count,
-    DensityOf,
     Histogram,
     Iqr,
     Location,
@@ -49,6 +48,7 @@ from reticent.statistics.asked import (
 )
 from reticent.statistics.caps import CapStep
 from reticent.statistics.counts import CountStep, Label
+from reticent.statistics.density import DensityOf
 from reticent.statistics.hypotheses import steps as hypotheses
 from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.moments import MomentStep, Shape

@@ -16,14 +16,11 @@ from reticent.privacy.numbers import Number, read
 from reticent.statistics.asked import (
     QUARTILES,
     Count,
-    DensityOf,
-    Growth,
     Histogram,
     Iqr,
     Location,
     Mean,
     Mode,
-    OfDensity,
     OfIqr,
     OfMean,
     OfQuantiles,
@@ -35,12 +32,12 @@ from reticent.statistics.asked import (
     Quantiles,
     Regression,
     Scale,
-    Settled,
     Sum,
     Tested,
     TrimmedMean,
     Variance,
 )
+from reticent.statistics.density import DensityOf, Growth, OfDensity, Settled, atoms_of, columns_of, size_of, whole
 from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
 
 
@@ -560,24 +557,18 @@ def density(
     epsilon, delta : number, optional
         A share of its own. With a delta noise is Gaussian where the method can use it.
     """
-    named = (columns,) if isinstance(columns, str) else tuple(columns)
-    if not all(isinstance(name, str) for name in named):
-        raise QuestionError('density is of a column, or a list of columns: density("x"), density(["x", "y"])')
-    if isinstance(atoms, str):
-        raise QuestionError(
-            'atoms is a list of values known without looking at the file, such as [0] or [0, "missing"]'
-        )
+    named, (values, missing) = columns_of(columns), atoms_of(atoms)
     return DensityOf(
         named,
         method=method,
-        cells=cells,
-        degree=degree,
+        cells=whole(cells, "cells"),
+        degree=whole(degree, "degree"),
         bandwidth=_read(bandwidth, "bandwidth"),
-        iterations=iterations,
-        size=size,
+        iterations=whole(iterations, "iterations"),
+        size=size_of(size),
         settle=settle,
-        atoms=tuple(read(value, "atoms") for value in atoms if value != "missing"),
-        missing="missing" in tuple(atoms),
+        atoms=values,
+        missing=missing,
         checks=read(checks, "checks"),
         low=_read(low, "low"),
         high=_read(high, "high"),

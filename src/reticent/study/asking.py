@@ -7,9 +7,10 @@ each answer's share. The guarantee of the release is derived from the steps; the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
 from reticent.data.query import Keys
@@ -24,7 +25,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.ask import parse
-from reticent.statistics.asked import CapShare, Count, DensityOf, People, Statistic, delta_of
+from reticent.statistics.asked import CapShare, Count, People, Statistic, delta_of
+from reticent.statistics.density import DensityOf
 from reticent.statistics.prepare import prepare as prepare_statistic
 from reticent.statistics.setting import Setting, Step
 
@@ -93,6 +95,28 @@ def limit(
     if made.delta is not None:
         check_delta(made.delta, people)
     return made
+
+
+def manners(texts: Mapping[str, object], key: object, audit: object) -> None:
+    """Refuse what the record of a release cannot hold, before it is charged: these are kept as they are given.
+
+    Raises
+    ------
+    PublicParameterError
+        A text that is none or cannot be written; a key that is no path; an audit that is no number of pairs.
+    """
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise PublicParameterError(f"{name} must be text, got {type(text).__name__}")
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise PublicParameterError(f"{name} must be text that can be written: it has half a character") from None
+    if key is not None and not isinstance(key, str | Path):
+        raise PublicParameterError(f"key is the path of a private key, got {type(key).__name__}")
+    count = audit if isinstance(audit, int) and not isinstance(audit, bool) else 0
+    if audit is not None and audit != "quick" and count < 1:
+        raise PublicParameterError(f'audit is "quick" or a number of pairs >= 1, got {audit!r}')
 
 
 def understand(questions: Sequence[Question | Asked], schema: Schema, groups: Keys | None = None) -> tuple[Asked, ...]:

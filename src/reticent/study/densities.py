@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, SupportsIndex, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,13 @@ from reticent.data.query import Present, Query
 from reticent.data.schema import Category, Integer
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed, system
-from reticent.errors import NoReplyError, PublicParameterError, QuestionError
+from reticent.errors import NoReplyError, PublicParameterError, QuestionError, refusing
 from reticent.outcome import Estimate, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, read
 from reticent.statistics import facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.asked import DensityOf, Growth, OfDensity, Settled
+from reticent.statistics.density import DensityOf, Growth, OfDensity, Settled, whole
 from reticent.statistics.questions import density
 from reticent.statistics.setting import Expected, Setting
 from reticent.study.sheet import safe
@@ -179,6 +179,7 @@ def _hopeless(asked: DensityOf, plan: Plan, people: int, epsilon: Fraction) -> N
             pass
 
 
+@refusing()
 def question(
     columns: str | Sequence[str] | DensityOf,
     method: OfDensity,
@@ -210,13 +211,16 @@ def question(
             checks=checks,
             delta=delta,
         )
-    if method != "auto" or any(one is not None for one in options) or settle != "simplex" or tuple(atoms) or checks:
+    listed = not isinstance(atoms, Sequence) or len(atoms) > 0
+    if method != "auto" or any(one is not None for one in options) or settle != "simplex" or listed or checks:
         raise QuestionError("a question rt.density(...) has its options already: give them there. Nothing was charged.")
     return columns if delta is None else replace(columns, delta=read(delta, "delta"))
 
 
-def share_of_checks(columns: str | Sequence[str] | DensityOf, given: Number | None) -> Number:
-    """What made-up rows spend on checks where it is left out: a question says so itself."""
+@refusing()
+def share_of_checks(columns: str | Sequence[str] | DensityOf, given: Number | None, rows: int | None) -> Number:
+    """What ``rows`` made-up rows spend on checks where it is left out: a question says so itself."""
+    check_rows(rows)
     if given is not None:
         return given
     return 0 if isinstance(columns, DensityOf) else CHECKING
@@ -376,8 +380,8 @@ class Synthetic(DensityRelease):
     def __init__(self, made: DensityRelease, rows: int | None = None) -> None:
         super().__init__(made._release)
         density = made.density
-        check_rows(rows)
-        count = density.n if rows is None else rows
+        given = check_rows(rows)
+        count = density.n if given is None else given
         stream = Replayed(system().bits(8 * KEY).to_bytes(KEY, "little"))
         drawn = sampled(density, count, stream).reshape(count, -1)
         if density.missing is not None:
@@ -474,10 +478,12 @@ def _text(value: float, *, whole: bool) -> str:
     return "" if math.isnan(value) else str(int(value)) if whole else repr(value)
 
 
-def check_rows(rows: int | None) -> None:
-    """Refuse a number of rows that cannot be drawn."""
-    if rows is not None and (isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= MOST_ROWS):
-        raise PublicParameterError(f"rows must be an integer from 1 to 2^30, got {rows}")
+def check_rows(rows: SupportsIndex | None) -> int | None:
+    """The number of rows, None where it is that of the records; one that cannot be drawn is refused."""
+    count = whole(rows, "rows")
+    if count is not None and not 1 <= count <= MOST_ROWS:
+        raise PublicParameterError(f"rows must be a whole number from 1 to 2^30, got {count}")
+    return count
 
 
 def cells_csv(density: Density) -> str:

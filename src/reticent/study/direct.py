@@ -11,20 +11,22 @@ A release has a certificate: ``study.release([rt.regress(...)], epsilon=…)`` i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias, overload
 
 from reticent.data.schema import Key
-from reticent.errors import QuestionError
+from reticent.errors import QuestionError, refusing
 from reticent.privacy.numbers import Number
 from reticent.statistics import questions
-from reticent.statistics.asked import DensityOf, Mode, OfDensity, OfRegression, Regression, Settled, robust_regression
+from reticent.statistics.asked import Mode, OfRegression, Regression, robust_regression
+from reticent.statistics.density import DensityOf, OfDensity, Settled
 from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
 from reticent.study.study import Study
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer
-    from reticent.statistics.asked import Growth
+    from reticent.statistics.density import Growth
     from reticent.study.densities import DensityRelease
 
 Method: TypeAlias = OfRegression | Literal["robust"]
@@ -204,26 +206,27 @@ def density(
         After the charge; the charge stays.
     """
     study = columns if isinstance(columns, Study) else None
-    named = of if isinstance(columns, Study) else columns
-    if named is None or (study is None and of is not None):
-        raise QuestionError('density("x") is a question; density(study, "x", epsilon=…) is released at once')
-    asked = questions.density(
-        named,
-        method=method,
-        cells=cells,
-        degree=degree,
-        bandwidth=bandwidth,
-        iterations=iterations,
-        size=size,
-        settle=settle,
-        atoms=atoms,
-        checks=checks,
-        low=low,
-        high=high,
-        epsilon=epsilon if study is None else None,
-        delta=delta,
-    )
-    return asked if study is None else study.release_density(asked, epsilon=epsilon, delta=delta)
+    with nullcontext() if study is None else refusing():
+        named = of if isinstance(columns, Study) else columns
+        if named is None or (study is None and of is not None):
+            raise QuestionError('density("x") is a question; density(study, "x", epsilon=…) is released at once')
+        asked = questions.density(
+            named,
+            method=method,
+            cells=cells,
+            degree=degree,
+            bandwidth=bandwidth,
+            iterations=iterations,
+            size=size,
+            settle=settle,
+            atoms=atoms,
+            checks=checks,
+            low=low,
+            high=high,
+            epsilon=epsilon if study is None else None,
+            delta=delta,
+        )
+        return asked if study is None else study.release_density(asked, epsilon=epsilon, delta=delta)
 
 
 @overload

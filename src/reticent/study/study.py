@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
 
 from reticent.data.schema import Key, Schema
-from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError
+from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError, refusing
 from reticent.privacy.filters import currency
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import Number
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reticent.learning.handles import Handle
     from reticent.learning.scaling import Bound
     from reticent.ledger import Ledger
-    from reticent.statistics.asked import DensityOf, Growth, OfDensity, Settled
+    from reticent.statistics.density import DensityOf, Growth, OfDensity, Settled
     from reticent.study.asking import Asked, Limit, Prepared, Question
     from reticent.study.densities import DensityRelease, Synthetic
     from reticent.study.plan import Plan
@@ -216,6 +216,7 @@ class Study:
             prepared = questions.prepared_for(self.schema)
         return audit(prepared, self.schema, triples=triples)
 
+    @refusing()
     def release(
         self,
         questions: Sequence[Question] = (),
@@ -272,9 +273,10 @@ class Study:
         from reticent.data.spec import check_delta
         from reticent.entropy import system
         from reticent.ledger.fingerprint import note_release
-        from reticent.study.asking import limit, settle, understand
+        from reticent.study.asking import limit, manners, settle, understand
         from reticent.study.release import Circumstances, run
 
+        manners({"name": name, "purpose": purpose, "who": who, "override": override}, key, audit)
         try:
             within = limit(epsilon, rho, delta, override, self.schema.person.people)
             signer = None
@@ -363,8 +365,7 @@ class Study:
         """
         from reticent.study.densities import DensityRelease, question
 
-        options = (cells, degree, bandwidth, iterations, size)
-        asked = question(columns, method, options, settle, atoms, checks, delta)
+        asked = question(columns, method, (cells, degree, bandwidth, iterations, size), settle, atoms, checks, delta)
         made = self.release(
             [asked],
             epsilon=epsilon,
@@ -412,14 +413,13 @@ class Study:
         NoReplyError
             Where the release gave no reply: it was charged, and there is nothing to draw from.
         """
-        from reticent.study.densities import check_rows, share_of_checks
+        from reticent.study.densities import share_of_checks
 
-        check_rows(rows)
         made = self.release_density(
             columns,
             method=method,
             atoms=atoms,
-            checks=share_of_checks(columns, checks),
+            checks=share_of_checks(columns, checks, rows),
             epsilon=epsilon,
             delta=delta,
             name=name,

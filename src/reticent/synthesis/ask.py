@@ -36,6 +36,7 @@ from reticent.synthesis.tree import tree
 Method: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
 Columns: TypeAlias = Sequence[tuple[str, Fraction, Fraction, bool]]  # name, low, high, whole numbers
 
+SEVERAL: Final = "histogram, sparse, adaptive, series, kernel and bernstein"
 COUNTING: Final = ("histogram", "sparse", "adaptive")  # have atoms and missing values among their own counts
 KS_CELLS: Final = 256
 ADAPTIVE: Final = {1: 1024, 2: 256, 3: 64, 4: 16}  # cells along each column, by their number
@@ -158,13 +159,13 @@ def plan_for(
             return _bars(options, columns, terms, epsilon, atoms, records)
         case "ks":
             if count != 1:
-                raise PublicParameterError("the exponential mechanism under KS distance is for one column")
+                raise PublicParameterError(f"method=ks is for one column, got {count}: {SEVERAL} take several")
             (axis,) = _grid(columns, options.cells or KS_CELLS)
             points: int | ks.Growth = "root" if options.size is None else options.size
             return ks_release(axis, terms.neighbours, epsilon, people=terms.size, points=points)
         case "tree":
             if count != 1:
-                raise PublicParameterError("the tree is for one column")
+                raise PublicParameterError(f"method=tree is for one column, got {count}: {SEVERAL} take several")
             return tree(grid(columns, options.cells)[0], terms.neighbours, epsilon, people=terms.size)
         case "adaptive":
             depth = _halvings(columns, options.cells)
@@ -179,7 +180,7 @@ def _halvings(columns: Columns, cells: int | None) -> int:
     """Halvings that lead to so many cells along each column, as far as whole numbers have values for them."""
     wanted = cells or ADAPTIVE[len(columns)]
     if wanted < 2 or wanted & (wanted - 1):
-        raise PublicParameterError(f"an adaptive grid has 2, 4, 8, ... cells along each column, got {wanted}")
+        raise PublicParameterError(f"cells of an adaptive grid are 2, 4, 8, ... along each column, got {wanted}")
     values = [int(high - low) + 1 for _, low, high, whole in columns if whole]
     return max(min([wanted, *values] if cells is None else [wanted]).bit_length() - 1, 1)
 

@@ -37,7 +37,7 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import Outcome
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import exact, positive
+from reticent.privacy.numbers import exact, positive, show
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
@@ -51,6 +51,7 @@ MOST_ITERATIONS: Final = 16
 MOST_NORM: Final = 1024  # points for which the amplification is computed and not bounded
 MOST_ENTRIES: Final = 1 << 23  # cells times lattice points of a density
 SPARE: Final = 4  # binary places a kernel may rise above one before its table is made coarser
+NARROWEST: Final = 8  # bandwidths between two points of the lattice: more, and a record between them is not seen
 STEPS: Final = 1 << 16  # of a stated sensitivity, by default
 
 
@@ -98,7 +99,15 @@ class Bernstein:
     def __post_init__(self) -> None:
         checked(self.degree, len(self.axes), self.iterations)
         if positive(self.bandwidth, "bandwidth") > Fraction(1, 2):
-            raise PublicParameterError("bandwidth is a share of the range, at most 1/2")
+            raise PublicParameterError(
+                f"bandwidth is a share of the range, above 0 and at most 1/2, got {show(self.bandwidth)}"
+            )
+        if self.bandwidth * self.degree * NARROWEST < 1:
+            raise PublicParameterError(
+                f"bandwidth {show(self.bandwidth)} is too narrow for a lattice of degree {self.degree}: no point of it "
+                f"would see what lies between two. At least {show(Fraction(1, NARROWEST * self.degree))}, or a higher "
+                "degree"
+            )
         cells = math.prod(one.cells for one in self.axes)
         if cells * (self.degree + 1) ** len(self.axes) > MOST_ENTRIES:
             raise PublicParameterError(

@@ -28,6 +28,7 @@ from reticent.outcome import Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import NORMAL, Density, Floats
@@ -56,7 +57,9 @@ class Grid:
         if len(set(self.atoms)) != len(self.atoms):
             raise PublicParameterError("an atom is listed twice")
         if any(not self.axes[0].low <= float(atom) <= self.axes[0].high for atom in self.atoms):
-            raise PublicParameterError("atoms lie within the bounds")
+            low, high = self.axes[0].low, self.axes[0].high
+            outside = next(show(atom) for atom in self.atoms if not low <= float(atom) <= high)
+            raise PublicParameterError(f"atoms lie within the bounds, {low:g} to {high:g}, got {outside}")
 
     @property
     def cells(self) -> int:

@@ -30,7 +30,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import Outcome
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import positive
+from reticent.privacy.numbers import positive, show
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
 from reticent.synthesis.linear import Expected, Linear, Settle
@@ -78,7 +78,16 @@ class Kernel:
 
     def __post_init__(self) -> None:
         if positive(self.bandwidth, "bandwidth") > Fraction(1, 2):
-            raise PublicParameterError("bandwidth is a share of the range, at most 1/2")
+            raise PublicParameterError(
+                f"bandwidth is a share of the range, above 0 and at most 1/2, got {show(self.bandwidth)}"
+            )
+        cells = min(one.cells for one in self.axes)
+        if _highest(self.bandwidth) >= cells > 1:
+            least = math.ceil(1000.0 * _highest(Fraction(1)) / (cells - 1)) / 1000.0
+            raise PublicParameterError(
+                f"bandwidth {show(self.bandwidth)} is finer than {cells:,} cells along a column can show: {least:g} or "
+                "more, or more cells"
+            )
         _kept(self.axes, self.bandwidth)
 
     @cached_property
@@ -116,4 +125,9 @@ def bandwidth_for(people: int, columns: int = 1) -> Fraction:
 
 def _kept(axes: Sequence[Axis], bandwidth: Fraction) -> Integers:
     """The frequencies whose eigenvalue is at least ``LEAST``."""
-    return frequencies(axes, max(math.sqrt(-2.0 * math.log(LEAST)) / (math.pi * float(bandwidth)), 1.0))
+    return frequencies(axes, max(_highest(bandwidth), 1.0))
+
+
+def _highest(bandwidth: Fraction) -> float:
+    """The frequency at which an eigenvalue is ``LEAST``."""
+    return math.sqrt(-2.0 * math.log(LEAST)) / (math.pi * float(bandwidth))

@@ -149,8 +149,10 @@ def frequencies(axes: Sequence[Axis], degree: float, most: int = 3) -> Integers:
     if not 1 <= len(axes) <= most:
         raise PublicParameterError(f"this release is of 1 to {most} columns, got {len(axes)}")
     if isinstance(degree, bool) or not 1 <= degree < min(one.cells for one in axes):
-        cells = " x ".join(str(one.cells) for one in axes)
-        raise PublicParameterError(f"frequencies go from 1 to below the cells of an axis ({cells}), got {degree:g}")
+        cells = min(one.cells for one in axes)
+        raise PublicParameterError(
+            f"degree must be at least 1 and below {cells:,}, the number of cells along a column, got {degree:g}"
+        )
     sides = [np.arange(int(degree) + 1)] * len(axes)
     every = np.stack([side.ravel() for side in np.meshgrid(*sides, indexing="ij")], axis=1)
     squared = (every**2).sum(axis=1)
@@ -158,7 +160,7 @@ def frequencies(axes: Sequence[Axis], degree: float, most: int = 3) -> Integers:
     if len(found) > MOST_COORDINATES:
         raise PublicParameterError(
             f"{len(found)} coefficients of {len(axes)} columns, and at most {MOST_COORDINATES} are released: each adds "
-            "its noise. Ask for less detail."
+            "its noise. Ask for a lower degree, or a larger bandwidth"
         )
     return np.asarray(found[np.argsort((found**2).sum(axis=1), kind="stable")], np.int64)
 

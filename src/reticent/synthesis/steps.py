@@ -272,7 +272,10 @@ def mixed(
     for _, low, high, whole in columns if atoms else ():
         for value in made.atoms:
             if not low <= value <= high or (whole and value.denominator != 1):
-                raise PublicParameterError(f"atom {show(value)} is no value between {show(low)} and {show(high)}")
+                among = "whole numbers of the column" if whole else "values"
+                raise PublicParameterError(
+                    f"atoms are {among} within the bounds, {show(low)} to {show(high)}, got {show(value)}"
+                )
         if any(float(value) >= float(value + made._width) for value in made.atoms) or any(
             first + made._width > second for first, second in pairwise(made.atoms)
         ):

@@ -1,0 +1,161 @@
+"""The law of one record as a whole, as it is asked: ``density("x", method="series", degree=9)``.
+
+A refusal names the option and what it may be. Which options a method has, and how large a grid can be, is said by
+``synthesis.ask`` once the method is planned.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from operator import index
+from typing import Final, Literal, SupportsIndex, TypeAlias, get_args
+
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.privacy.numbers import Number, positive, read, show
+from reticent.statistics.limits import check_limits
+
+OfDensity: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
+Settled: TypeAlias = Literal["simplex", "clip"]
+Growth: TypeAlias = Literal["root", "two_thirds"]
+
+MISSING: Final = "missing"  # among atoms: the records without a value
+
+
+@dataclass(frozen=True, slots=True)
+class DensityOf:
+    """The law of one record in these columns, as a whole; the answer has a density to draw records from.
+
+    ``cells``, ``degree``, ``bandwidth``, ``iterations`` and ``size`` belong to some methods and are public; None for
+    what a public rule says. ``atoms`` are values with a mass of their own; ``missing``: so have missing values.
+    ``checks`` is the share of epsilon for noisy tables that made-up rows are compared with.
+    """
+
+    columns: tuple[str, ...]
+    _: KW_ONLY
+    method: OfDensity = "auto"
+    cells: int | None = None
+    degree: int | None = None
+    bandwidth: Fraction | None = None
+    iterations: int | None = None
+    size: int | Growth | None = None
+    settle: Settled = "simplex"
+    atoms: tuple[Fraction, ...] = ()
+    missing: bool = False
+    low: Fraction | None = None
+    high: Fraction | None = None
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    checks: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        check_limits(self.epsilon, self.low, self.high)
+        _one_of("method", self.method, get_args(OfDensity))
+        _one_of("settle", self.settle, get_args(Settled))
+        if not 0 <= self.checks <= Fraction(1, 2):
+            raise PublicParameterError(f"checks is a share of epsilon, 0 to 0.5, got {show(self.checks)}")
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise PublicParameterError("a density is of one column or more, each named once")
+        if len(self.columns) > 1 and (self.low is not None or self.atoms):
+            raise PublicParameterError("low, high and atoms are for a density of one column")
+        if len(set(self.atoms)) != len(self.atoms):
+            raise PublicParameterError("atoms name a value twice")
+        if isinstance(self.size, str):
+            _one_of("size", self.size, get_args(Growth), "a whole number >= 1")
+        size = None if isinstance(self.size, str) else self.size
+        whole = (("cells", self.cells), ("degree", self.degree), ("iterations", self.iterations), ("size", size))
+        for name, number in whole:
+            if number is not None and number < 1:
+                raise PublicParameterError(f"{name} must be >= 1, got {number}")
+        if self.bandwidth is not None and not 0 < self.bandwidth <= Fraction(1, 2):
+            raise PublicParameterError(
+                f"bandwidth is a share of the range, above 0 and at most 1/2, got {show(self.bandwidth)}"
+            )
+        if self.delta is not None and positive(self.delta, "delta") >= 1:
+            raise PublicParameterError(f"delta must be below 1, got {show(self.delta)}")
+
+    @property
+    def name(self) -> str:
+        """The text that ``ask.parse`` reads back."""
+        atoms = " ".join([*(show(value) for value in self.atoms), *([MISSING] if self.missing else [])])
+        numbers = (("cells", self.cells), ("degree", self.degree), ("iterations", self.iterations), ("size", self.size))
+        options = [] if self.method == "auto" else [f"method={self.method}"]
+        options += [f"{name}={number}" for name, number in numbers if number is not None]
+        options += [] if self.bandwidth is None else [f"bandwidth={show(self.bandwidth)}"]
+        options += [] if self.settle == "simplex" else [f"settle={self.settle}"]
+        options += [f"atoms={atoms}"] if atoms else []
+        options += [f"checks={show(self.checks)}"] if self.checks else []
+        ends = (("low", self.low), ("high", self.high))
+        options += [f"{name}={show(number)}" for name, number in ends if number is not None]
+        return f"density({', '.join([*self.columns, *options])})"
+
+    @property
+    def counts_rows(self) -> bool:
+        return True
+
+
+def columns_of(columns: str | Iterable[str]) -> tuple[str, ...]:
+    """The names, of one column or several."""
+    named = (columns,) if isinstance(columns, str) else tuple(columns) if isinstance(columns, Iterable) else ()
+    if not isinstance(columns, str | Iterable) or not all(isinstance(name, str) for name in named):
+        raise QuestionError('density is of a column, or a list of columns: density("x"), density(["x", "y"])')
+    return named
+
+
+def whole(number: SupportsIndex | None, name: str) -> int | None:
+    """A whole number as it was given; text, a fraction or a yes is none."""
+    if number is None:
+        return None
+    if not isinstance(number, bool):
+        try:
+            return index(number)
+        except TypeError:
+            pass
+    raise PublicParameterError(f"{name} must be a whole number >= 1, got {number!r}")
+
+
+def size_of(size: SupportsIndex | Growth | None) -> int | Growth | None:
+    """A number of records, or a public rule for one by its name."""
+    if size is None or isinstance(size, str) or (hasattr(size, "__index__") and not isinstance(size, bool)):
+        return size if size is None or isinstance(size, str) else index(size)
+    raise PublicParameterError(f'size is a whole number >= 1, "root" or "two_thirds", got {size!r}')
+
+
+def atoms_of(atoms: Iterable[Number]) -> tuple[tuple[Fraction, ...], bool]:
+    """Public values with a mass of their own, and whether records without a value are among them."""
+    if isinstance(atoms, str | bytes | Mapping) or not isinstance(atoms, Iterable):
+        raise QuestionError(
+            f"atoms is a list of values known without looking at the file, such as [0] or [0, {MISSING!r}], "
+            f"got {atoms!r}"
+        )
+    given = list(atoms)
+    found = tuple(_atom(value) for value in given if not _is_missing(value))
+    absent = len(given) - len(found)
+    if absent > 1:
+        raise PublicParameterError(f"atoms name {MISSING} twice")
+    return found, absent == 1
+
+
+def _is_missing(value: Number) -> bool:
+    return isinstance(value, str) and value.strip() == MISSING
+
+
+def _atom(value: Number) -> Fraction:
+    word = value.strip() if isinstance(value, str) else ""
+    if word[:1].isalpha():
+        near = difflib.get_close_matches(word.lower(), [MISSING], n=1)
+        hint = f" Did you mean {MISSING}?" if near else ""
+        raise PublicParameterError(f"atoms are numbers within the bounds, or {MISSING}; got {word!r}.{hint}")
+    return read(value, "atoms")
+
+
+def _one_of(option: str, given: object, known: tuple[str, ...], *more: str) -> None:
+    if not isinstance(given, str) or given not in known:
+        near = difflib.get_close_matches(str(given).lower(), known, n=1)
+        hint = f". Did you mean {near[0]}?" if near else ""
+        raise PublicParameterError(f"{option} is one of {', '.join([*more, *known])}; got {given!r}{hint}")
+
+
+__all__ = ["DensityOf", "Growth", "OfDensity", "Settled"]
