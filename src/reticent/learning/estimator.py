@@ -8,6 +8,7 @@ scikit-learn itself is imported only when it asks (tags, errors): the models wor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
@@ -30,6 +31,7 @@ from reticent.learning.given import cells, table
 from reticent.learning.handles import Handle, Public
 from reticent.learning.scaling import Floats
 from reticent.learning.shown import shown
+from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from reticent.study.certificate import Certificate
 
 E = TypeVar("E", bound="Estimator")
+T = TypeVar("T")
 NOTED = ("_left", "guarantee_", "certificate_", "score_certificate_", "n_features_in_", "feature_names_in_")
 APART = frozenset({"ledger", "study", "bounds", "purpose", "who"})  # parameters that a certificate states elsewhere
 
@@ -88,7 +91,8 @@ class Estimator:
     ----------
     guarantee_ : Guarantee
     certificate_ : Certificate
-        With every number the fit found; its digest is in the ledger. A copy or a pickle of the model carries it.
+        With every number the fit found; its digest is in the ledger. A copy or a pickle of the model carries it; a
+        pickle of a fitted model leaves ledger and study behind.
     score_certificate_ : Certificate
         Of the last score of private rows.
     """
@@ -156,14 +160,39 @@ class Estimator:
             setattr(self, name, value)
         return self
 
+    def summary(self) -> str:
+        """What was fitted, how much noise it has in multiples of what one person can move, and the guarantee.
+
+        All of it is in the certificate, which has every number; here long lists are cut short.
+        """
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted(self)
+        return summary(self)
+
     def __repr__(self) -> str:
         changed = []
         for item in fields(self):
             value = getattr(self, item.name) if item.init else None
             if item.init and not _same(value, item.default):
-                shown = f"<{type(value).__name__}>" if isinstance(value, Ledger | Kept) else repr(value)
-                changed.append(f"{item.name}={shown}")
+                changed.append(f"{item.name}={_worded(value)}")
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _repr_html_(self) -> str:
+        return page(f"{self!r}\n\n{self.summary()}" if self.__sklearn_is_fitted__() else repr(self))
+
+    def __copy__(self: E) -> E:
+        return same_as(self, vars(self))
+
+    def __deepcopy__(self: E, memo: dict[int, object]) -> E:
+        return same_as(self, deepcopy(vars(self), memo))
+
+    def __getstate__(self) -> dict[str, object]:
+        """For a pickle: what was fitted is kept without the way to the rows' ledger, which is a place on this machine.
+
+        An estimator that is not fitted keeps its ledger, or a process that is to fit it would have none to charge.
+        """
+        away: dict[str, object] = {"ledger": None, "study": None} if self.__sklearn_is_fitted__() else {}
+        return {**vars(self), **away}
 
     def __sklearn_tags__(self) -> Tags:
         return tags_of(self)
@@ -269,6 +298,20 @@ class Estimator:
         return found
 
 
+def same_as(estimator: T, parts: dict[str, object]) -> T:
+    """Another estimator of the same parts; in this process it shares the ledger."""
+    made = object.__new__(type(estimator))
+    vars(made).update(parts)
+    return made
+
+
+def _worded(value: object) -> str:
+    """A parameter as ``repr`` shows it: programs, ledgers and studies by name, for they may hold what they saw."""
+    if isinstance(value, Ledger | Kept):
+        return f"<{type(value).__name__}>"
+    return f"<{getattr(value, '__name__', type(value).__name__)}>" if callable(value) else repr(value)
+
+
 def _same(value: object, default: object) -> bool:
     return value is default or (isinstance(value, int | str | float) and value == default)
 
@@ -311,4 +354,4 @@ def routing_of(estimator: object) -> MetadataRequest:
     return found
 
 
-__all__ = ["Estimator", "Work", "not_fitted", "tags_of"]
+__all__ = ["Estimator", "Work", "not_fitted", "same_as", "tags_of"]

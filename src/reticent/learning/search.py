@@ -12,7 +12,7 @@ one for each of a neighbour's rows. Source: McSherry and Talwar 2007 for the cho
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
@@ -25,14 +25,16 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.circumstances import Bounds, Found, names_of, paid, price_of, read_bounds
 from reticent.learning.classifiers import Classifier
-from reticent.learning.estimator import APART, Estimator, Work, not_fitted
+from reticent.learning.estimator import APART, Estimator, Work, not_fitted, same_as
 from reticent.learning.given import cells, table
 from reticent.learning.handles import Handle, Public
 from reticent.learning.scaling import Floats, filled
 from reticent.learning.shown import shown
+from reticent.learning.summaries import page
 from reticent.mechanisms import Candidates, Exponential, gate
 from reticent.privacy import compose
-from reticent.privacy.numbers import Number
+from reticent.privacy.explain import sentence
+from reticent.privacy.numbers import Number, show
 from reticent.privacy.sensitivity import Linf
 
 TRAINED: Final = Fraction(1, 2)
@@ -86,6 +88,14 @@ class Clip(Estimator):
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         return self
+
+    def summary(self) -> str:
+        """The bounds; there is no guarantee to tell, as nothing is learned."""
+        if not self.__sklearn_is_fitted__():
+            raise not_fitted(self)
+        names = vars(self).get("feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
+        told = [f"{name}  {show(low)} to {show(high)}" for name, (low, high) in zip(names, self.bounds_, strict=True)]
+        return "\n".join(["Clip", *told, "Nothing was learned and nothing charged."])
 
     def __sklearn_is_fitted__(self) -> bool:
         return "bounds_" in vars(self)
@@ -164,6 +174,32 @@ class GridSearchCV:
                 raise ValueError(f"Invalid parameter {name!r} for estimator GridSearchCV.")
             setattr(self, name, value)
         return self
+
+    def summary(self) -> str:
+        """What was chosen, and among how many; then the summary of the refit, and the guarantee of the whole search."""
+        best = self._best()
+        chosen = ", ".join(f"{name}={value!r}" for name, value in self.best_params_.items())
+        whole = sentence(self.guarantee_.loss, self.guarantee_.adjacency)
+        return f"{chosen}, chosen privately among {len(self.candidates())}\n{best.summary()}\nThe whole search: {whole}"
+
+    def __repr__(self) -> str:
+        rest = f", delta={self.delta!r}" if self.delta else ""
+        return f"GridSearchCV({self.estimator!r}, {dict(self.param_grid)!r}, epsilon={self.epsilon!r}{rest})"
+
+    def _repr_html_(self) -> str:
+        return page(f"{self!r}\n\n{self.summary()}" if "best_estimator_" in vars(self) else repr(self))
+
+    def __copy__(self) -> GridSearchCV:
+        return same_as(self, vars(self))
+
+    def __deepcopy__(self, memo: dict[int, object]) -> GridSearchCV:
+        return same_as(self, deepcopy(vars(self), memo))
+
+    def __getstate__(self) -> dict[str, object]:
+        """For a pickle, as of an estimator: what was fitted is kept without the way to a ledger."""
+        if "best_estimator_" not in vars(self):
+            return vars(self)
+        return {**vars(self), "estimator": copy(self.estimator).set_params(ledger=None, study=None)}
 
     def candidates(self) -> list[dict[str, object]]:
         """Every combination of the grid."""

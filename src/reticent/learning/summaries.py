@@ -1,0 +1,152 @@
+"""What was fitted, in words: the numbers a certificate shows of it, the noise that was paid for, and the guarantee.
+
+    summary(model)    text; everything in it is in the certificate too, so nothing of any row is
+
+Noise is told in multiples of what one person can move, which needs no unit: at half-width 15 the rows of fifteen people
+who all say the same hide behind it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from html import escape
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from reticent.privacy.explain import sentence
+from reticent.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from reticent.study.certificate import Certificate
+
+MOST: Final = 10  # entries of a line, lines of a table, levels of a tree: the certificate has them all
+LEVELS: Final = 3
+LAPLACE: Final = math.log(20)  # 95 % of Laplace noise lie within so many scales
+NORMAL: Final = 1.959963984540054
+TREE: Final = {"column", "threshold", "counts"}
+
+
+class Fitted(Protocol):
+    """What a summary asks of a model."""
+
+    guarantee_: Guarantee
+    certificate_: Certificate
+
+
+def summary(model: Fitted) -> str:
+    """What was fitted, with how much noise, under which guarantee."""
+    stated = model.certificate_.document["model"]
+    columns, found = stated["columns"], stated["released"]
+    parts = [("columns", [_line(columns)])]
+    parts += [("classes", [_line(found["classes"])])] if "classes" in found else []
+    parts += [(name.replace("_", " "), _lines(name, found, columns)) for name in sorted(found.keys() - {"classes"})]
+    parts.append(("noise, 95 %", list(noises(model.guarantee_))))
+    wide = max(len(name) for name, _ in parts) + 2
+    lines = [f"{name if not place else '':<{wide}}{text}" for name, told in parts for place, text in enumerate(told)]
+    title = type(model).__name__
+    return "\n".join([title, *lines, sentence(model.guarantee_.loss, model.guarantee_.adjacency)])
+
+
+def page(text: str) -> str:
+    """Text as a notebook shows it."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def noises(tree: Guarantee) -> Iterator[str]:
+    """A line for each kind and size of noise in a proof."""
+    counted = Counter((leaf.by.name.replace("_", " "), _width(leaf), leaf.adjacency.unit) for leaf in _leaves(tree))
+    for (name, width, unit), times in list(counted.items())[:MOST]:
+        size = f" ± {width:.3g} × what one {unit} moves" if width is not None else ""
+        yield f"{name}{size}{'' if times == 1 else f' ({times} times)'}"
+    if len(counted) > MOST:
+        yield "…"
+
+
+def _leaves(tree: Guarantee) -> Iterator[Guarantee]:
+    if not tree.parts:
+        yield tree
+    for part in tree.parts:
+        yield from _leaves(part)
+
+
+def _width(leaf: Guarantee) -> float | None:
+    """The half-width of the noise over the sensitivity, where the mechanism adds noise to a number."""
+    public = dict(leaf.parameters)
+    match leaf.by.name:
+        case "geometric":
+            return LAPLACE * float(Fraction(public["scale"]) / Fraction(public["sensitivity"]))
+        case "gaussian":
+            return NORMAL * math.sqrt(Fraction(public["variance"]) / Fraction(public["squared_sensitivity"]))
+        case _:
+            return None
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _lines(name: str, found: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
+    """The lines of one thing found: a number, a list, a table, trees, or what a record consists of."""
+    value = found[name]
+    if not isinstance(value, list) or not value or not isinstance(value[0], list | dict):
+        return [_line(value)]
+    if isinstance(value[0], dict) and value[0].keys() == TREE:
+        return _forest(value, columns)
+    if isinstance(value[0], dict):
+        return [f"{len(value)} of {_record(value[0])}"]
+    if isinstance(value[0][0], list) or len(value) > MOST:
+        return [_shape(value)]
+    labels = found.get("classes", ())
+    rows = labels if len(labels) == len(value) else range(len(value))
+    return [f"{row}: {_line(entries)}" for row, entries in zip(rows, value, strict=True)]
+
+
+def _line(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join([*map(_one, value[:MOST]), *(["…"] if len(value) > MOST else [])])
+    return _shape(value) if isinstance(value, dict) else _one(value)
+
+
+def _one(value: object) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else "missing" if value is None else str(value)
+
+
+def _sizes(value: object) -> list[int]:
+    """The lengths of a list of lists; of a large array, of which a certificate has the digest, those it states."""
+    if isinstance(value, dict):
+        return list(value.get("shape", ()))
+    return [len(value), *_sizes(value[0] if value else None)] if isinstance(value, list) else []
+
+
+def _shape(value: object) -> str:
+    """``5 × 5 numbers``."""
+    sizes = _sizes(value)
+    return f"{' × '.join(map(str, sizes))} numbers" if sizes else _one(value)
+
+
+def _record(value: Mapping[str, object]) -> str:
+    """What it consists of, without the proof, whose last line stands below."""
+    return ", ".join(f"{name} {_shape(part)}" for name, part in value.items() if name != "guarantee")
+
+
+def _forest(trees: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[str]:
+    """One tree as it stands, of its first levels; of several how many and how large they are."""
+    inner, leaves = (_sizes(trees[0][name])[0] for name in ("column", "counts"))
+    if len(trees) > 1 or inner >= 2**LEVELS:
+        return [f"{len(trees)} of {inner} splits and {leaves} leaves each"]
+    return list(_nodes(trees[0], 0, columns))
+
+
+def _nodes(tree: Mapping[str, Any], node: int, columns: Sequence[str], deep: int = 0) -> Iterator[str]:
+    inner = len(tree["column"])
+    if node >= inner:
+        yield f"{'  ' * deep}noisy counts {_line(tree['counts'][node - inner])}"
+        return
+    name, threshold = columns[tree["column"][node]], _one(tree["threshold"][node])
+    for side, words in enumerate(("<=", "> ")):
+        yield f"{'  ' * deep}{name} {words} {threshold}"
+        yield from _nodes(tree, 2 * node + 1 + side, columns, deep + 1)
+
+
+__all__ = ["noises", "page", "summary"]
