@@ -22,7 +22,7 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.learning import erm, losses, minimum, slowly, tabled
 from reticent.learning.descent import Descent
-from reticent.learning.erm import Minimum, Perturbed, Released
+from reticent.learning.erm import Inferred, Minimum, Perturbed, Released
 from reticent.learning.losses import Hinge, Logistic, Loss, Quantile, Squared
 from reticent.learning.minimum import Problem, Sum, newton
 from reticent.learning.price import Price
@@ -541,7 +541,10 @@ Made = Callable[..., object]
         ({"solver": "output"}, Released),
         ({"solver": "descent"}, Descent),
         ({"steps": 5}, Descent),
-        ({"refined": True}, Descent),
+        ({"refined": True}, Inferred),
+        ({"refined": True, "solver": "objective"}, Inferred),
+        ({"refined": True, "delta": Fraction(1, 10**6)}, Descent),
+        ({"refined": True, "steps": 5}, Descent),
         ({"delta": Fraction(1, 10**6)}, Descent),
         ({"penalty": Fraction(0)}, Descent),
         ({"scaling": Scaling(((Fraction(0), Fraction(1)),) * 2001)}, Descent),
@@ -579,12 +582,17 @@ def test_a_ridge_that_would_hide_a_regression_is_left_to_the_descent() -> None:
 
 
 @pytest.mark.parametrize("solver", ["objective", "output"])
-def test_steps_and_intervals_are_of_the_descent(solver: str) -> None:
-    for own in ({"steps": 3}, {"refined": True}):
-        with pytest.raises(PublicParameterError, match="descent"):
-            erm.planned(solver, Logistic(2), BOX, price("add_remove"), Fraction(2), Fraction(1), None, **own)
+def test_steps_are_of_the_descent_and_output_perturbation_has_no_intervals(solver: str) -> None:
+    given = (Logistic(2), BOX, price("add_remove"), Fraction(2), Fraction(1), None)
+    with pytest.raises(PublicParameterError, match="descent"):
+        erm.planned(solver, *given, steps=3)
+    if solver == "output":
+        with pytest.raises(PublicParameterError, match="intervals"):
+            erm.planned(solver, *given, refined=True)
     with pytest.raises(PublicParameterError, match="solver"):
-        erm.planned("lbfgs", Logistic(2), BOX, price("add_remove"), Fraction(2), Fraction(1), None)
+        erm.planned("lbfgs", *given)
+    with pytest.raises(PublicParameterError, match="intervals"):
+        erm.planned("auto", Hinge(2, Fraction(1)), *given[1:], refined=True)
 
 
 @pytest.mark.parametrize("size", [1, 2])

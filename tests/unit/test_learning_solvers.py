@@ -63,7 +63,7 @@ def test_a_least_point_says_that_it_has_no_intervals_and_which_ridge_it_has(solv
     model = fitted(0, solver=solver, C=10, clip=2)
     text = model.summary()
     assert f"{'objective' if solver == 'objective' else 'output'} perturbation with ridge" in text
-    assert "no intervals" in text
+    assert 'no intervals: intervals="yes" and solver="auto" buy them' in text
     assert all(math.isnan(one.low) and math.isnan(one.high) for one in model.estimates_)
     if solver == "objective":  # 1 + q / (4 R) within e^{1/5}, q = 2
         assert model.ridge_ == pytest.approx(2 / (4 * math.expm1(0.2)), rel=1e-9)
@@ -73,11 +73,16 @@ def test_a_least_point_says_that_it_has_no_intervals_and_which_ridge_it_has(solv
     assert "perturbation" not in fitted(0, solver="descent").summary()
 
 
-def test_auto_keeps_the_intervals_that_the_descent_buys() -> None:
+def test_auto_buys_intervals_and_a_named_least_point_on_demand() -> None:
     bought = fitted(0, intervals="auto")
     assert "perturbation" not in bought.note_
     assert bought.ridge_ == 1
     assert math.isnan(fitted(0, intervals="auto", solver="objective").estimates_[0].low)
+    for given in ({"solver": "objective"}, {"delta": "1e-6"}, {"fit_intercept": False}):
+        found = fitted(0, intervals="yes", epsilon=10, **given)
+        assert all(one.low < one.value < one.high for one in found.estimates_[-3:])
+    text = fitted(0, intervals="yes", epsilon="0.1", solver="descent").summary()
+    assert "the noise hides" in text
     assert "perturbation" in fitted(0, intervals="no").note_
     assert "perturbation" not in fitted(0, delta="1e-6").note_
 
@@ -87,7 +92,7 @@ def test_what_does_not_go_together_is_refused_uncharged() -> None:
     for own, word in (
         ({"solver": "lbfgs"}, "solver"),
         ({"solver": "objective", "steps": 5}, "steps"),
-        ({"solver": "objective", "intervals": "yes"}, "intervals"),
+        ({"solver": "output", "intervals": "yes"}, "intervals"),
         ({"solver": "objective", "delta": "1e-6"}, "pure"),
         ({"solver": "output", "C": 10**6}, "penalty"),
     ):

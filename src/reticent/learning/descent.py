@@ -3,7 +3,7 @@
     count     the number of rows, where it is private and was not declared
     fixed     for two classes: the half of the gradient that is the same everywhere, bought once; at 0 it is all of it
     descent   ``steps`` noisy gradients (of the other half), momentum, the mean of the last half of the way
-    refined   for intervals: a noisy curvature at that point, two noisy gradients, and two steps of Newton's
+    refined   for intervals: a noisy curvature at that point, one more noisy gradient, and a step of Newton's
 
     gradient = sum over rows of x r,   x a row of integers no longer than ``clip``, r the slope of its loss, in integers
 
@@ -28,6 +28,7 @@ import numpy as np
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.learning import losses
+from reticent.learning.intervals import Around, curvature, moved, spread_of, whole
 from reticent.learning.losses import Loss
 from reticent.learning.price import Noise, Price, deviation
 from reticent.learning.scaling import UNIT, Floats, Integers, Scaling, longest, product, scored, shortened
@@ -38,28 +39,27 @@ MOMENTUM: Final = 0.9
 PACE: Final = 4.0  # steps of so many times what is safe for any rows, until noisy gradients grow
 FURTHER: Final = 1.5
 COUNT: Final = Fraction(1, 50)  # of the price, for a private number of rows
-CURVATURE: Final = Fraction(1, 4)
-EARLY: Final = Fraction(1, 16)
-LAST: Final = Fraction(3, 16)
+CURVATURE: Final = Fraction(3, 10)
+LAST: Final = Fraction(3, 10)
 FIXED: Final = Fraction(1, 5)  # of the descent, pure, for the half of the gradient that does not move
 FIXED_SQUARED: Final = Fraction(2, 5)  # the same, of its rho
 MOST_STEPS: Final = 60
-HEAVY: Final = (2.1185 / 1.96) ** 2  # 95 % of Laplace noise lie within 2.12 deviations, of normal noise within 1.96
-TURNS: Final = 1 / 6  # share of a logistic curvature that a unit of a coefficient changes; |1 - 2p| |x| on average
-SURE: Final = 2.0  # least eigenvalues of so many spectral norms of the noise let a step of Newton's be taken
+LAPLACE: Final = 3.0  # excess kurtosis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Linear:
     """A fitted linear model of scaled columns: coefficients of shape (scores, width), covariances where intervals are.
 
-    ``sampled`` and ``noisy`` are covariances of the one score's coefficients, due to sampling and to noise.
+    ``sampled`` and ``noisy`` are covariances of the one score's coefficients, due to sampling and to noise; ``around``
+    stands in their place where intervals come from a curvature.
     """
 
     scaled: Floats
     rows: float
     sampled: Floats | None = None
     noisy: Floats | None = None
+    around: Around | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,8 @@ class Descent:
         n = self.people or self.expected
         epsilon = float(self.price.epsilon)
         length = math.sqrt(float(self.reach)) if self.price.delta else float(self.reach)
-        strength = n * epsilon * UNIT / length / (self.price.moves / self.price.neighbours.rows)
+        share = math.sqrt(float(self.going)) if self.price.delta else float(self.going)
+        strength = share * n * epsilon * UNIT / length / (self.price.moves / self.price.neighbours.rows)
         found = math.sqrt(strength) / 1.7 if self.price.delta else 1.8 * strength ** (1 / 3)
         return max(3, min(MOST_STEPS, round(found)))
 
@@ -141,7 +142,7 @@ class Descent:
     @property
     def going(self) -> Fraction:
         """The share of the descent."""
-        return self.left * (1 - CURVATURE - EARLY - LAST if self.refined else 1)
+        return self.left * (1 - CURVATURE - LAST if self.refined else 1)
 
     @cached_property
     def half(self) -> Fraction:
@@ -187,27 +188,16 @@ class Descent:
         return self.price.noise(self.reach * losses.most(self.loss, self.price.norm), self.left * LAST)
 
     @cached_property
-    def early(self) -> Noise | None:
-        """Noise of the gradient before the last."""
-        if not self.refined:
-            return None
-        return self.price.noise(self.reach * losses.most(self.loss, self.price.norm), self.left * EARLY)
-
-    @cached_property
     def curved(self) -> Noise | None:
-        """Noise of the upper triangle of the curvature, each row's part at most ``bend`` x x'."""
+        """Noise of the upper triangle of the curvature."""
         if not self.refined:
             return None
-        turn, d = Fraction(losses.bend(self.loss)), self.scaling.width
-        if self.price.norm == "l2":  # the upper triangle of x x' has squared length at most |x|^4
-            return self.price.noise(turn**2 * self.reach**2, self.left * CURVATURE)
-        squares = min(Fraction(d * UNIT**2), self.reach * UNIT)
-        moved = (self.reach**2 + min(squares, self.reach**2)) / 2  # sum over i <= j of |x_i x_j|
-        return self.price.noise(turn * moved, self.left * CURVATURE)
+        row = moved(self.loss, self.reach, self.scaling.width, self.price.norm, self.price.neighbours)
+        return self.price.noise(row, self.left * CURVATURE)
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        single = [self.counting, self.once, self.curved, self.early, self.last]
+        single = [self.counting, self.once, self.curved, self.last]
         parts = [noise.guarantee for noise in single if noise is not None]
         return self.price.whole([*[self.each.guarantee] * self.bought, *parts], "noisy gradient descent")
 
@@ -220,9 +210,22 @@ class Descent:
         n = float(self.people or self.counted(len(rows), entropy))
         data = rows.astype(np.float64)  # the same whole numbers, so that products of doubles are exact
         way = self.way(data, targets, n, entropy)
-        if self.early is None or self.last is None or self.curved is None:
+        if self.last is None or self.curved is None:
             return Linear(way, n)
-        return self.refine(rows, data, targets, way, n, self.curved, (self.early, self.last), entropy)
+        exact = curvature(self.loss, rows, data, targets, way)
+        bent = whole(gate.draw(self.curved, exact.tolist(), entropy), self.scaling.width)
+        slope = self.gradient(data, targets, way, self.last, entropy)
+        around = Around(
+            at=way[0],
+            push=-slope[0],
+            bent=bent,
+            away=np.zeros(self.scaling.width),
+            pull=self.pull(way.shape)[0],
+            loud=deviation(self.last) / UNIT**2,
+            off=deviation(self.curved) / UNIT**2,
+            tail=0.0 if self.price.delta else LAPLACE,
+        )
+        return Linear(around.values[None, :], n, around=around)
 
     def counted(self, rows: int, entropy: Entropy) -> float:
         assert self.counting is not None
@@ -280,55 +283,6 @@ class Descent:
         if self.scaling.intercept:
             pull[:, 0] = 0.0
         return pull
-
-    # --- intervals ------------------------------------------------------------------------------------------------
-
-    def curvature(self, rows: Integers, data: Floats, targets: Floats, at: Floats) -> Integers:
-        """The upper triangle of the sum of curvature x x', in squared steps; every row's part is rounded to zero."""
-        weight = losses.curvatures(self.loss, scored(data, at), targets)
-        weight = np.clip(np.where(np.isfinite(weight), weight, 0.0), 0.0, losses.bend(self.loss))
-        bent = np.trunc(rows * weight[:, None] * (1 - 2.0**-50)).astype(np.int64)
-        whole = product(bent, rows)
-        return np.asarray(whole[np.triu_indices(self.scaling.width)])
-
-    def refine(
-        self,
-        rows: Integers,
-        data: Floats,
-        targets: Floats,
-        at: Floats,
-        n: float,
-        curved: Noise,
-        gradients: tuple[Noise, Noise],
-        entropy: Entropy,
-    ) -> Linear:
-        """Two steps of Newton's with a noisy curvature and noisy gradients, and the covariance of what they give."""
-        d, (early, last) = self.scaling.width, gradients
-        drawn = gate.draw(curved, self.curvature(rows, data, targets, at).tolist(), entropy)
-        upper = np.zeros((d, d))
-        upper[np.triu_indices(d)] = np.array(drawn, np.float64) / UNIT**2
-        bent, pull = upper + np.triu(upper, 1).T, self.pull(at.shape)
-        full = bent + np.diag(pull[0])
-        off = deviation(curved) / UNIT**2
-        if float(np.linalg.eigvalsh(full)[0]) < SURE * 2.0 * off * math.sqrt(d):
-            return Linear(at, n)  # the noise hides the curvature: a step would be a guess
-        inverse = np.linalg.inv(full)
-        near = at - (self.gradient(data, targets, at, early, entropy) + pull * at) @ inverse
-        step = (self.gradient(data, targets, near, last, entropy) + pull * near) @ inverse
-        # the noise of the gradient, and what the noise of the curvature and its change on the way do to the step
-        heavy = 1.0 if self.price.delta else HEAVY
-        spread = heavy * (deviation(last) / UNIT**2) ** 2 * np.eye(d) + spread_of(np.full((d, d), off), step[0])
-        changed = min(1.0, TURNS * float(np.abs(near - at).sum())) * step[0]
-        noisy = inverse @ spread @ inverse + np.outer(changed, changed)
-        return Linear(near - step, n, inverse @ bent @ inverse, noisy)
-
-
-def spread_of(deviations: Floats, vector: Floats) -> Floats:
-    """Covariance of E v, E symmetric, its entries on and above the diagonal independent with these deviations."""
-    squares = deviations**2
-    found = squares * np.outer(vector, vector)
-    np.fill_diagonal(found, squares @ vector**2)
-    return np.asarray(found)
 
 
 def _noisy(noise: Noise, exact: Integers, entropy: Entropy) -> Floats:

@@ -1,11 +1,13 @@
 """A linear model as the least point of losses with a ridge, protected before it is sought or after.
 
     Perturbed   objective perturbation: a random slope is added, then the least point is released      pure
+    Inferred    the same, and a noisy curvature at that point, from which intervals follow               pure
     Released    output perturbation: the least point is released with noise for how far a row moves it
-    planned     which of them, or the descent, by a public rule
+    planned     which of these, or the descent, by a public rule
 
 One solution costs what the many gradients of a descent share, so little noise is needed where epsilon and the rows are
 worth a flat ridge. The solver stops by a public tolerance that is in the noise: 2^-42 for each row there may be.
+At a least point the gradient of the losses is known but for the random slope, so that intervals need no other.
 
     ridge       1 / C or alpha; where objective perturbation would pay more than ``share`` of its price for the
                 Jacobian, the least ridge for which it does not. The intercept has it too.
@@ -28,10 +30,11 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_down, sqrt_up
 from reticent.learning import losses
-from reticent.learning.descent import Descent, Linear
+from reticent.learning.descent import LAPLACE, Descent, Linear
+from reticent.learning.intervals import Around, curvature, moved, whole
 from reticent.learning.losses import Loss
 from reticent.learning.minimum import Problem
-from reticent.learning.price import Noise, Price
+from reticent.learning.price import Noise, Price, deviation
 from reticent.learning.scaling import UNIT, Floats, Scaling, longest, shortened
 from reticent.mechanisms import gate
 from reticent.mechanisms.gaussian import Gaussian
@@ -46,6 +49,9 @@ SOLVERS: Final = ("auto", "descent", "objective", "output")
 
 SHARES: Final = ((20_000, Fraction(1, 5)), (2_000, Fraction(1, 10)), (0, Fraction(1, 20)))
 # of the price, at most, for the Jacobian, from a strength on: public rows times epsilon over the length of the longest
+JACOBIAN: Final = Fraction(1, 10)  # the same, where intervals are bought
+CURVATURE: Final = ((500, Fraction(3, 10)), (0, Fraction(1, 2)))
+# of the price, for a curvature, from so many rows times epsilon over the squared length of the longest on
 CLEAR: Final = 100  # the strength from which a descent tells a regression that so steep a ridge would hide
 USUAL: Final = 10_000  # rows, for the choice of a solver, where their number is not public
 SPARE: Final = Fraction(1, 1000)  # of the price, for what the solver leaves
@@ -176,14 +182,18 @@ class Perturbed(Minimum):
             raise PublicParameterError("epsilon is too small for a solution by objective perturbation")
         return double_above(max(self.penalty, bend / grown))
 
+    @property
+    def paid(self) -> Fraction:
+        """Of epsilon, what the point costs."""
+        return self.price.epsilon
+
     @cached_property
     def mechanism(self) -> Objective:
         turns, bend = self.bent
         spare = SPARE * self.price.epsilon
         steep, _ = losses.steepest(self.loss)
-        moved = L1(self.price.moves * steep * self.reach / UNIT, self.price.neighbours)
-        left = self.price.epsilon - spare
-        return Objective(moved, turns, bend, self.ridge, self.tolerance, self.size, left, spare)
+        slope = L1(self.price.moves * steep * self.reach / UNIT, self.price.neighbours)
+        return Objective(slope, turns, bend, self.ridge, self.tolerance, self.size, self.paid - spare, spare)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -202,6 +212,75 @@ class Perturbed(Minimum):
         """The model from rows of shape (n, columns) and targets of shape (n,)."""
         steps = gate.draw(self.mechanism, self.problem(values, targets), entropy)
         return self.linear(steps, self.mechanism.grid, self.people)
+
+
+@dataclass(frozen=True)
+class Inferred(Perturbed):
+    """Objective perturbation and a noisy curvature at its point; the price is pure.
+
+    At the released point t the gradient of the losses is -(ridge t + slope), the random slope of a public law: the
+    noise that intervals account for was paid for by the point.
+
+    Guarantee
+    ---------
+    Within the price: the two in sequence, the second chosen by what the first released.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        losses.curvatures(self.loss, np.zeros((1, 1)), np.zeros(1))
+        if losses.bend(self.loss) > 1:
+            raise PublicParameterError("intervals need a loss whose curvature is at most 1")
+
+    @cached_property
+    def share(self) -> Fraction:
+        return JACOBIAN
+
+    @cached_property
+    def bought(self) -> Fraction:
+        """Of the price, for the curvature: more where few rows let the noise hide it."""
+        length = self.reach * self.reach * self.price.moves / (UNIT**2 * self.price.neighbours.rows)
+        strength = (self.people or USUAL) * self.price.epsilon / length
+        return next(share for least, share in CURVATURE if strength >= least)
+
+    @property
+    def paid(self) -> Fraction:
+        return (1 - self.bought) * self.price.epsilon
+
+    @cached_property
+    def curved(self) -> Noise:
+        """Noise of the upper triangle of the curvature."""
+        row = moved(self.loss, self.reach, self.scaling.width, self.price.norm, self.price.neighbours)
+        return self.price.noise(row, self.bought)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return self.price.whole([self.mechanism.guarantee, self.curved.guarantee], "a least point and its curvature")
+
+    @property
+    def note(self) -> str:
+        return ""
+
+    def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
+        problem = self.problem(values, targets)
+        found = self.linear(gate.draw(self.mechanism, problem, entropy), self.mechanism.grid, self.people)
+        data = problem.rows.astype(np.float64)
+        exact = curvature(self.loss, problem.rows, data, problem.targets, found.scaled)
+        upper = gate.draw(self.curved, exact.tolist(), entropy)
+        at = found.scaled[0]
+        pull = np.full(len(at), float(self.penalty))
+        pull[: int(self.scaling.intercept)] = 0.0
+        around = Around(
+            at=at,
+            push=float(self.ridge) * at,
+            bent=whole(upper, len(at)),
+            away=np.zeros(len(at)),
+            pull=pull,
+            loud=math.sqrt(2.0) * float(self.mechanism.scale),
+            off=deviation(self.curved) / UNIT**2,
+            tail=LAPLACE,
+        )
+        return Linear(around.values[None, :], found.rows, around=around)
 
 
 @dataclass(frozen=True)
@@ -265,7 +344,7 @@ class Released(Minimum):
         return self.linear(gate.draw(self.noise, exact, entropy), self.grid, self.people)
 
 
-Fit: TypeAlias = Descent | Perturbed | Released
+Fit: TypeAlias = Descent | Perturbed | Inferred | Released
 
 
 def planned(
@@ -281,28 +360,31 @@ def planned(
     refined: bool = False,
 ) -> Fit:
     """The plan of a fit. "auto" is objective perturbation where the price is pure, the penalty above 0, coefficients
-    at most ``MOST`` and neither ``steps`` nor intervals are asked for, unless its ridge would hide a regression; else
-    the descent.
+    at most ``MOST`` and no ``steps`` are asked for, unless its ridge would hide a regression; else the descent.
 
     Raises
     ------
     PublicParameterError
-        For a solver that is none, and for steps or intervals of another than the descent.
+        For a solver that is none, for steps of another than the descent, and for intervals of output perturbation.
     """
     if solver not in SOLVERS:
         raise PublicParameterError(f"solver is one of {', '.join(SOLVERS)}, got {solver!r}")
+    perturbed = Inferred if refined else Perturbed
     if solver == "auto":
         few = losses.scores_of(loss) * scaling.width <= MOST
-        direct = few and penalty > 0 and not price.delta and steps is None and not refined
-        if direct and not (auto := Perturbed(loss, scaling, price, clip, penalty, people)).hidden:
+        direct = few and penalty > 0 and not price.delta and steps is None
+        if direct and not (auto := perturbed(loss, scaling, price, clip, penalty, people)).hidden:
             return auto
         solver = "descent"
     if solver == "descent":
         return Descent(loss, scaling, price, clip, penalty, people, steps, refined)
-    if steps is not None or refined:
-        raise PublicParameterError('steps and intervals are of solver="descent"')
-    made = Perturbed if solver == "objective" else Released
-    return made(loss, scaling, price, clip, penalty, people)
+    if steps is not None:
+        raise PublicParameterError('steps are of solver="descent"')
+    if solver == "objective":
+        return perturbed(loss, scaling, price, clip, penalty, people)
+    if refined:
+        raise PublicParameterError('output perturbation has no intervals: leave solver="auto", or take "descent"')
+    return Released(loss, scaling, price, clip, penalty, people)
 
 
 def double_above(number: Fraction) -> Fraction:
@@ -315,4 +397,4 @@ def double_above(number: Fraction) -> Fraction:
     return found if found >= number and near else Fraction(math.nextafter(near, math.inf))
 
 
-__all__ = ["Fit", "Minimum", "Perturbed", "Released", "Solver", "planned"]
+__all__ = ["Fit", "Inferred", "Minimum", "Perturbed", "Released", "Solver", "planned"]

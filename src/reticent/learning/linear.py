@@ -22,9 +22,10 @@ from reticent.errors import NoReplyError, PublicParameterError
 from reticent.learning import losses
 from reticent.learning.circumstances import Circumstances, numbers, outward, price_of
 from reticent.learning.descent import Descent, Linear
-from reticent.learning.erm import Fit, Solver, planned
+from reticent.learning.erm import Fit, Inferred, Solver, planned
 from reticent.learning.estimator import Estimator, Work, not_fitted
 from reticent.learning.handles import Handle
+from reticent.learning.intervals import AT_95, Around
 from reticent.learning.price import Price
 from reticent.learning.products import Products
 from reticent.learning.scaling import Bound, Floats, Scaling, weighed
@@ -39,10 +40,13 @@ if TYPE_CHECKING:
     from reticent.statistics.regression.plans import Method as OfRegression
 
 Method: TypeAlias = Literal["adassp", "robust", "theil_sen", "tukey", "block_medians", "R_S", "R_H"]
-AT_95: Final = 1.959963984540054
 HIDDEN: Final = (
     "no intervals: the noise hides how far off these numbers may be; a larger ε, more rows or fewer columns would help"
 )
+SOME: Final = (
+    "a dash stands where the noise hides how far off a number may be; a larger ε, more rows or fewer columns would help"
+)
+NONE_BOUGHT: Final = "no intervals were bought"
 USUAL: Final = Fraction(13, 20)  # of the longest row in the box: few rows of a real table reach further
 
 
@@ -117,13 +121,27 @@ class LinearModel(Estimator):
         self._coef, self._start = coef, intercept
 
     def _tell(self, plan: Fit) -> None:
-        """What is public of a solution: its ridge, and a line of the summary where it has no intervals."""
-        if isinstance(plan, Descent):
-            bare = not any(np.isfinite(found.noise) for found in self.estimates_)
-            why = HIDDEN if plan.refined else "no intervals were bought"
-            self.ridge_, self.note_ = float(plan.penalty), why if bare else ""
+        """What is public of a solution: its ridge, and a line of the summary where numbers have no intervals."""
+        if isinstance(plan, Descent | Inferred):  # of these a step of Newton's leads to the ridge asked for
+            self.ridge_ = float(plan.penalty)
         else:
-            self.ridge_, self.note_ = float(plan.ridge), plan.note
+            self.ridge_ = float(plan.ridge)
+        if isinstance(plan, Inferred) or (isinstance(plan, Descent) and plan.refined):
+            told = [np.isfinite(found.noise) for found in self.estimates_[int(not self.fit_intercept) :]]
+            self.note_ = "" if all(told) else SOME if any(told) else HIDDEN
+        elif isinstance(plan, Descent):
+            self.note_ = f"{NONE_BOUGHT}: {_instead(plan.loss)}"
+        else:
+            self.note_ = f"{plan.note}: {_instead(plan.loss)}"
+
+
+def _instead(loss: losses.Loss) -> str:
+    """The one thing to change for intervals."""
+    if loss == losses.Logistic(2):
+        return 'intervals="yes" and solver="auto" buy them'
+    if losses.of_numbers(loss):
+        return "LinearRegression has them"
+    return "LogisticRegression of two classes has them"
 
 
 def _ends(found: Estimate) -> tuple[float, float, float]:
@@ -132,18 +150,34 @@ def _ends(found: Estimate) -> tuple[float, float, float]:
 
 def _estimates(found: Linear, scaling: Scaling, coef: Floats, intercept: float, times: float) -> tuple[Estimate, ...]:
     """The intercept first (0 without one), each with its interval; without intervals their ends are NaN."""
-    values = np.concatenate([[intercept], coef])
+    values, turn = [intercept, *coef.tolist()], scaling.turn * times
+    if not scaling.intercept:
+        turn = np.vstack([np.zeros(turn.shape[1]), turn])
+    if found.around is not None:
+        return tuple(_told(value, row, found.around) for value, row in zip(values, turn, strict=True))
     sampled = noisy = np.full(len(values), np.nan)
     if found.sampled is not None and found.noisy is not None:
-        turn = scaling.turn * times
-        first = np.zeros(0 if scaling.intercept else 1)
-        sampled = np.concatenate([first, np.diag(turn @ found.sampled @ turn.T)])
-        noisy = np.concatenate([first, np.diag(turn @ found.noisy @ turn.T)])
+        sampled, noisy = (np.einsum("ij,jk,ik->i", turn, of, turn) for of in (found.sampled, found.noisy))
     half, noise, sampling = (AT_95 * np.sqrt(np.maximum(v, 0.0)) for v in (sampled + noisy, noisy, sampled))
     return tuple(
-        Estimate(float(v), float(v - h), float(v + h), float(a), float(b))
+        Estimate(v, v - float(h), v + float(h), float(a), float(b))
         for v, h, a, b in zip(values, half, noise, sampling, strict=True)
     )
+
+
+def _told(value: float, row: Floats, around: Around) -> Estimate:
+    """A number with what is not refuted about it; its noise is what the half-width has beside sampling.
+
+    The value has the ridge that was asked for, and the interval is for the one without: it is made to hold both.
+    """
+    if not row.any():  # of an intercept that there is not
+        return Estimate(value, value, value, 0.0, 0.0)
+    found = around.interval(row)
+    if found is None:
+        return Estimate(value, *[np.nan] * 4)
+    low, high, sampling = found
+    noise = np.sqrt(max(((high - low) / 2) ** 2 - sampling**2, 0.0))
+    return Estimate(value, min(low, value), max(high, value), float(noise), sampling)
 
 
 # --- regression -------------------------------------------------------------------------------------------------------
@@ -241,6 +275,9 @@ def _middle(bounds: Bound) -> tuple[float, float]:
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearRegression(Regressor):
     """Least squares with intervals, by noisy sums of products; or a robust regression.
+
+    Sums are told by the corners of the box, with far less noise, for up to seven columns without a delta. Where the
+    noise hides slopes there are none, and the mean of y is left: at once, where a public number of rows is too small.
 
     Parameters
     ----------
