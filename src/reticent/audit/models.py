@@ -81,6 +81,7 @@ def ways() -> Iterator[Way]:
     yield Way(learning.HuberRegressor, {"solver": "descent", "steps": STEPS}, y="y")
     yield Way(learning.QuantileRegressor, {"solver": "descent", "steps": STEPS}, ("x", "g"), "y")
     yield Way(learning.LogisticRegression, {"solver": "descent", "steps": STEPS}, y="g", how="intervals")
+    yield Way(learning.LogisticRegression, {"intervals": "yes"}, y="g", how="perturbed with intervals", pure=True)
     yield Way(learning.LogisticRegression, {"solver": "descent", "steps": STEPS}, y="c", how="three classes")
     yield Way(learning.LinearSVC, {"solver": "descent", "steps": STEPS}, ("x", "g"), "c")
     for kind, y in ((learning.LogisticRegression, "g"), (learning.LinearSVC, "g"), (learning.HuberRegressor, "y")):
