@@ -9,12 +9,22 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from reticent.audit import models
+from reticent.audit import fits, models
 from reticent.audit.found import Comparison
 from reticent.audit.neighbours import Family
 from reticent.audit.readers import engine
 from reticent.audit.replay import Rows
-from reticent.learning import classifiers, descent, moments, products, scaling, search
+from reticent.learning import (
+    circumstances,
+    classifiers,
+    descent,
+    given,
+    moments,
+    products,
+    scaling,
+    scores,
+    search,
+)
 from reticent.learning.estimator import Estimator
 from reticent.learning.scaling import UNIT, Scaling
 from reticent.learning.trees import Growth
@@ -22,6 +32,7 @@ from reticent.ledger import Ledger
 from reticent.mechanisms import Candidates, gate
 from reticent.privacy.loss import PureDP
 
+HONEST = fits.left_by
 FITS = {fit.name: fit for fit in models.built_in()}
 ONE = "add_remove, at most 1 row each"  # pure
 ROBUST = [name for name in FITS if name.endswith(f"{models.PEOPLE} rows")]
@@ -198,6 +209,62 @@ def test_noise_for_less_than_is_said_is_found(told: Callable[[str], str], monkey
 
     monkeypatch.setattr(gate, "draw", louder)
     assert "proof: no part of the proof pays for Geometric" in told("StandardScaler")
+
+
+# --- arrays and scores ------------------------------------------------------------------------------------------------
+
+
+def test_pairs_reach_what_a_score_and_a_program_declare(replayed: Replayed) -> None:
+    for name in ("GaussianNB, scored", "LinearRegression, scored", "GaussianNB, arrays"):
+        found = replayed(f"{name}, {ONE}", PAIRS)
+        assert max(seen.ratio or 0 for one in found for seen in one.calls) == 1
+    program = replayed(f"FunctionClassifier, arrays, {ONE}", PAIRS)
+    assert max(seen.ratio or 0 for one in program for seen in one.calls) > 0.25  # not everywhere does a label turn
+    with_score, alone = (replayed(f"GaussianNB{how}, {ONE}", 1)[0] for how in (", scored", ""))
+    assert len(with_score.calls) == len(alone.calls) + 1
+
+
+def test_cells_that_fail_before_the_charge_are_found(
+    told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(circumstances, "table", lambda x: np.asarray(given.table(x), np.float64))
+    assert "exception: it fails on both neighbours: ValueError: could not convert" in told("KMeans, arrays")
+
+
+def test_a_score_that_counts_a_row_twice_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = scores.Sums.draw
+
+    def twice(self: Any, parts: Any, entropy: Any) -> Any:
+        return honest(self, np.repeat(parts, 2, axis=0), entropy)
+
+    monkeypatch.setattr(scores.Sums, "draw", twice)
+    assert "sensitivity: Geometric declares" in told("GaussianNB, scored")
+    assert "sensitivity: " not in told("GaussianNB")
+
+
+def test_a_score_of_another_model_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A certificate of a score names the fit by its digest; two that name none differ."""
+    stating = Estimator._stating
+
+    def of_another(self: Any, what: str) -> Any:
+        tell = stating(self, what)
+        return lambda found: tell({**found, "of": len(found["of"]) * "0"} if "of" in found else found)
+
+    monkeypatch.setattr(Estimator, "_stating", of_another)
+    assert "released: of: " not in told("GaussianNB, scored")  # the same wrong digest on both
+    monkeypatch.setattr(Estimator, "_stating", stating)
+    monkeypatch.setattr(fits, "left_by", lambda model, before, fit=None: HONEST(model, before))
+    assert "score_certificate_: model: released: of: " in told("GaussianNB, scored")
+
+
+def test_a_program_that_moves_further_than_claimed_is_found(told: Callable[[str], str]) -> None:
+    name = f"FunctionClassifier, arrays, {ONE}"
+    kept = FITS[name]
+    FITS[name] = replace(kept, make=lambda: kept.make().set_params(stability="0.5"))
+    try:
+        assert "sensitivity: Geometric declares" in told(name)
+    finally:
+        FITS[name] = kept
 
 
 def test_a_label_that_is_not_declared_says_nothing() -> None:

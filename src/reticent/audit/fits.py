@@ -1,6 +1,6 @@
 """Record-replay of fits: one model fitted to two neighbouring made-up tables, with the same noise on both.
 
-    Fit           a model, its columns, and the schema of the tables
+    Fit           a model, its columns, the schema of the tables, how the rows are held, whether it is scored too
     Fits          compares fits on pairs of tables: what ``Replayer`` is for plans
     built_in()    every estimator of ``reticent.learning``, under both relations, pure and with a delta
 
@@ -9,6 +9,10 @@ Given equal outputs of the gate all that a fit leaves must be equal (every attri
 calls must be the same calls, each must be of a kind the guarantee pays for, no exact number may move further than its
 mechanism declares, and together they may lose no more than is charged. Where records are dealt out by coins (the test
 part of a search, blocks), the same coin meets the same record on both tables (``dealt``).
+
+Rows are columns of a study, or arrays the caller holds: then the records a study would read stand in an array of
+objects, text where a value is missing. Where a fit is scored, the score is bought of the same rows after it, and the
+two are in sequence.
 """
 
 from __future__ import annotations
@@ -19,7 +23,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Literal, Protocol, TypeAlias, assert_never, cast
+
+import numpy as np
 
 from reticent.audit.changes import alike
 from reticent.audit.dealt import WORD, Counted, Rows, in_one_order
@@ -34,6 +40,7 @@ from reticent.learning.estimator import Estimator
 from reticent.learning.handles import Handle
 from reticent.learning.search import GridSearchCV
 from reticent.mechanisms.gate import Call, Recorder
+from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import PROCESSED
 from reticent.privacy.guarantee import Guarantee, Theorem
@@ -47,6 +54,8 @@ BUDGET: Final = ApproxDP(Fraction(1000), Fraction(1, 5000))
 
 
 Kind: TypeAlias = tuple[Loss, Adjacency, Theorem]
+Held: TypeAlias = Literal["handles", "arrays"]
+ABSENT: Final = "none"  # a text, which is no number and no label
 
 
 class Model(Protocol):
@@ -60,13 +69,18 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A model of ``y`` by the columns ``x`` of tables over ``schema``; ``make`` gives it unfitted, each time anew."""
+    """A model of ``y`` by the columns ``x`` of tables over ``schema``; ``make`` gives it unfitted, each time anew.
+
+    ``scored`` is the epsilon of a score of the same rows after the fit; None where there is none.
+    """
 
     name: str
     schema: Schema
     make: Callable[[], Any]  # estimators have no class in common with searches
     x: tuple[str, ...]
     y: str | None = None
+    held: Held = "handles"
+    scored: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,21 +166,65 @@ def fitted(fit: Fit, rows: Rows, tape: Tape, earlier: tuple[Call, ...] = ()) -> 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            x, y = _shelved(study, fit, recorder)
-            model = cast(Model, fit.make())  # as ``Fit`` says
-            model.fit(x, y)
-            guarantee = model.guarantee_
+            model = fit.make()
+            x, y = _given(model, study, fit, recorder)
+            made.read.clear()  # a caller has arrays before there is anything to charge
+            guarantee, charges = _bought(model, x, y, fit.scored, ledger.spent)
             refit = _refit(model)
             lines = [(line.what, line.charge, line.state) for line in ledger.releases()]
             left = {"model": left_by(model, before), "ledger": lines}
             whole = _pair(ledger.spent()) == _pair(guarantee.loss)
             wrong += [] if whole else [f"{words(ledger.spent())} is charged for {words(guarantee.loss)}"]
-            wrong += [] if made.read == [ledger.spent()] else ["rows are read before all of it is charged"]
+            early = made.read != ([] if fit.held == "arrays" else charges)
+            wrong += ["rows are read before all of it is charged"] if early else []
         except Exception as cause:
             failed = cause_of(cause)
     warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
     calls, tossed = tuple(recorder.calls), tuple(recorder.tossed)
     return Fitted(calls, tossed, frozenset(counted.records), left, guarantee, refit, warned, tuple(wrong), failed)
+
+
+def _bought(
+    model: Any, x: object, y: object, scored: str | None, spent: Callable[[], Loss]
+) -> tuple[Guarantee, list[Loss]]:
+    """A fit, and a score where there is one: what both guarantee, and what was charged after each."""
+    model.fit(x, y)
+    after_fit, fit = spent(), cast(Model, model).guarantee_  # as ``Fit`` says
+    if scored is None:
+        return fit, [after_fit]
+    model.score(x, y, epsilon=scored)
+    both = compose.in_sequence([fit, model.score_certificate_.guarantee], label="a fit and its score")
+    return both, [after_fit, spent()]
+
+
+def _given(model: Any, study: Watched, fit: Fit, recorder: Recorder) -> tuple[object, object]:
+    """X and y, as they are held."""
+    x, y = _shelved(study, fit, recorder)
+    match fit.held:
+        case "handles":
+            return x, y
+        case "arrays":
+            return _as_arrays(model, study, x, y)
+        case _:
+            assert_never(fit.held)
+
+
+def _as_arrays(model: Any, study: Watched, x: Handle, y: Handle | None) -> tuple[object, object]:
+    """The records the study would read, as a caller would hold them; the model is told what a study tells by itself."""
+    columns = (*x.columns, *(() if y is None else y.columns))
+    found, person = x.shelf.read(columns), study.schema.person
+    told = model.estimator if isinstance(model, GridSearchCV) else model
+    told.set_params(study=study, bounds=x.bounds, rows_each=person.rows, people=x.shelf.people)
+    rows = found[:, : len(x.columns)]
+    held = np.where(np.isfinite(rows), rows.astype(object), ABSENT)
+    if y is None:
+        return held, None
+    if "classes" in told.get_params():
+        told.set_params(classes=y.shelf.labels(y.columns[0]))
+    else:
+        told.set_params(y_bounds=y.bounds[0])
+    target = y.shelf.named(y.columns[0], found[:, -1]).astype(object)
+    return held, [ABSENT if value is None or value != value else value for value in target.tolist()]
 
 
 def _refit(model: object) -> Guarantee | None:
@@ -196,14 +254,22 @@ def _pair(loss: Loss) -> tuple[Fraction, Fraction]:
 # --- what a fit leaves ------------------------------------------------------------------------------------------------
 
 
-def left_by(model: object, before: datetime) -> object:
-    """All a fit wrote into a model: what is no parameter, estimators within taken apart, certificates without ids."""
+def left_by(model: object, before: datetime, fit: Certificate | None = None) -> object:
+    """All a fit wrote into a model: what is no parameter, estimators within taken apart, certificates without ids.
+
+    ``fit`` is the certificate that one of a score names by its digest, in which times and ids are.
+    """
     match model:
         case Certificate():
-            return said(model.document, before)
+            document = model.document
+            released = document["model"]["released"]
+            if fit is not None and released.get("of") == fit.digest:
+                released["of"] = "the fit"
+            return said(document, before)
         case Estimator() | GridSearchCV():
             given = {item.name for item in fields(model) if item.init}
-            return {name: left_by(value, before) for name, value in sorted(vars(model).items()) if name not in given}
+            mine = {name: value for name, value in sorted(vars(model).items()) if name not in given}
+            return {name: left_by(value, before, model.certificate_) for name, value in mine.items()}
         case list() | tuple():
             return [left_by(one, before) for one in model]
         case _:

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from reticent import learning
-from reticent.audit.fits import Fit, Fits
+from reticent.audit.fits import Fit, Fits, Held
 from reticent.audit.found import Comparison
 from reticent.audit.neighbours import Dice, Family, family
 from reticent.audit.plan import Audited, Tally
@@ -51,13 +51,17 @@ SPENT: Final[Mapping[str, object]] = {"epsilon": 4, "delta": "0.000001"}
 ROBUST: Final = ("theil_sen", "tukey", "block_medians", "R_S", "R_H")
 XK: Final = ("x", "k")
 STEPS: Final = 3  # of a descent
+SCORED: Final = "1"  # epsilon of a score
 
 Kind: TypeAlias = Callable[..., object]  # a class of estimators, whose parameters differ
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way of fitting an estimator: its class, its own parameters, its columns; ``pure`` where no delta is spent."""
+    """One way of fitting an estimator: its class, its own parameters, its columns; ``pure`` where no delta is spent.
+
+    ``held`` and ``scored`` are as of a ``Fit``.
+    """
 
     kind: Kind
     own: Mapping[str, object]
@@ -65,6 +69,8 @@ class Way:
     y: str | None = None
     how: str = ""
     pure: bool = False
+    held: Held = "handles"
+    scored: str | None = None
 
     @property
     def name(self) -> str:
@@ -104,6 +110,38 @@ def ways() -> Iterator[Way]:
     yield Way(learning.GridSearchCV, {"estimator": linear, "param_grid": {"C": [1, 10]}}, y="g", how="linear")
     tree = learning.DecisionTreeClassifier()
     yield Way(learning.GridSearchCV, {"estimator": tree, "param_grid": {"max_depth": [1, 2]}}, y="c", how="trees")
+    yield from arrays()
+    yield from scores()
+
+
+def arrays() -> Iterator[Way]:
+    """Fits to arrays that a caller holds; the only ones that take a program of the caller's."""
+    few = {"solver": "descent", "steps": STEPS}
+    yield Way(learning.LinearRegression, {}, y="y", how="arrays", held="arrays")
+    yield Way(learning.LogisticRegression, few, y="c", how="arrays", held="arrays")
+    yield Way(learning.GaussianNB, {}, ("x", "g"), "c", how="arrays", held="arrays")
+    yield Way(learning.RandomForestClassifier, {"max_depth": 2}, y="g", how="arrays", pure=True, held="arrays")
+    yield Way(learning.KMeans, {"n_clusters": 2, "max_iter": 2}, how="arrays", held="arrays")
+    linear = learning.LogisticRegression(solver="descent", steps=2, intervals="no")
+    grid = {"estimator": linear, "param_grid": {"C": [1, 10]}}
+    yield Way(learning.GridSearchCV, grid, y="g", how="arrays", held="arrays")
+    own = {"train": nearest, "stability": 2, "degree": 2}
+    yield Way(learning.FunctionClassifier, own, y="g", how="arrays", pure=True, held="arrays")
+
+
+def scores() -> Iterator[Way]:
+    """Fits with a score after them, by each way of labelling a row or of predicting for it."""
+    log_links = {"slope": log_cosh, "inverse_link": np.arctan, "solver": "descent", "steps": STEPS}
+    for kind, own, y in (
+        (learning.LinearRegression, {}, "y"),
+        (learning.EmpiricalRiskRegressor, log_links, "y"),
+        (learning.LinearSVC, {"solver": "descent", "steps": STEPS}, "c"),
+        (learning.GaussianNB, {}, "c"),
+        (learning.DecisionTreeClassifier, {"max_depth": 2}, "g"),
+        (learning.BernsteinClassifier, {}, "g"),
+    ):
+        yield Way(kind, own, y=y, how="scored", pure=True, scored=SCORED)
+    yield Way(learning.GaussianNB, {}, y="c", how="arrays scored", pure=True, held="arrays", scored=SCORED)
 
 
 def squared_hinge(score: Floats, target: Floats) -> Floats:
@@ -116,6 +154,13 @@ def log_cosh(score: Floats, target: Floats) -> Floats:
     return np.asarray(np.tanh(score - target))
 
 
+def nearest(rows: Floats, signs: Floats) -> Callable[[Floats], Floats]:
+    """The sign of the nearest row, or 0 where there is none: any rows that are replaced move it by 2 at most."""
+    if not len(rows):
+        return lambda points: np.zeros(len(points))
+    return lambda points: np.asarray(signs[((points[:, None] - rows) ** 2).sum(axis=2).argmin(axis=1)])
+
+
 def built_in() -> Iterator[Fit]:
     """Every way under both relations, for persons of one row and of several; robust ones for a declared number."""
     kinds: tuple[Relation, ...] = ("add_remove", "substitute")
@@ -124,13 +169,17 @@ def built_in() -> Iterator[Fit]:
         each = f"{kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
         spent = PURE if (kind == "add_remove") == (rows == 1) else SPENT
         for way in ways():
-            yield Fit(f"{way.name}, {each}", schema, partial(way.made, spent), way.x, way.y)
+            make = partial(way.made, spent)
+            yield Fit(f"{way.name}, {each}", schema, make, way.x, way.y, way.held, way.scored)
     for kind in kinds:
         schema = Schema(ALWAYS, Person(kind, None, 1, PEOPLE))
         for method in ROBUST:
-            make = partial(learning.LinearRegression, method=method, epsilon=10, delta="0.0001")
+            robust = partial(learning.LinearRegression, method=method, epsilon=10, delta="0.0001")
             name = f"LinearRegression, {method}, {kind}, {PEOPLE} rows"
-            yield Fit(name, schema, make, ("x",), "y")
+            yield Fit(name, schema, robust, ("x",), "y")
+        plain = partial(learning.LinearRegression, epsilon=4)
+        name = f"LinearRegression, scored, {kind}, {PEOPLE} rows"  # whose score buys no number of rows
+        yield Fit(name, schema, plain, ("x",), "y", scored=SCORED)
 
 
 def tables(fit: Fit | Talk) -> Family:

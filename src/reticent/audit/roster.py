@@ -36,7 +36,6 @@ WITHOUT: Final[dict[str, tuple[str, str]]] = {
 LEARNED_HEADS: Final = ("session or estimator", "ways", "pairs of tables", "elsewhere")
 UNREPLAYED: Final[dict[str, str]] = {
     "Clip": "learns nothing and charges nothing: tests/unit/test_learning_estimators.py",
-    "FunctionClassifier": "a caller's program is handed no rows of a study: tests/laws/test_learning_bernstein.py",
 }
 SESSIONS: Final = ("holdout", "sparse vector", "ladder", "noisy answers")
 NO_MODELS: Final = ("Accuracy", "Between", "Level", "Product")  # questions of sessions

@@ -48,7 +48,8 @@ class Circumstances:
     """Everything public of one fit, and ``read``, which gives X and y as they are: called once, after the charge.
 
     ``shelf`` and ``target`` are where the columns are kept and the name of y; None for arrays. ``choices``: how many
-    columns are keys of categories, and of how many categories.
+    columns are keys of categories, and of how many categories. ``source`` is what the coins are drawn for: the shelf,
+    or the study that arrays are charged to, which an audit watches.
     """
 
     names: tuple[str, ...] | None
@@ -62,6 +63,7 @@ class Circumstances:
     shelf: Shelf | None = None
     target: str | None = None
     choices: tuple[int, int] = (0, 0)
+    source: object = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +118,7 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
         shelf,
         None if y is None else y.columns[0],
         x.clipped(given).choices,
+        shelf,
     )
 
 
@@ -269,7 +272,7 @@ def paid(
     here.charged()
     try:
         with undisturbed():
-            found = draw(*here.read(), gate.coins_for(here.shelf))
+            found = draw(*here.read(), gate.coins_for(here.source))
             certificate = of_model(here, guarantee, receipt, tell(found), (what, purpose, who))
         here.ledger.commit(receipt, digest=certificate.digest)
         here.released(receipt)

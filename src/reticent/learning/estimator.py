@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -222,7 +222,9 @@ class Estimator:
             if isinstance(self.study, Kept):
                 ledger = self.study.ledger
                 adjacency = "substitute" if ledger.adjacency.kind == "substitute" else "add_remove"
-            here = of_arrays(x, y, self.bounds, adjacency, ledger, self.people, self.rows_each)
+            here = replace(
+                of_arrays(x, y, self.bounds, adjacency, ledger, self.people, self.rows_each), source=self.study
+            )
         return here
 
     def _drawn(
