@@ -1,6 +1,6 @@
 """Whole-data-set release: error beside the same estimate without noise, slopes, sensitivities, voids.
 
-    python benchmarks/release.py [--runs 50] [--only smooth,bernstein,voids,bars,near,choices,peers]
+    python benchmarks/release.py [--runs 50] [--only smooth,bernstein,voids,bars,near,points,choices,peers]
 
 Records are drawn from Beta(3, 4) on [0, 1]; epsilon 1, delta 10^-6 where noise is Gaussian, substitution with public n.
 Run number r has the table of generator r and the noise of a stream named after method, n and r, so that a line can be
@@ -14,7 +14,7 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -68,7 +68,20 @@ COLOURS: Final[dict[str, tuple[str, str]]] = {
     "adaptive": ("#6b7280", "-."),
 }
 KINDS: Final[tuple[Kind, ...]] = ("substitute", "add_remove")
-GROWTHS: Final[tuple[Growth, ...]] = ("root", "two_thirds")
+TABLES: Final[Mapping[str, Callable[[np.random.Generator, int], Floats]]] = {
+    "Beta(2, 3)": lambda g, n: g.beta(2, 3, n),
+    "uniform": lambda g, n: g.random(n),
+    "exponential, mean .1": lambda g, n: np.minimum(g.exponential(0.1, n), 0.999),
+    "a needle of 30 %": lambda g, n: np.where(g.random(n) < 0.3, 0.37 + 0.004 * g.random(n), g.random(n)),
+    "one value": lambda g, n: np.full(n, 0.3),
+    "two values": lambda g, n: np.where(g.random(n) < 0.5, 0.1, 0.9),
+    "five values": lambda g, n: g.integers(0, 5, n) / 5 + 0.03,
+}
+GROWTHS: Final[Mapping[Growth, str]] = {
+    "root": "sqrt(n eps)",
+    "two_thirds": "n^(2/3), as 002",
+    "auto": "drawn with them",
+}
 PEERS: Final = ("ours, histogram", "ours, series", "OpenDP", "diffprivlib")
 
 
@@ -263,7 +276,7 @@ def near(runs: int) -> None:
     print("|---" * (len(sizes) + 3) + "|")
     axis = grid([("x", Fraction(0), ONE, False)], 256)[0]
     truth = stats.beta(2, 3).cdf(axis.cuts[1:])
-    for growth in GROWTHS:
+    for growth, name in GROWTHS.items():
         errors, lines, spent = [], [], 0.0
         for n in sizes:
             plan = ks_release(axis, Adjacency("substitute"), ONE, people=n, points=growth)
@@ -283,8 +296,33 @@ def near(runs: int) -> None:
             lines.append(f"{errors[-1]:.4f} ({held:.0%}{judged}, ±{np.mean(widths):.3f})")
         found_slope = float(np.polyfit(np.log(sizes), np.log(errors), 1)[0])
         judged = f", misses {STEEP}" if growth == "root" and found_slope > STEEP else ""
-        name = "sqrt(n eps)" if growth == "root" else "n^(2/3), as 002"
         print(f"| {name} | " + " | ".join(lines) + f" | {found_slope:.3f}{judged} | {spent:.2f} s |")
+
+
+def points(runs: int) -> None:
+    few, axis = max(min(runs // 4, 12), 2), grid([("x", Fraction(0), ONE, False)], 256)[0]
+    fixed = tuple(1 << power for power in range(11))
+    print(f"\nHow many records are released under KS distance: epsilon 1, 256 cells, n public, mean of {few} tables\n")
+    print("Distance from the records; in brackets the number, where one is best of the powers of two.\n")
+    print("| records | n | " + " | ".join(GROWTHS.values()) + " | best | drawn over best |")
+    print("|---|--:" + "|--:" * (len(GROWTHS) + 2) + "|")
+    for name, draw in TABLES.items():
+        for n in (100, 1_000, 10_000):
+            found: dict[Growth | int, list[float]] = {}
+            for run in range(few):
+                sample = draw(np.random.default_rng(run), n)
+                counts = tuple(np.histogram(sample, axis.cuts)[0].tolist())
+                for asked in (*GROWTHS, *(size for size in fixed if size <= max(n, 64))):
+                    plan = ks_release(axis, Adjacency("substitute"), ONE, people=n, points=asked)
+                    outcome = plan.draw([Result(vectors=(counts,))], Replayed(f"points {asked} {name} {n} {run}"))
+                    assert isinstance(outcome, Reply)
+                    apart = np.abs(outcome.value.cdf(axis.cuts[1:]) - np.cumsum(counts) / n).max()
+                    found.setdefault(asked, []).append(float(apart))
+            mean = {asked: float(np.mean(apart)) for asked, apart in found.items()}
+            best = min((asked for asked in mean if isinstance(asked, int)), key=mean.__getitem__)
+            over = "1.0" if mean["auto"] <= mean[best] else f"{mean['auto'] / mean[best]:.1f}"
+            lines = " | ".join(f"{mean[growth]:.4f}" for growth in GROWTHS)
+            print(f"| {name} | {n:,} | {lines} | {mean[best]:.4f} ({best}) | {over} |", flush=True)
 
 
 def choices(runs: int) -> None:
@@ -434,6 +472,7 @@ SECTIONS: Final[dict[str, Callable[[int], None]]] = {
     "voids": empty,
     "bars": bars,
     "near": near,
+    "points": points,
     "choices": choices,
     "peers": peers,
 }

@@ -21,9 +21,10 @@ from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import Linf
 
 Counts = tuple[int, ...]
+Points = int | tuple[int, ...]
 
 
-def made(kind: Kind, epsilon: Fraction, points: int, rows: int = 1) -> KolmogorovSmirnov:
+def made(kind: Kind, epsilon: Fraction, points: Points, rows: int = 1) -> KolmogorovSmirnov:
     return KolmogorovSmirnov(Linf(Fraction(rows), Adjacency(kind, rows)), epsilon, points)
 
 
@@ -46,22 +47,31 @@ def multisets(cells: int, points: int) -> list[Counts]:
     return [tuple(places.count(cell) for cell in range(cells)) for places in listed]
 
 
-def exact_law(counts: Counts, points: int, ratio: Fraction) -> dict[Counts, Fraction]:
-    """By the definition: all multisets, r to the level, over their sum."""
+def exact_law(counts: Counts, points: Points, ratio: Fraction) -> dict[Counts, Fraction]:
+    """By the definition: all multisets, r to the level, over their sum; every number of points weighs the same."""
     n = sum(counts)
     weights = {}
-    for one in multisets(len(counts), points):
-        gaps = [abs(Fraction(a) - Fraction(n * b, points)) for a, b in zip(running(counts), running(one), strict=True)]
-        weights[one] = ratio ** max(gaps).__ceil__()
+    for number in (points,) if isinstance(points, int) else points:
+        listed = multisets(len(counts), number)
+        for one in listed:
+            pairs = zip(running(counts), running(one), strict=True)
+            gaps = [abs(Fraction(a) - Fraction(n * b, number)) for a, b in pairs]
+            weights[one] = ratio ** max(gaps).__ceil__() / len(listed)
     total = sum(weights.values())
     return {one: weight / total for one, weight in weights.items()}
 
 
 @pytest.mark.parametrize(
     ("kind", "cells", "sizes", "points"),
-    [("substitute", 4, (4,), 3), ("substitute", 3, (5,), 2), ("add_remove", 3, (0, 1, 2, 3, 4), 3)],
+    [
+        ("substitute", 4, (4,), 3),
+        ("substitute", 3, (5,), 2),
+        ("add_remove", 3, (0, 1, 2, 3, 4), 3),
+        ("substitute", 3, (4,), (1, 2, 5)),
+        ("add_remove", 2, (0, 1, 2, 3), (2, 3)),
+    ],
 )
-def test_the_law_is_that_of_the_enumeration(kind: Kind, cells: int, sizes: Sequence[int], points: int) -> None:
+def test_the_law_is_that_of_the_enumeration(kind: Kind, cells: int, sizes: Sequence[int], points: Points) -> None:
     """Every probability, between bounds 2^-200 apart, for every table."""
     mechanism = made(kind, Fraction(3, 4), points)
     ratio = ks.ratio_above(mechanism.rate)
@@ -87,7 +97,8 @@ def test_no_neighbours_are_farther_apart_than_claimed_and_a_bolder_one_is_refute
         for (i, a), (j, b) in combinations(enumerate(listed), 2)
         if apart(a, b, kind, rows) and min(sum(a), sum(b)) > 0
     ]
-    for points in (1, 2):
+    several: tuple[Points, ...] = (1, 2, (1, 3))
+    for points in several:
         mechanism = made(kind, epsilon, points, rows)
         held = verify("ks", lambda c, e, m=mechanism: m.sample(running(c), e), listed, pairs, PureDP(epsilon))  # type: ignore[misc]
         assert held.verdict == "holds"
@@ -164,21 +175,33 @@ def test_long_doubles_are_bounded_as_doubles_are() -> None:
     assert band.kind is np.longdouble
 
 
+@pytest.mark.parametrize("numbers", [(4,), (1, 4, 6)], ids=["one number of points", "several"])
 @pytest.mark.parametrize("last", [None, 0, 2], ids=["as it is", "a tail from level 1", "a tail from level 3"])
-def test_proposed_levels_have_the_law(last: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proposed_levels_have_the_law(
+    last: int | None, numbers: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Chi-square of 12,000 draws, error 1e-6; the law of a rate a quarter larger, or less, is rejected."""
     if last is not None:
         monkeypatch.setattr(ks, "last_level", lambda band, ratio: last)
-    band, ratio, entropy = ks._Band((3, 4, 9), 4), ks.ratio_above(Fraction(1, 2)), Replayed(f"levels {last}")
+    bands, ratio = [ks._Band((3, 4, 9), number) for number in numbers], ks.ratio_above(Fraction(1, 2))
+    entropy = Replayed(f"levels {last} {numbers}")
 
-    def law(ratio: Fraction) -> list[float]:
-        ends = [band.count(i) * (1 - ratio) * ratio**i for i in range(9)] + [band.all * ratio**9]
+    def law(ratio: Fraction, *, alike: bool = True) -> list[float]:
+        ends = []
+        for band in bands:
+            own = [band.count(i) * (1 - ratio) * ratio**i for i in range(9)] + [band.all * ratio**9]
+            ends += [end / (band.all if alike else 1) for end in own]
         return [float(end / sum(ends)) for end in ends]
 
-    drawn = [ks._proposed(band, ratio, entropy) for _ in range(12_000)]
+    drawn = []
+    for _ in range(12_000):
+        band, level = ks._proposed(bands, ratio, entropy)
+        drawn.append(10 * numbers.index(band.points) + level)
     assert fit(drawn, law(ratio).__getitem__) > 1e-6
     for wrong in (Fraction(5, 8), Fraction(3, 8)):
         assert fit(drawn, law(ks.ratio_above(wrong)).__getitem__) < 1e-6
+    if len(numbers) > 1:  # were every multiset to weigh the same, the largest number would have nearly all
+        assert fit(drawn, law(ratio, alike=False).__getitem__) < 1e-6
 
 
 def test_large_tables_are_drawn_close_and_of_the_right_size() -> None:
@@ -202,7 +225,8 @@ def test_ratios_are_never_below_what_epsilon_allows() -> None:
 
 
 def test_ranges_are_refused() -> None:
-    for points in (0, -1, True, 1.5):
+    wrong_points: list[object] = [0, -1, True, 1.5, (), (2, 0), (2, 2), (3, 2), (1, True)]
+    for points in wrong_points:
         with pytest.raises(PublicParameterError):
             made("substitute", Fraction(1), points)  # type: ignore[arg-type]
     with pytest.raises(PublicParameterError):

@@ -19,7 +19,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis.ask import Options, plan_for
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import LEFT_OUT, Density, sampling_error
-from reticent.synthesis.ks import MEASURED, KSRelease, ks_release, points_for
+from reticent.synthesis.ks import MEASURED, WORK_BOUGHT, Growth, KSRelease, ks_release, points_for, tried
 from reticent.synthesis.sums import Terms
 
 SUB, ADD = Adjacency("substitute"), Adjacency("add_remove")
@@ -76,11 +76,19 @@ def missed(found: NDArray[np.float64], shrunk: float = 1.0) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize(
-    ("n", "runs", "shape"), [(100, 300, spread_out), (300, 200, two_values), (1_000, 150, spread_out)]
+    ("n", "runs", "shape", "points"),
+    [
+        (100, 300, spread_out, "root"),
+        (300, 200, two_values, "root"),
+        (1_000, 150, spread_out, "root"),
+        (300, 200, spread_out, "auto"),
+    ],
 )
-def test_bands_cover_the_records_and_the_law_and_half_as_wide_they_do_not(n: int, runs: int, shape: object) -> None:
+def test_bands_cover_the_records_and_the_law_and_half_as_wide_they_do_not(
+    n: int, runs: int, shape: object, points: Growth
+) -> None:
     """Public n. Records at 97.5 %, their law at 95 %; error 1e-4 each, and half the width is rejected at 1e-4."""
-    found = distances(ks_release(UNIT, SUB, ONE, people=n), n, runs, shape)
+    found = distances(ks_release(UNIT, SUB, ONE, people=n, points=points), n, runs, shape)
     records, law = missed(found)
     assert binomial_tail(records, runs, LEFT_OUT) > 1e-4
     assert binomial_tail(law, runs, 2 * LEFT_OUT) > 1e-4
@@ -159,11 +167,42 @@ def test_the_number_of_points_is_named(size: object, points: int) -> None:
     assert not np.allclose(masses / points * (points + 1), np.round(masses / points * (points + 1)))
 
 
+def test_a_number_that_is_drawn_with_the_points_suits_the_records() -> None:
+    """Twelve draws: at two values few points come out and near, at even spread many and nearer than by the rule."""
+    for shape, n, above in ((two_values, 300, 3), (lambda n, key: counted(uniforms(n, key)), 1_000, 1.1)):
+        means, sizes = [], []
+        for points in ("root", "auto"):
+            apart, found = [], []
+            for run in range(12):
+                counts = shape(n, f"suits {run}")
+                plan = ks_release(UNIT, SUB, ONE, people=n, points=points)
+                came = drawn(plan, counts, f"suits {points} {run}")
+                apart.append(np.abs(came.cdf(UNIT.cuts[1:]) - np.cumsum(counts) / n).max())
+                found.append(1 / came.masses[came.masses > 0].min())
+            means.append(np.mean(apart))
+            sizes.append(np.median(found))
+        assert means[0] > above * means[1]
+        assert (sizes[1] < sizes[0] / 2) if shape is two_values else (sizes[1] > 2 * sizes[0])
+
+
+def test_the_numbers_that_are_tried_are_public_and_their_work_is_bounded() -> None:
+    assert tried(256, 10_000, ONE, WORK_BOUGHT) == (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+    assert tried(256, 100, ONE, WORK_BOUGHT) == (1, 2, 4, 8, 16, 32, 64)
+    assert tried(4, 1, Fraction(1, 10), WORK_BOUGHT) == (1, 2)
+    assert tried(256, 10**6, ONE, WORK_BOUGHT)[-1] < 10**4 < tried(256, 10**6, ONE, 64 * WORK_BOUGHT)[-1]
+    private = ks_release(UNIT, ADD, ONE, points="auto")
+    assert private._mechanism(10_000).numbers == tried(64, 10_000, Fraction(17, 20), WORK_BOUGHT)
+    assert private.guarantee.loss.epsilon == 1  # type: ignore[union-attr]  # the choice costs nothing
+    found = drawn(private, (100,) * 64, "several")
+    assert any("was drawn with the places, among the powers of two from 4 to 1,024" in word for word in found.words)
+    assert private.expected(10_000).noise is not None
+
+
 def test_many_records_whose_number_is_private_get_points_for_them_or_no_reply() -> None:
     """The work has a part that no number of points makes less: n G / 2."""
     plan = ks_release(UNIT, ADD, ONE)
     assert plan._mechanism(10**7).points == points_for(10**7, Fraction(17, 20), "root")
-    assert plan._mechanism(10**8).points > 1_000
+    assert plan._mechanism(10**8).numbers[0] > 1_000
     outcome = plan.draw([Result(vectors=((10**9, *[0] * 63),))], Replayed("crowd"))
     assert outcome == NO_REPLY
     assert "no reply" in plan.expected(10**9).note

@@ -3,21 +3,24 @@
 Statement. Let N(t) be the number of records in the cells 1..t of a public grid of G cells, n = N(G), and z a multiset
 of k cells with running counts M(t). Let level(z) = ceil(max_t |N(t) - (n / k) M(t)|). Drawing z from all multisets with
 probability proportional to r^level(z), where r is a rational with e^{-eps / (2 D)} <= r < 1 and one person has at most
-D records, is eps-differentially private, whether persons are added, removed or have their records replaced.
+D records, is eps-differentially private, whether persons are added, removed or have their records replaced. So it is
+with k of a public list: each number weighs 1, shared alike by its multisets, and k and z are drawn together, with
+probability proportional to weight times r^level(z). The data choose k, and it costs nothing more.
 
 Source. McSherry and Talwar 2007; Wasserman and Zhou 2010; 002 section 6.1. The sampler is derived here.
 
 Proof. Let F = M / k. A record more in cell j moves N(t) - n F(t) by 1[t >= j] - F(t), a record less by its negative,
 and a record that moves from cell i to j by 1[t >= j] - 1[t >= i]: all lie in [-1, 1]. A person who is replaced keeps
 min of the old and new numbers of records as moves, and the rest are records more or less: at most D steps. So the
-maximum over t moves by at most D, and so does its ceiling, D being an integer. Numerators of neighbours differ by at
-most r^-D <= e^{eps/2}, and so do their sums; both together by e^eps. What one output gains another loses by at most
-2 D ln(1/r) <= eps: bounded range eps. The sampler has exactly this law (docs/proofs/synthesis.md, section 1).
+maximum over t moves by at most D, and so does its ceiling, D being an integer, whatever k is. Numerators of neighbours
+differ by at most r^-D <= e^{eps/2}, and so do their sums; both together by e^eps. What one output gains another loses
+by at most 2 D ln(1/r) <= eps: bounded range eps. The sampler has exactly this law: docs/proofs/synthesis.md, section 1.
 
 Deviations. 002 draws k independent points of a continuum, weighed by n times the distance itself. Here the base measure
 is uniform on multisets over a public grid and the distance is rounded up to whole records: both are fixed without the
-data. 002 takes 1/n as the sensitivity, which holds for replacement alone; level needs no public n. The law is drawn
-exactly: a Markov chain stopped at total variation distance t from it would be (eps, (1 + e^eps) t)-private only.
+data. 002 has one k, and takes 1/n as the sensitivity, which holds for replacement alone; level needs no public n. The
+law is drawn exactly: a Markov chain stopped at total variation distance t from it would be (eps, (1 + e^eps) t)-private
+only.
 """
 
 from __future__ import annotations
@@ -47,7 +50,8 @@ from reticent.privacy.sensitivity import Linf
 
 THEOREM: Final = Theorem(
     "ks_release",
-    "k points of a public grid with probability proportional to exp(-epsilon level / (2 sensitivity))",
+    "points of a public grid with probability proportional to a public weight times "
+    "exp(-epsilon level / (2 sensitivity))",
     "McSherry and Talwar 2007; Wasserman and Zhou 2010; 002 section 6.1",
 )
 
@@ -62,18 +66,29 @@ BLOCK: Final = 1 << 16  # doubles at a time
 
 @dataclass(frozen=True, slots=True)
 class KolmogorovSmirnov:
-    """Draws ``points`` >= 1 places of a grid; ``sensitivity`` is the most records of one person, ``epsilon`` > 0."""
+    """Draws ``points`` >= 1 places of a grid; ``sensitivity`` is the most records of one person, ``epsilon`` > 0.
+
+    Of several numbers of points one is drawn with the places: the sum of what comes out says which.
+    """
 
     sensitivity: Linf
     epsilon: Fraction
-    points: int
+    points: int | tuple[int, ...]
 
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
         if self.sensitivity.bound.denominator != 1:
             raise PublicParameterError("the records of one person are a whole number")
-        if isinstance(self.points, bool) or not isinstance(self.points, int) or self.points < 1:
-            raise PublicParameterError(f"points must be an integer >= 1, got {self.points}")
+        listed = self.numbers
+        if any(isinstance(one, bool) or not isinstance(one, int) or one < 1 for one in listed):
+            raise PublicParameterError(f"points must be an integer >= 1, or several, got {self.points}")
+        if not listed or list(listed) != sorted(set(listed)):
+            raise PublicParameterError(f"numbers of points rise, and there is one at least, got {self.points}")
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of points there may be."""
+        return self.points if isinstance(self.points, tuple) else (self.points,)
 
     @property
     def rate(self) -> Fraction:
@@ -92,30 +107,35 @@ class KolmogorovSmirnov:
         )
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
-        """How many of the points are in each cell, from the running counts N(1), ..., N(G) of the records."""
+        """How many points are in each cell, from the running counts N(1), ..., N(G) of the records."""
         running = integers(exact, "running counts")
         if not running or running[0] < 0 or any(low > high for low, high in pairwise(running)):
             raise PublicParameterError("running counts are integers >= 0 that do not fall, at least one")
-        band = _Band(tuple(running), self.points)
-        ratio = ratio_above(self.rate)
-        few = band.all <= FEW and band.records <= SHORT
-        level = _counted(band, ratio, entropy) if few else _proposed(band, ratio, entropy)
+        bands = self._bands(running)
+        few = running[-1] <= SHORT and all(band.all <= FEW for band in bands)
+        band, level = (_counted if few else _proposed)(bands, ratio_above(self.rate), entropy)
         return band.member(level, sampling.uniform(band.count(level), entropy))
+
+    def _bands(self, running: Sequence[int]) -> list[_Band]:
+        return [_Band(tuple(running), points) for points in self.numbers]
 
     def reach(self, running: Sequence[int], beta: float) -> int:
         """A level that a release of *public* running counts stays within with probability 1 - ``beta``: accuracy."""
-        band, ratio = _Band(tuple(running), self.points), ratio_above(self.rate)
-        if band.records == 0:
+        if running[-1] == 0:
             return 0
-        last = last_level(band, ratio)
-        counts = [band.count(i) for i in range(last + 1)] if band.kind is None else map(int, band.rounded(last))
-        fall, total, masses = ratio.numerator / ratio.denominator, band.all, []
-        shares = [count / total for count in counts]
-        for level, (share, before) in enumerate(zip(shares, [0.0, *shares], strict=False)):
-            masses.append(math.log(share - before) + level * math.log(fall) if share > before else -math.inf)
-        top = max(masses)
-        ends = list(accumulate(math.exp(mass - top) for mass in masses))
-        return min(bisect_right(ends, (1.0 - beta) * ends[-1]), last)
+        ratio = ratio_above(self.rate)
+        fall, masses = math.log(ratio.numerator / ratio.denominator), dict[int, float]()
+        for band in self._bands(running):
+            last = last_level(band, ratio)
+            counts = [band.count(i) for i in range(last + 1)] if band.kind is None else map(int, band.rounded(last))
+            shares = [count / band.all for count in counts]
+            for level, (share, before) in enumerate(zip(shares, [0.0, *shares], strict=False)):
+                if share > before:
+                    mass = math.log(share - before) + level * fall
+                    masses[level] = float(np.logaddexp(masses.get(level, -math.inf), mass))
+        top, levels = max(masses.values()), sorted(masses)
+        ends = list(accumulate(math.exp(masses[level] - top) for level in levels))
+        return levels[min(bisect_right(ends, (1.0 - beta) * ends[-1]), len(levels) - 1)]
 
 
 def ratio_above(rate: Fraction) -> Fraction:
@@ -222,34 +242,57 @@ class _Band:
         return "<private band>"
 
 
-def _counted(band: _Band, ratio: Fraction, entropy: Entropy) -> int:
-    """A level by whole-number weights: W_i (1 - r) r^i below n, W_n r^n at n, all times the denominator to the n."""
-    a, b, last = ratio.numerator, ratio.denominator, band.records
-    weights = [band.count(i) * (b - a) * a**i * b ** (last - 1 - i) for i in range(last)]
-    weights.append(band.count(last) * a**last)
-    return sampling.categorical([0] * len(weights), weights, entropy)
+def _counted(bands: Sequence[_Band], ratio: Fraction, entropy: Entropy) -> tuple[_Band, int]:
+    """A number of points and a level by whole-number weights: W_i (1 - r) r^i below n, W_n r^n at n, times the
+    denominator to the n; for several numbers over all of a number's multisets, times a common multiple."""
+    a, b, last, common = ratio.numerator, ratio.denominator, bands[0].records, common_of(bands)
+    weights = []
+    for band, times in zip(bands, common, strict=True):
+        weights += [times * band.count(i) * (b - a) * a**i * b ** (last - 1 - i) for i in range(last)]
+        weights.append(times * band.count(last) * a**last)
+    which, level = divmod(sampling.categorical([0] * len(weights), weights, entropy), last + 1)
+    return bands[which], level
 
 
-def _proposed(band: _Band, ratio: Fraction, entropy: Entropy) -> int:
+def common_of(bands: Sequence[_Band]) -> list[int]:
+    """For every number of points the least common multiple of all their numbers of multisets over its own."""
+    whole = math.lcm(*(band.all for band in bands))
+    return [whole // band.all for band in bands]
+
+
+def _proposed(bands: Sequence[_Band], ratio: Fraction, entropy: Entropy) -> tuple[_Band, int]:
     """The same law, by proposals with weights a little above W_i r^i, and one for all levels beyond a last one.
 
     A level far above n counts like n, so levels need no end: r^level is the sum of (1 - r) r^i over i >= level.
+    A number of points is proposed with its level, by the weight of all its proposals over all its multisets.
     """
-    weights = _Weights.of(band, ratio)
+    listed = [_Weights.of(band, ratio) for band in bands]
+    finest = max(weights.places for weights in listed)
+    units = [times << finest - weights.places for times, weights in zip(common_of(bands), listed, strict=True)]
+    ends = list(accumulate(unit * weights.ends[-1] for unit, weights in zip(units, listed, strict=True)))
     while True:
-        hit = sampling.uniform(weights.ends[-1], entropy)
-        level = bisect_right(weights.ends, hit)
-        offset = hit - (weights.ends[level - 1] if level else 0)
-        if level <= weights.last:
-            if offset < weights.sure[level] or _below(offset, weights.exact(band.count(level), level), entropy):
-                return level
-        elif _below(offset, weights.exact(band.all, level) / (1 - ratio), entropy):
-            while level < band.records and sampling.bernoulli(ratio, entropy):
-                level += 1
-            if level >= band.records:
-                return band.records
-            if sampling.uniform(band.all, entropy) < band.count(level):
-                return level
+        hit = sampling.uniform(ends[-1], entropy)
+        which = bisect_right(ends, hit)
+        place = (hit - (ends[which - 1] if which else 0)) // units[which]
+        level = _accepted(bands[which], listed[which], place, entropy)
+        if level is not None:
+            return bands[which], level
+
+
+def _accepted(band: _Band, weights: _Weights, hit: int, entropy: Entropy) -> int | None:
+    """The level that is proposed at a place among all weights, if it is accepted."""
+    level = bisect_right(weights.ends, hit)
+    offset = hit - (weights.ends[level - 1] if level else 0)
+    if level <= weights.last:
+        sure = offset < weights.sure[level] or _below(offset, weights.exact(band.count(level), level), entropy)
+        return level if sure else None
+    if not _below(offset, weights.exact(band.all, level) / (1 - weights.ratio), entropy):
+        return None
+    while level < band.records and sampling.bernoulli(weights.ratio, entropy):
+        level += 1
+    if level >= band.records:
+        return band.records
+    return level if sampling.uniform(band.all, entropy) < band.count(level) else None
 
 
 def _below(offset: int, weight: Fraction, entropy: Entropy) -> bool:
@@ -323,17 +366,23 @@ def level_of(running: Sequence[int], multiset: Sequence[int]) -> int:
     return max(-(-abs(k * x - n * m) // k) for x, m in zip(running, accumulate(multiset), strict=True))
 
 
-def _specimen() -> Specimen[Sequence[int], tuple[int, ...]]:
-    made = KolmogorovSmirnov(Linf(Fraction(1), Adjacency("substitute")), Fraction(33, 10), 1)
+def _specimen(points: int | tuple[int, ...], name: str) -> Specimen[Sequence[int], tuple[int, ...]]:
+    made = KolmogorovSmirnov(Linf(Fraction(1), Adjacency("substitute")), Fraction(33, 10), points)
 
     def mass(exact: Sequence[int], output: tuple[int, ...]) -> float:
         """By listing all multisets."""
-        listed = combinations_with_replacement(range(len(exact)), made.points)
-        every = [tuple(places.count(cell) for cell in range(len(exact))) for places in listed]
-        weight = {one: math.exp(-float(made.rate) * level_of(exact, one)) for one in every}
+        weight = {}
+        for number in made.numbers:
+            listed = list(combinations_with_replacement(range(len(exact)), number))
+            for places in listed:
+                one = tuple(places.count(cell) for cell in range(len(exact)))
+                weight[one] = math.exp(-float(made.rate) * level_of(exact, one)) / len(listed)
         return weight[output] / sum(weight.values())
 
-    return Specimen("one point of two cells by KS distance", made, (1, 4), (2, 4), mass)
+    return Specimen(name, made, (1, 4), (2, 4), mass)
 
 
-SPECIMENS: Final = (_specimen(),)
+SPECIMENS: Final = (
+    _specimen(1, "one point of two cells by KS distance"),
+    _specimen((1, 2), "one or two points of two cells by KS distance"),
+)

@@ -19,7 +19,7 @@ from reticent.statistics.limits import check_limits
 
 OfDensity: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
 Settled: TypeAlias = Literal["simplex", "clip"]
-Growth: TypeAlias = Literal["root", "two_thirds"]
+Growth: TypeAlias = Literal["root", "two_thirds", "auto"]
 
 MISSING: Final = "missing"  # among atoms: the records without a value
 
@@ -120,7 +120,7 @@ def size_of(size: SupportsIndex | Growth | None) -> int | Growth | None:
     """A number of records, or a public rule for one by its name."""
     if size is None or isinstance(size, str) or (hasattr(size, "__index__") and not isinstance(size, bool)):
         return size if size is None or isinstance(size, str) else index(size)
-    raise PublicParameterError(f'size is a whole number >= 1, "root" or "two_thirds", got {size!r}')
+    raise PublicParameterError(f'size is a whole number >= 1, "root", "two_thirds" or "auto", got {size!r}')
 
 
 def atoms_of(atoms: Iterable[Number]) -> tuple[tuple[Fraction, ...], bool]:

@@ -542,9 +542,10 @@ def density(
         For "kernel" and "bernstein", in shares of the range, at most 1/2.
     iterations : int, optional
         For "bernstein".
-    size : int, "root" or "two_thirds", optional
+    size : int, "root", "two_thirds" or "auto", optional
         For "ks": the number of records of the small data set that comes out; "root" for sqrt(n epsilon), as where it is
-        left out, "two_thirds" for n^(2/3).
+        left out, "two_thirds" for n^(2/3), "auto" to have it drawn with the records, at no further epsilon: few for
+        records at few values, many for smooth ones.
     settle : "simplex" or "clip"
         How noisy masses become a density; "clip" puts mass on empty cells.
     atoms : sequence of number or "missing"

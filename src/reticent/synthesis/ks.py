@@ -2,6 +2,10 @@
 
     counts per public cell (Tally) -> running counts -> k places of the grid -> how far they came out -> Density
 
+k is a public number, or is drawn together with the places among powers of two ("auto"): few for records at few values,
+many for smooth ones. Data sets of every k weigh the same together, so a large k has to be nearer by as much as there
+are more of them; that is the evidence of Bayes' rule, and it costs no epsilon.
+
 The last step pays a tenth of epsilon for geometric noise on the level that was reached: the band is then right for any
 data. The law of the level alone says little without data: where all records are in one cell it reaches across the
 whole range at n epsilon = 100, and a table made up from the release misses the true one too often.
@@ -18,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -46,7 +50,8 @@ FEW: Final = 8  # n epsilon below which nothing but the uniform comes out
 
 SMALL: Final = (1_000, 200, 128)  # records, points and cells that stand for more of them where a plan is shown
 
-Growth = Literal["root", "two_thirds"]
+FEWEST: Final = 16  # the root over the least number of points that is tried
+Growth = Literal["root", "two_thirds", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +84,25 @@ class KSRelease:
         n = self.size.draw(running[-1], entropy)
         assert n is not None  # a plan has a size, public or bought
         made = self._mechanism(n)
-        if self.size.bought is not None and self._work(made.points, n) > WORK:
+        if self.size.bought is not None and self._work(made.numbers, n) > WORK:
             return NO_REPLY
         counts = gate.draw(made, running, entropy)
         (level,) = gate.draw(self.measure, (level_of(running, counts),), entropy)
-        masses = np.array(counts, np.float64) / made.points
+        points = sum(counts)
+        masses = np.array(counts, np.float64) / points
         wander = self._reached(level, n)
         whole = min(wander + sampling_error(n), 1.0)
-        words = (
-            f"{made.points} places of a public grid of {self.axis.cells} cells; records without a value do not count",
+        words: tuple[str, ...] = (
+            f"{points} places of a public grid of {self.axis.cells} cells; records without a value do not count",
             f"at the edges of cells the distribution function is within ±{wander:.2g} of that of the records, and "
             f"±{whole:.2g} of that of the law they came from, at 95 %",
         )
+        if len(made.numbers) > 1:
+            tried = f"{made.numbers[0]:,} to {made.numbers[-1]:,}"
+            words = (
+                *words,
+                f"{points} was drawn with the places, among the powers of two from {tried}, at no further ε",
+            )
         return Reply(Density((self.axis,), masses, METHOD, self.guarantee, n, wander=wander, words=words))
 
     def _reached(self, level: int, n: int) -> float:
@@ -111,23 +123,29 @@ class KSRelease:
         if self.growth is None:
             return self.mechanism
         near, epsilon = self.mechanism.sensitivity, self.mechanism.epsilon
-        points, most = points_for(n, epsilon / near.bound, self.growth), max(WORK_BOUGHT, 2 * self._work(1, n))
-        while points > 1 and self._work(points, n) > most:
+        most = max(WORK_BOUGHT, 2 * self._work((1,), n))
+        if self.growth == "auto":
+            return KolmogorovSmirnov(near, epsilon, tried(self.axis.cells, n, epsilon / near.bound, most))
+        points = points_for(n, epsilon / near.bound, self.growth)
+        while points > 1 and self._work((points,), n) > most:
             points //= 2
         return KolmogorovSmirnov(near, epsilon, points)
 
-    def _work(self, points: int, n: int) -> float:
-        return work(self.axis.cells, points, n, self.mechanism.rate)
+    def _work(self, numbers: Sequence[int], n: int) -> float:
+        return sum(work(self.axis.cells, points, n, self.mechanism.rate) for points in numbers)
 
     def expected(self, people: int) -> Expected:
         """The band for ``people`` records spread evenly over the grid, about: of a smaller table with as much noise."""
         n, made = max(people, 1), self._mechanism(max(people, 1))
-        if self._work(made.points, n) > WORK:
+        if self._work(made.numbers, n) > WORK:
             return Expected(None, None, f"no reply: {n:,} records on {self.axis.cells:,} cells take too long")
         few, cells = min(n, SMALL[0]), min(self.axis.cells, SMALL[2])
-        small = KolmogorovSmirnov(made.sensitivity, made.epsilon * n / few, min(made.points, SMALL[1]))
+        numbers = sorted({min(points, SMALL[1]) for points in made.numbers})
+        small = KolmogorovSmirnov(made.sensitivity, made.epsilon * n / few, tuple(numbers))
         level = round(small.reach(evenly(cells, few), 0.5) * n / few)
-        return Expected(self._reached(level, n), NORMAL / (2.0 * math.sqrt(n)), f"{made.points} points, even spread")
+        return Expected(
+            self._reached(level, n), NORMAL / (2.0 * math.sqrt(n)), f"{listed(made.numbers)} points, even spread"
+        )
 
 
 def evenly(cells: int, n: int) -> tuple[int, ...]:
@@ -135,7 +153,12 @@ def evenly(cells: int, n: int) -> tuple[int, ...]:
     return tuple(n * (cell + 1) // cells for cell in range(cells))
 
 
-def points_for(n: int, epsilon: Fraction, growth: Growth) -> int:
+def listed(numbers: Sequence[int]) -> str:
+    """``94``, or ``4 to 1,024``."""
+    return f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
+
+
+def points_for(n: int, epsilon: Fraction, growth: Literal["root", "two_thirds"]) -> int:
     """sqrt(n epsilon), for which the error is O((n epsilon)^-1/2); or n^(2/3) as in 002, whose rate is n^-1/3.
 
     Proof of the first: docs/proofs/synthesis.md, section 1.
@@ -143,6 +166,20 @@ def points_for(n: int, epsilon: Fraction, growth: Growth) -> int:
     if growth == "root":
         return max(root(n * epsilon), 1)
     return max(int(float(n) ** (2.0 / 3.0) + 0.5), 1)
+
+
+def tried(cells: int, n: int, epsilon: Fraction, most: float) -> tuple[int, ...]:
+    """Powers of two from a ``FEWEST``-th of the root to 2 n^(2/3) or above: as many as ``most`` additions draw, and one
+    at least."""
+    first = max(points_for(n, epsilon, "root") // FEWEST, 1).bit_length() - 1
+    last = max((2 * points_for(n, epsilon, "two_thirds") - 1).bit_length(), first)
+    found, left = [1 << first], most - work(cells, 1 << first, n, epsilon / 2)
+    for power in range(first + 1, last + 1):
+        left -= work(cells, 1 << power, n, epsilon / 2)
+        if left < 0:
+            break
+        found.append(1 << power)
+    return tuple(found)
 
 
 def ks_release(
@@ -166,7 +203,7 @@ def ks_release(
         records where that is not public.
     people : int, optional
         The public number of records.
-    points : int, "root" or "two_thirds"
+    points : int, "root", "two_thirds" or "auto"
 
     Raises
     ------
@@ -176,19 +213,22 @@ def ks_release(
     size = buy(neighbours, epsilon * SHARE) if people is None else Size(people)
     own = epsilon * (1 - MEASURED - (SHARE if people is None else 0))
     bound = Linf(Fraction(neighbours.rows), neighbours)
-    growth: Growth | None = None
-    if isinstance(points, str):
-        if points not in ("root", "two_thirds"):
-            raise PublicParameterError(f"points is a number, root or two_thirds, got {points}")
-        growth = points if people is None else None
-        points = 1 if people is None else points_for(people, own / neighbours.rows, points)
-    made = KolmogorovSmirnov(bound, own, points)
+    if isinstance(points, str) and points not in get_args(Growth):
+        raise PublicParameterError(f"points is a number, root, two_thirds or auto, got {points}")
+    n = ASSUMED if people is None else people
+    match points:
+        case int():
+            numbers: int | tuple[int, ...] = points
+        case "auto":
+            numbers = tried(axis.cells, n, own / bound.bound, WORK_BOUGHT)
+        case _:
+            numbers = points_for(n, own / bound.bound, points)
+    made = KolmogorovSmirnov(bound, own, numbers)
     if people is not None:
         _told(made, people)
-    drawn = made if growth is None else KolmogorovSmirnov(bound, own, points_for(ASSUMED, own / bound.bound, growth))
-    _worked(axis, drawn, ASSUMED if people is None else people)
+    _worked(axis, made, n)
     measure = Geometric(L1(bound.bound, neighbours), epsilon * MEASURED)
-    return KSRelease(axis, made, measure, size, growth)
+    return KSRelease(axis, made, measure, size, points if people is None and isinstance(points, str) else None)
 
 
 def _told(made: KolmogorovSmirnov, people: int) -> None:
@@ -200,11 +240,11 @@ def _told(made: KolmogorovSmirnov, people: int) -> None:
 
 
 def _worked(axis: Axis, made: KolmogorovSmirnov, people: int) -> None:
-    asked = work(axis.cells, made.points, people, made.rate)
+    asked = sum(work(axis.cells, points, people, made.rate) for points in made.numbers)
     if asked > WORK:
         raise QuestionError(
-            f"{made.points:,} points on {axis.cells:,} cells take about {asked:.1g} additions for {people:,} records; "
-            f"{WORK:.1g} at most are done. Fewer points, or fewer cells. Nothing was charged."
+            f"{listed(made.numbers)} points on {axis.cells:,} cells take about {asked:.1g} additions for {people:,} "
+            f"records; {WORK:.1g} at most are done. Fewer points, or fewer cells. Nothing was charged."
         )
 
 
