@@ -36,6 +36,7 @@ OPTIONS: Final[dict[Method, Options]] = {
     "series": Options("series", cells=64),
     "kernel": Options("kernel", cells=64),
     "bernstein": Options("bernstein", cells=64),
+    "auto": Options("auto"),
 }
 
 

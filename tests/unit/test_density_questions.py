@@ -13,7 +13,6 @@ from reticent.statistics.ask import parse
 from reticent.statistics.asked import delta_of
 from reticent.statistics.density import DensityOf
 from reticent.synthesis.ask import HAS, LARGEST_GRID, Method, Options, plan_for
-from reticent.synthesis.choice import BOUND, ONE, auto
 from reticent.synthesis.steps import mixed
 from reticent.synthesis.sums import Terms
 
@@ -105,80 +104,3 @@ def test_atoms_cost_what_the_dearer_part_costs_and_twice_that_under_substitution
         made = mixed(Options("series"), X, terms, Fraction(1), Fraction(0), atoms=[Fraction(0)], missing=True)
         assert made.epsilon == Fraction(1, parts)
         assert made.guarantee.loss == rt.PureDP(Fraction(1))
-
-
-def test_every_candidate_of_a_private_choice_draws_by_one_mechanism() -> None:
-    made = auto(X, PLAIN, Fraction(1), Fraction(0))
-    drawn = {made._sized(one, 1000).sums.mechanism for one in made.candidates}
-    assert len(drawn) == 1
-    assert made.guarantee.loss == rt.PureDP(Fraction(1))
-    for one in made.candidates:
-        sums = one.release.sums
-        assert abs(sums.table).sum(axis=1).max() <= BOUND  # the L1 sensitivity of adding one record
-        assert abs(sums.table).sum(axis=1).max() >= 0.99 * BOUND
-
-
-def test_no_record_moves_a_score_further_than_declared_and_one_moves_it_nearly_so_far() -> None:
-    import numpy as np
-
-    made = auto(X, PLAIN, Fraction(1), Fraction(0))
-    declared = int(made.choice.sensitivity.bound)
-    assert declared <= 1.05 * ONE
-    most = 0
-    generator = np.random.default_rng(5)
-    cells = made.axes[0].cells
-    tables = [np.zeros(cells, np.int64), generator.integers(0, 50, cells), np.eye(cells, dtype=np.int64)[3] * 1000]
-    for counts in tables:
-        for one in made.candidates:
-            before = one.score(counts, 0.0)
-            for place in (0, 3, 100, cells - 1):
-                more = counts.copy()
-                more[place] += 1
-                most = max(most, abs(one.score(more, 0.0) - before))
-    assert most <= declared
-    assert most >= 0.9 * declared  # half the declared sensitivity would be refuted here
-
-
-def chosen(shape: str, runs: int) -> list[str]:
-    """Who is chosen for 1,000 rows of a normal shape, or of two spikes on an even floor."""
-    import numpy as np
-
-    from reticent.data.table import Result
-    from reticent.entropy import Replayed
-    from reticent.outcome import Reply
-
-    made, found = auto(X, PLAIN, Fraction(1), Fraction(0)), []
-    for run in range(runs):
-        generator = np.random.default_rng(run)
-        values = generator.normal(0.5, 0.12, 1_000)
-        if shape == "spikes":
-            values[:700] = np.where(generator.random(700) < 0.5, 0.2, 0.65) + generator.normal(0, 0.004, 700)
-        counts = np.histogram(values, made.axes[0].cuts)[0]
-        outcome = made.draw([Result(vectors=(tuple(counts.tolist()),))], Replayed(f"{shape} {run}"))
-        assert isinstance(outcome, Reply)
-        found.append(outcome.value.words[0])
-    return found
-
-
-def test_the_public_rule_is_left_on_evidence_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """20 draws; at a prior of 8 nats another one is chosen in fewer than 1 of 100 where none is better, and without a
-    prior in most: more than two others (error 1e-3), and fewer than six, are rejected."""
-    from reticent.synthesis import choice
-
-    ruled = [words.startswith("Bernstein mechanism of degree 40 was chosen") for words in chosen("normal", 20)]
-    assert ruled.count(False) <= 2
-    assert not any(words.startswith("Bernstein") for words in chosen("spikes", 6))
-    monkeypatch.setattr(choice, "PRIOR", 0)
-    blind = [words.startswith("Bernstein mechanism of degree 40 was chosen") for words in chosen("normal", 20)]
-    assert blind.count(False) >= 6
-
-
-@pytest.mark.parametrize("values", [5, 81, 500, 1024])
-def test_a_private_choice_among_few_whole_numbers_has_a_bar_for_each(values: int) -> None:
-    """Each whole number may have its own share, which no wide bar and no curve shows; real columns keep their list."""
-    found = auto([("x", Fraction(0), Fraction(values - 1), True)], PLAIN, Fraction(1), Fraction(0)).candidates
-    bars = [one.detail for one in found if one.kind == "bars"]
-    assert bars.count(values) == 1
-    assert max(bars) == values
-    real = [one.detail for one in auto(X, PLAIN, Fraction(1), Fraction(0)).candidates if one.kind == "bars"]
-    assert real == [8, 16, 32, 64, 128, 256, 512, 1024]

@@ -130,7 +130,7 @@ def plan_for(
 
             if count not in FINE:  # a public rule: of four columns only a histogram is worth its noise
                 return _bars(options, columns, terms, epsilon, atoms, records)
-            return auto(columns, terms, epsilon, delta)
+            return auto(columns, terms, epsilon)
         case "series":
             axes = _grid(columns, options.cells)
             degree = options.degree or min(

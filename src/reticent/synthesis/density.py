@@ -90,9 +90,10 @@ class Density:
     words: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
     beside: float | None = None
+    grain: Floats | None = None
 
     def __post_init__(self) -> None:
-        for name in ("masses", "band"):
+        for name in ("masses", "band", "grain"):
             found = getattr(self, name)
             if found is not None:
                 object.__setattr__(self, name, _fixed(np.array(found, np.float64)))
@@ -246,6 +247,7 @@ class Density:
             band=band,
             wander=self.wander,
             words=self.words,
+            grain=None if self.grain is None else np.sqrt(self._along(place, self.grain**2, squared=True)),
         )
 
     # --- rows, pictures, text -----------------------------------------------------------------------------------------
@@ -287,6 +289,8 @@ class Density:
             fields["checks"] = [one.to_json() for one in self.checks]
         if self.beside is not None:
             fields["beside"] = self.beside
+        if self.grain is not None:
+            fields["grain"] = self.grain.tolist()
         return json.dumps(fields, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -376,7 +380,10 @@ class Density:
         corners = min(2.0 ** len(self.axes) * self.wander, 1.0)
         if self.band is not None and self.boxes is None and np.count_nonzero(weights) == 1:
             return min(float((self.band * weights).sum()), corners)
-        return corners
+        if self.grain is None or self.atoms:
+            return corners
+        inside, outside = (float(np.sqrt(((self.grain * part) ** 2).sum())) for part in (weights, 1.0 - weights))
+        return min(inside, outside, corners)  # what lies outside is 1 less the same number
 
     def _along(self, place: int, masses: Floats, *, squared: bool = False) -> Floats:
         """Masses of the cells of one axis; ``squared``: the shares of boxes are squared, as those of variances."""
@@ -474,6 +481,7 @@ def from_json(text: str) -> Density:
             tuple(str(line) for line in fields["words"]),
             tuple(map(check.from_json, fields.get("checks", []))),
             None if fields.get("beside") is None else float(fields["beside"]),
+            None if fields.get("grain") is None else np.array(fields["grain"], np.float64),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise CheckError("this is not a density that was written by to_json") from None
@@ -493,7 +501,7 @@ def _check(found: Density) -> None:
     if not 1 <= len(found.axes) <= MOST_AXES or len({one.column for one in found.axes}) != len(found.axes):
         raise PublicParameterError(f"a density has 1 to {MOST_AXES} different columns")
     shape = tuple(one.cells for one in found.axes) if found.boxes is None else (len(found.boxes),)
-    if found.masses.shape != shape or (found.band is not None and found.band.shape != shape):
+    if found.masses.shape != shape or any(one is not None and one.shape != shape for one in (found.band, found.grain)):
         raise PublicParameterError(f"masses have shape {shape}, got {found.masses.shape}")
     if found.boxes is not None:
         cells = np.array([one.cells for one in found.axes])

@@ -1,0 +1,173 @@
+"""The private choice of a grid: one mechanism whatever is chosen, how far one record moves a score, what decides."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.data.table import Result
+from reticent.entropy import Replayed
+from reticent.outcome import Reply
+from reticent.privacy.adjacency import Adjacency
+from reticent.synthesis import choice, smooth
+from reticent.synthesis.ask import Options, plan_for
+from reticent.synthesis.choice import BARS, FINER, ONE, Auto, auto
+from reticent.synthesis.density import Density
+from reticent.synthesis.sums import Terms
+
+Kind = Literal["add_remove", "substitute"]
+
+X = [("x", Fraction(0), Fraction(1), False)]
+PLAIN = Terms(Adjacency("add_remove"))
+
+
+def terms(kind: Kind, n: int | None = None) -> Terms:
+    return Terms(Adjacency(kind), n, 1, kind == "substitute" and n is not None)
+
+
+def columns(count: int) -> list[tuple[str, Fraction, Fraction, bool]]:
+    return [(f"x{k}", Fraction(0), Fraction(1), False) for k in range(count)]
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+def test_every_number_of_bars_draws_by_one_mechanism(kind: Kind) -> None:
+    made = auto(X, terms(kind, 1_000 if kind == "substitute" else None), Fraction(1))
+    assert len({made._paid(one).sums.mechanism for one in made.candidates}) == 1
+    assert made.guarantee.loss == rt.PureDP(Fraction(1))
+    assert [one.detail for one in made.candidates] == list(BARS[1])
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_no_record_moves_a_length_further_than_declared_and_one_moves_it_nearly_so_far(kind: Kind, count: int) -> None:
+    """From the empty table a record moves it by its column: half of what is declared would be refuted."""
+    made = auto(columns(count), terms(kind), Fraction(1))
+    declared, most = int(made.choice.sensitivity.bound), 0
+    assert declared <= 1.5 * ONE
+    generator = np.random.default_rng(5)
+    cells = made.candidates[0].matrix.shape[1]
+    tables = [np.zeros(cells, np.int64), generator.integers(0, 50, cells), np.eye(cells, dtype=np.int64)[3] * 1000]
+    for counts in tables:
+        for one in made.candidates:
+            before = one.length(counts)
+            for place in (0, 3, cells // 2, cells - 1):
+                more = counts.copy()
+                more[place] += 1
+                if kind == "substitute" and counts[3] > 0:
+                    more[3] -= 1
+                most = max(most, abs(one.length(more) - before))
+    assert most <= declared
+    assert most >= 0.7 * declared if kind == "substitute" else most >= 0.9 * declared
+
+
+def test_two_opposite_scores_cost_what_one_would() -> None:
+    """P(finer) against the length, exactly: at lengths one record apart the ratio is at most e^eps, and reaches it."""
+    made = auto(X, terms("substitute", 1_000), Fraction(1))
+    bound, own = int(made.choice.sensitivity.bound), float(made.choice.epsilon)
+
+    def finer(beyond: int) -> float:
+        """Two candidates in random order, the worse accepted with exp(-epsilon gap / 2 D): the law of Laplace noise."""
+        gap = float(made.choice.rate) * 2 * abs(beyond)
+        return 1.0 - np.exp(-gap) / 2.0 if beyond > 0 else float(np.exp(-gap)) / 2.0
+
+    ratios = [
+        abs(np.log(odds(there + bound) / odds(there)))
+        for there in range(-5 * bound, 5 * bound, bound // 3)
+        for odds in (finer, lambda beyond: 1.0 - finer(beyond))
+    ]
+    assert max(ratios) == pytest.approx(own, rel=1e-9)
+
+
+def chosen(shape: str, runs: int) -> list[int]:
+    """How many bars are chosen for 1,000 rows of a normal shape, or of two spikes on an even floor."""
+    made, found = auto(X, PLAIN, Fraction(1)), []
+    for run in range(runs):
+        generator = np.random.default_rng(run)
+        values = generator.normal(0.5, 0.12, 1_000)
+        if shape == "spikes":
+            values[:700] = np.where(generator.random(700) < 0.5, 0.2, 0.65) + generator.normal(0, 0.004, 700)
+        found.append(int(density(made, values, f"{shape} {run}").words[0].split()[0]))
+    return found
+
+
+def density(made: Auto, values: np.ndarray[tuple[int], np.dtype[np.float64]], name: str) -> Density:
+    counts = np.histogram(values, made.axes[0].cuts)[0]
+    outcome = made.draw([Result(vectors=(tuple(counts.tolist()),))], Replayed(name))
+    assert isinstance(outcome, Reply)
+    return outcome.value
+
+
+def test_fine_bars_are_taken_on_evidence_and_not_by_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 draws of a normal shape: fine bars with a chance of at most .07, so more than five have 1e-3; without a prior
+    with one half, so fewer than four have 1e-3. Spikes of 1/250 of the range are always seen."""
+    assert sum(bars > 128 for bars in chosen("normal", 20)) <= 5
+    assert all(bars >= 512 for bars in chosen("spikes", 6))
+    monkeypatch.setattr(choice, "PRIOR", 0)
+    assert sum(bars > 128 for bars in chosen("normal", 20)) >= 4
+
+
+def test_the_rule_grows_with_the_root_of_n_epsilon_and_ends_at_the_finest() -> None:
+    made = auto(X, terms("substitute", 1_000), Fraction(1))
+    ruled = [made.pair(n)[0].detail for n in (1, 100, 10_000, 1_000_000)]
+    assert ruled == [8, 32, 256, 1024]
+    for n in (1, 100, 10_000, 1_000_000):
+        coarse, fine = made.pair(n)
+        assert fine.detail == min(FINER[1] * coarse.detail, 1024)
+    smaller = auto(X, terms("substitute", 1_000), Fraction(1, 100))
+    assert smaller.pair(10_000)[0].detail == made.pair(100)[0].detail
+
+
+@pytest.mark.parametrize("values", [1, 5, 81, 500, 1024])
+def test_a_private_choice_among_few_whole_numbers_has_a_bar_for_each(values: int) -> None:
+    """Each whole number may have its own share, which no wide bar and no curve shows; real columns keep their list."""
+    found = auto([("x", Fraction(0), Fraction(values - 1), True)], PLAIN, Fraction(1))
+    bars = [one.detail for one in found.candidates]
+    assert bars == sorted({*(one for one in BARS[1] if one < values), values})
+    counts = tuple(range(1_000, 1_000 + values))
+    outcome = found.draw([Result(vectors=(counts,))], Replayed(f"whole {values}"))
+    assert isinstance(outcome, Reply)
+    np.testing.assert_allclose(outcome.value.masses, np.array(counts) / sum(counts), atol=0.02)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, count: int) -> None:
+    """2,000 rows of one column each Beta(4, 4): the mean of every column within .05; the plan says what to expect."""
+    made = auto(columns(count), terms(kind, 2_000 if kind == "substitute" else None), Fraction(1))
+    cells = made.axes[0].cells
+    cell = np.floor(np.random.default_rng(7).beta(4, 4, (2_000, count)) * cells).astype(np.int64)
+    place = np.ravel_multi_index(tuple(cell.T), [cells] * count)
+    counts = np.bincount(place, minlength=cells**count).astype(np.int64)
+    outcome = smooth.drawn(
+        made._paid(made.pair(2_000)[0]), counts, Replayed(f"{kind} {count}"), smooth.Size(2_000.0, 0.0)
+    )
+    assert isinstance(outcome, Reply)
+    np.testing.assert_allclose(outcome.value.mean(), 0.5, atol=0.05)
+    told = made.expected(2_000)
+    assert told.noise is not None
+    assert told.sampling is not None
+    assert 0.0 < told.sampling < told.noise * 10 < 40.0
+
+
+def test_bars_of_auto_have_intervals_as_narrow_as_those_of_the_same_histogram() -> None:
+    """Noise half-widths of probabilities, 1,000 rows, against a histogram of as many bars for what auto has left."""
+    values = np.random.default_rng(3).beta(2, 3, 1_000)
+    made = auto(X, terms("substitute", 1_000), Fraction(1))
+    found = density(made, values, "narrow")
+    bars = int(found.words[0].split()[0])
+    plan = plan_for(
+        Options("histogram", cells=bars), X, terms("substitute", 1_000), made.left, Fraction(0), records=1_000
+    )
+    (query,) = plan.queries
+    read = np.floor(values / float(query.units[0])).astype(np.int64)  # type: ignore[union-attr]  # a histogram's query
+    outcome = plan.draw([Result(records=read.reshape(-1, 1))], Replayed("histogram"))
+    assert isinstance(outcome, Reply)
+    for low, high in ((0.25, 0.5), (0.0, 0.75), (0.125, 0.25)):
+        there, here = outcome.value.probability(low, high), found.probability(low, high)
+        assert here.noise <= 1.02 * there.noise
+        assert found.wander is not None
+        assert here.noise < found.wander
