@@ -1,6 +1,6 @@
 """Tests of ranks, correlation and normality: level, power beside tests without privacy, and the literature.
 
-    python benchmarks/hypotheses_laws.py [ranks|correlation|normal|literature ...] [--quick]
+    python benchmarks/hypotheses_laws.py [ranks|correlation|intervals|normal|literature ...] [--quick]
 
 Rates of rejection at .05 over 400 tables a cell (100 with --quick), standard error .011 at the level. A p-value is of
 399 simulated tables here; a release simulates 4,999 of ranks and 9,999 of the others.
@@ -39,6 +39,7 @@ from reticent.statistics.setting import Setting
 Floats = NDArray[np.float64]
 Draw = Callable[[int], Floats]
 LEVEL, DRAWS = 0.05, 399
+AROUND = np.array([-1.96, 1.96])
 RNG = np.random.default_rng(20261122)
 SIZES = ((200, "0.3"), (200, "1"), (1_000, "0.1"), (1_000, "1"), (10_000, "0.1"), (10_000, "1"))
 LAWS: dict[str, Draw] = {
@@ -123,12 +124,15 @@ def ranks() -> None:
 def p_of_correlation(step: HypothesisStep, columns: tuple[Floats, Floats], *, ignore: bool = False) -> float:
     kind = step.hypothesis
     assert isinstance(kind, Correlation)
+    noisy = noisy_counts(step, kind, columns)
+    return replace(kind, draws=DRAWS, scale=1e-9 if ignore else kind.scale).tell([noisy]).p.value
+
+
+def noisy_counts(step: HypothesisStep, kind: Correlation, columns: tuple[Floats, Floats]) -> tuple[int, ...]:
     units = [float(unit) for unit in step.queries[0].units]  # type: ignore[union-attr]  # Records
     records = np.stack([np.floor(column / unit) for column, unit in zip(columns, units, strict=True)], 1)
     exact = np.array(products(records.astype(np.int64), kind.origins, kind.steps), float)
-    noisy = exact + RNG.laplace(0, kind.scale * kind.whole, 9)
-    kind = replace(kind, draws=DRAWS, scale=1e-9 if ignore else kind.scale)
-    return kind.tell([tuple(int(part) for part in noisy)]).p.value
+    return tuple(int(part) for part in exact + RNG.laplace(0, kind.scale * kind.whole, 9))
 
 
 def correlated(n: int, r: float) -> tuple[Floats, Floats]:
@@ -170,6 +174,51 @@ def correlation() -> None:
             ours = rate([p_of_correlation(step, pair) for pair in found])
             usual = rate([stats.pearsonr(*pair).pvalue for pair in found])
             print(f"{r:>5g}{n:>8,}{epsilon:>6}{ours:>8.3f}{step.hypothesis.power(r, n, LEVEL):>9.3f}{usual:>12.3f}")
+
+
+def heavy(n: int, r: float) -> tuple[Floats, Floats]:
+    one, other = RNG.standard_t(5, size=(2, n)) / np.sqrt(5 / 3)
+    return one, r * one + np.sqrt(1 - r * r) * other
+
+
+def skewed(n: int, r: float) -> tuple[Floats, Floats]:
+    one, other = RNG.exponential(size=(2, n)) - 1
+    return one, r * one + np.sqrt(1 - r * r) * other
+
+
+INTERVALS: tuple[tuple[str, Callable[[int, float], tuple[Floats, Floats]], int, str, float, int], ...] = (
+    ("normal", correlated, 569, "0.2", 0.3, 5),
+    ("normal", correlated, 569, "0.5", 0.3, 5),
+    ("normal", correlated, 569, "1", 0.3, 5),
+    ("normal", correlated, 569, "0.5", 0.9, 5),
+    ("normal", correlated, 300, "1", 0.95, 4),
+    ("normal", correlated, 2_000, "1", 0.0, 6),
+    ("normal", correlated, 10_000, "0.1", -0.5, 4),
+    ("t with 5 degrees", heavy, 2_000, "1", 0.5, 8),
+    ("exponential", skewed, 2_000, "1", 0.4, 8),
+    ("exponential", skewed, 569, "0.5", 0.8, 8),
+)
+
+
+def intervals() -> None:
+    print("| columns | n | ε | r | bounds, in deviations | covered | mean width | all of it | no privacy |")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for name, draw, n, epsilon, r, wide in INTERVALS:
+        step = made("correlation", n, epsilon, "add_remove", wide=wide)
+        many = draw(400_000, r)
+        true = float(np.corrcoef(*(np.clip(column, -wide, wide) for column in many)).item(1))
+        told = [effect_of(step, draw(n, r)) for _ in range(runs())]
+        covered, width = np.mean([low <= true <= high for low, high in told]), np.mean([b - a for a, b in told])
+        full, usual = np.mean([b - a > 1.999 for a, b in told]), np.ptp(np.tanh(np.arctanh(true) + AROUND / n**0.5))
+        shown = f"{covered:.3f} | {width:.2f} | {full:.2f} | {usual:.2f} |"
+        print(f"| {name} | {n:,} | {epsilon} | {true:.2f} | {wide} | {shown}", flush=True)
+
+
+def effect_of(step: HypothesisStep, columns: tuple[Floats, Floats]) -> tuple[float, float]:
+    kind = step.hypothesis
+    assert isinstance(kind, Correlation)
+    told = replace(kind, draws=19).tell([noisy_counts(step, kind, columns)]).effect
+    return told.low, told.high
 
 
 # --- normality --------------------------------------------------------------------------------------------------------
@@ -293,7 +342,7 @@ def pairs(epsilon: float, part: float) -> Callable[[list[Floats]], float]:
     return p
 
 
-PARTS = {"ranks": ranks, "correlation": correlation, "normal": normal, "literature": literature}
+PARTS = {"ranks": ranks, "correlation": correlation, "intervals": intervals, "normal": normal, "literature": literature}
 
 
 def main() -> None:

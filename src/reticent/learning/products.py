@@ -60,7 +60,7 @@ MOST: Final = 7  # columns: 2^8 corners
 WHOLE: Final = 1 << 30  # of one row, which is shared out
 
 FEWEST: Final = 1.0
-WORTH: Final = 4.0  # no slopes where the noise of sums of x y is longer than a row in so many could make them
+WORTH: Final = 12.0  # no slopes where the noise of a sum of x y is more than one row in so many
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Products:
         if self.price.norm == "l1" and self.scaling.width <= MOST and self._of_corners < deviation(self._cross):
             way = "corners"
         noise = (self._of_corners if way == "corners" else deviation(self._cross)) / UNIT**2
-        if self.people is not None and WORTH * math.sqrt(self.scaling.width) * noise > self.people:
+        if self.people is not None and WORTH * noise > self.people:
             return "mean"
         return way
 

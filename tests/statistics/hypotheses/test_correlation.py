@@ -17,7 +17,7 @@ from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.hypotheses.correlation import Correlation, products
+from reticent.statistics.hypotheses.correlation import Correlation, Fit, fit, products
 from reticent.statistics.hypotheses.null import Floats, Integers, least_seen
 from tests.statistics.hypotheses.levels import least, most, noise
 from tests.statistics.hypotheses.test_steps import findings, made, setting
@@ -156,6 +156,55 @@ def test_the_interval_covers_r(n: int, scale: int, r: float) -> None:
     assert covered[float(scale)] >= least(RUNS, 0.93)
     if (n, scale) != (10_000, 1):
         assert covered[scale / 50] < least(RUNS, 0.93)
+
+
+NARROW: dict[str, tuple[int, int, float, float]] = {  # rows, noise, r, and a width that was not reached before
+    "steep": (600, 2, 0.9, 1.0),  # its variances are barely told from their noise
+    "nearly a line": (300, 1, 0.95, 0.8),
+    "far from 0": (1_000, 4, -0.8, 1.2),
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_noise_in_the_variances_counts_by_r_and_not_by_one_over_them(name: str) -> None:
+    """Columns of a deviation of a tenth of their range, 300 tables: covered at .93 at least, and narrow on average."""
+    n, scale, r, wide = NARROW[name]
+    found = drawn(lambda generator, size: _shrunk(_normal(generator, size, r)), n, scale, f"narrow {name}")
+    test = asked(float(scale))
+    intervals = [test._effect(*_fitted(test, counts)) for counts in found]
+    assert sum(one.low <= r <= one.high for one in intervals) >= least(RUNS, 0.93)
+    assert float(np.mean([one.high - one.low for one in intervals])) < wide
+    assert all(one.noise <= one.high - one.low for one in intervals)
+    blind = asked(scale / 4)
+    missed = sum(not one.low <= r <= one.high for one in (blind._effect(*_fitted(blind, counts)) for counts in found))
+    assert missed > RUNS - least(RUNS, 0.93)  # a quarter of the noise is too little
+
+
+def _shrunk(columns: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    return columns[0] * 0.6, columns[1] * 0.6
+
+
+def _fitted(test: Correlation, counts: Floats) -> tuple[Floats, Fit]:
+    table = counts.reshape(3, 3) / test.whole
+    return table, fit(table, test.scale, test.alike)
+
+
+def test_the_interval_and_the_p_value_say_the_same_of_0() -> None:
+    """Of 300 tables few have 0 on one side of .05 and on the other side of the interval, both drawn from one table."""
+    found, test = drawn(lambda g, n: _shrunk(_normal(g, n, 0.3)), 600, 2, "both"), asked(2.0)
+    said = [told(test, counts) for counts in found]
+    against = [(p <= LEVEL) != (effect.low > 0.0 or effect.high < 0.0) for p, effect in said]
+    assert sum(p <= LEVEL for p, _ in said) > 20
+    assert sum(against) <= 15
+
+
+def test_a_column_that_says_nothing_has_no_correlation_of_one() -> None:
+    """All rows alike: noise over noise. What is divided by is no less than its own noise, so r is not 1 for most."""
+    found, test = drawn(lambda _, n: (np.full(n, 0.1), np.full(n, -0.2)), 1_000, 2, "constant"), asked(2.0)
+    told_of = [test._effect(*_fitted(test, counts)) for counts in found]
+    assert sum(abs(effect.value) == 1.0 for effect in told_of) < RUNS // 2
+    assert sum(effect.low <= 0.0 <= effect.high for effect in told_of) >= least(RUNS, 0.93)
+    assert float(np.mean([effect.high - effect.low for effect in told_of])) > 1.6
 
 
 def test_too_noisy_columns_are_no_error() -> None:

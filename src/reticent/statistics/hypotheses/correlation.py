@@ -9,8 +9,10 @@ of u = 2 t - 1, v = 2 s - 1 is linear in them: the covariance, both variances, a
                 sum (u - a)^2 (v - b)^2, which all uncorrelated laws have
     law         independent values of the laws that ``means`` puts in the place of noisy means and variances, as many
                 as the noisy number says, a person's rows alike, with the same noise, through the same steps
-    effect      r; its interval by Fisher's z with the noise of C, and the variance of z scaled by V over that of a
-                normal law: exact for elliptical laws
+    effect      r; its interval holds every r at which C - r (t A + B / t) / 2 is within its noise and sampling, A and B
+                being the sums of squares and t^2 their ratio: noise in A and B counts by r, and nothing is divided by
+                them. Sampling is that of Fisher's z with its variance scaled by V over that of a normal law: exact for
+                elliptical laws
 
 Source. Fisher 1921 for z; the rest is our own. See docs/theory/hypotheses.md.
 """
@@ -50,7 +52,13 @@ FARTHEST: Final = 1 << 60  # steps from 0, so that no value is cut where it is r
 CHUNK: Final = 1 << 20  # rows whose sum surely fits 64 bits
 TOO_FEW: Final = "too few noisy rows for a test at this loss: the p-value is 1"
 SPREAD: Final = 1.0 / 3.0  # of half the range: what a plan assumes
-SURE: Final = 2.0  # deviations of its noise that a variance has, before r is divided by it
+SURE: Final = 2.0  # deviations of its noise that a variance has, where a plan tells anything
+NORMAL: Final = 1.959963984540054
+INSIDE: Final = 1.0 - 1e-9
+GRID: Final = tuple(k / 8.0 for k in range(-8, 9))  # where an interval is looked for
+HALVINGS: Final = 9
+TERMS: Final = 256  # of a chance: beyond them nine Laplace parts leave nothing
+LEFT: Final = 0.05
 SMALLEST: Final = 1e-4  # a variance of u, below which none is told from noise
 
 
@@ -101,28 +109,15 @@ class Correlation:
         return found
 
     def _effect(self, counts: Floats, found: Fit) -> Estimate:
-        """r and its interval; all of [-1, 1] where a variance is not told from its noise."""
-        size, (first, second) = float(found.size), found.own.tolist()
-        blur = math.sqrt(2.0) * self.scale * math.sqrt(9.0)  # of a sum of squares
-        if min(first, second) * size < SURE * blur:
-            likely = float(found.covariance) / (size * math.sqrt(float(found.variances.prod())))
-            return Estimate(min(max(likely, -1.0), 1.0), -1.0, 1.0, 1.0, 1.0)
-        root = size * math.sqrt(first * second)
-        raw = float(found.covariance) / root
-        value = min(max(raw, -1.0), 1.0)
-        inside = min(abs(value), 0.99)
-        # to first order r moves by (noise of C) / root less r / 2 (noise of each variance) / (the variance)
-        about = [_powers(mean) for mean in found.means.tolist()]
-        form = np.outer(about[0][1], about[1][1]) / root
-        for place, variance in enumerate((first, second)):
-            one, other = about[place][2], BACK[0]
-            form = form - value / 2.0 * (np.outer(one, other) if place == 0 else np.outer(other, one)) / (
-                size * variance
-            )
-        scales = (self.scale * form).ravel().tolist()
-        scaled = max(1.0, float(found.fourth) / (size * first * second * (1.0 + 2.0 * inside**2)))
-        spread = self.alike * scaled / max(size - 3.0 * self.alike, 1.0)
-        return _by_z(value, scales, spread)
+        """r and its interval: every r that the noisy sums do not rule out."""
+        pivot = _pivot(counts, found, self.scale, self.alike)
+        value, held = pivot.value, [r for r in (*GRID, pivot.zero) if pivot.holds(r)]
+        low, high = min([value, *held]), max([value, *held])
+        low = _end(pivot, low, max([r for r in GRID if r < low], default=-1.0))
+        high = _end(pivot, high, min([r for r in GRID if r > high], default=1.0))
+        most = max(high - value, value - low)
+        sampling = min(half_width(known(pivot.variance(value, 1.0)), []) / pivot.product, 1.0)
+        return Estimate(value, low, high, min(half_width(NONE, pivot.scales(value)) / pivot.product, most), sampling)
 
     def expected(self, people: int) -> Expected:
         """For uncorrelated columns in the middle of their bounds; persons are taken to have one row each."""
@@ -147,6 +142,98 @@ class Correlation:
         tables = self._tables(about, (abs(effect), 1.0 - abs(effect)), null.PLANNED, source)
         seen = fit(tables, self.scale, self.alike).statistic
         return float(np.mean(seen > _bar(self, people, level)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pivot:
+    """C - r (t A + B / t) / 2, which is about 0 at the true r; C, A, B the sums of products and squares, t public.
+
+    It is linear in the noisy counts, so its noise is known whatever they are: nothing is divided by a noisy number.
+    With t^2 = B / A half the bracket is the root of A B; with another t it is greater, by the square of what t is off.
+
+    Attributes
+    ----------
+    cross, middle : float
+        C and (t A + B / t) / 2, which is not below 0.
+    forms : pair of arrays of shape (3, 3)
+        Those two as forms in the noisy counts.
+    product : float
+        The root of A B, where each is moved away from 0 by what is noise.
+    spread : float
+        Deviation of Fisher's z.
+    """
+
+    cross: float
+    middle: float
+    forms: tuple[Floats, Floats]
+    scale: float
+    product: float
+    spread: float
+
+    @property
+    def value(self) -> float:
+        return min(max(self.cross / self.product, -1.0), 1.0)
+
+    @property
+    def zero(self) -> float:
+        """The r at which the pivot is 0."""
+        return min(max(self.cross / self.middle, -1.0), 1.0) if self.middle > 0.0 else self.value
+
+    def scales(self, r: float) -> list[float]:
+        """Of the noise in every count."""
+        found: list[float] = (self.scale * (self.forms[0] - r * self.forms[1])).ravel().tolist()
+        return found
+
+    def variance(self, r: float, side: float) -> float:
+        """Of sampling: as wide as 95 % of Fisher's z are on this side of r."""
+        z = math.atanh(min(max(r, -INSIDE), INSIDE))
+        return ((math.tanh(z + side * NORMAL * self.spread) - math.tanh(z)) / NORMAL * self.product) ** 2
+
+    def holds(self, r: float) -> bool:
+        """Whether the noisy sums allow r, at 95 %."""
+        away = self.cross - r * self.middle
+        return _chance(abs(away), self.variance(r, math.copysign(1.0, away)), np.array(self.scales(r))) <= 1.0 - LEFT
+
+
+def _pivot(counts: Floats, found: Fit, scale: float, alike: int) -> _Pivot:
+    size, forms = float(found.size), []
+    about = [_powers(mean) for mean in found.means.tolist()]
+    for form, mean in zip(
+        (np.outer(about[0][2], BACK[0]), np.outer(BACK[0], about[1][2])), found.means.tolist(), strict=True
+    ):
+        blur = math.sqrt(2.0) * scale * math.sqrt(float((form * form).sum()))
+        own = float((form * counts).sum())
+        forms.append((form, min(0.5 * (own + math.hypot(own, blur)), size * max(1.0 - mean * mean, SMALLEST))))
+    (one, first), (other, second) = forms
+    turn, product = math.sqrt(second / first), math.sqrt(first * second)
+    middle = (turn * one + other / turn) / 2.0
+    cross = float(found.covariance)
+    inside = min(abs(cross / product), 1.0)
+    heavy = max(1.0, float(found.fourth) * size / (product**2 * (1.0 + 2.0 * inside**2)))
+    spread = math.sqrt(alike * heavy / max(size - 3.0 * alike, 1.0))
+    pair = (np.outer(about[0][1], about[1][1]), middle)
+    return _Pivot(cross, max(float((middle * counts).sum()), 0.0), pair, scale, product, spread)
+
+
+def _chance(radius: float, variance: float, scales: Floats) -> float:
+    """P(|error| <= radius), of a normal part and Laplace parts: one value of what ``intervals.half_width`` solves."""
+    period = 20.0 * float(np.abs(scales).max()) + 9.0 * math.sqrt(variance)
+    if radius >= period or period == 0.0:
+        return float(radius >= period)
+    k = np.arange(1, TERMS + 1)
+    u = k * (math.pi / period)
+    transform = np.exp(-0.5 * variance * u * u) / (1.0 + np.outer(scales, u) ** 2).prod(axis=0)
+    return radius / period + 2.0 / math.pi * float((np.sin(u * radius) * transform / k).sum())
+
+
+def _end(pivot: _Pivot, inside: float, outside: float) -> float:
+    """Where the r that hold end, between one that does and one that does not; or the end of the range."""
+    if inside == outside:
+        return inside
+    for _ in range(HALVINGS):
+        between = 0.5 * (inside + outside)
+        inside, outside = (between, outside) if pivot.holds(between) else (inside, between)
+    return outside
 
 
 @lru_cache(maxsize=256)
