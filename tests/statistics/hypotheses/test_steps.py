@@ -269,6 +269,13 @@ def test_power_that_cannot_be_told_is_refused() -> None:
         plan.power(ASKED[0], people=5)
     with pytest.raises(PublicParameterError, match="between -1 and 1"):
         plan.power(ASKED[1], effects=[1.5])
+    for wrong in ("abc", 0.1, ["a"], [0.1, None], [float("nan")], [True], b"ab"):
+        with pytest.raises(PublicParameterError, match=r"effects is a list of numbers, such as \[0, 0.1, 0.2\], got"):
+            plan.power(ASKED[0], effects=wrong)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(PublicParameterError, match="people must be an integer"):
+        plan.power(ASKED[0], people="many")  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(PublicParameterError, match="level must lie between 0 and 1, got 'x'"):
+        plan.power(ASKED[0], level="x")  # type: ignore[arg-type]  # on purpose
 
 
 # --- audits -----------------------------------------------------------------------------------------------------------

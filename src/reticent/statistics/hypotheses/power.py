@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Final
 
 from reticent.errors import PublicParameterError
@@ -81,15 +82,32 @@ def power_curve(
     Raises
     ------
     PublicParameterError
-        For a level outside (0, 1), no people, or an effect the test cannot have.
+        For a level outside (0, 1), no people, effects that are no numbers, or one that the test cannot have.
     """
-    if not 0.0 < level < 1.0:
-        raise PublicParameterError(f"level must lie between 0 and 1, got {level:g}")
-    if people < 1:
-        raise PublicParameterError(f"people must be >= 1, got {people}")
-    chosen = tuple(float(effect) for effect in effects) or _usual(step, people)
+    if not _is_number(level) or not 0.0 < level < 1.0:
+        raise PublicParameterError(f"level must lie between 0 and 1, got {level!r}")
+    if isinstance(people, bool) or not isinstance(people, int) or people < 1:
+        raise PublicParameterError(f"people must be an integer >= 1, got {people!r}")
+    chosen = _numbers(effects) or _usual(step, people)
     found = tuple(step.hypothesis.power(effect, people, level) for effect in chosen)
     return PowerCurve(step.name, step.hypothesis.effect, chosen, found, people, level, step.guarantee.loss)
+
+
+def _numbers(effects: object) -> tuple[float, ...]:
+    """A list of numbers; anything else is refused, and so is a word, whose letters are a list."""
+    found: list[object] = []
+    if isinstance(effects, Iterable) and not isinstance(effects, str | bytes):
+        found = list(effects)
+    if isinstance(effects, Sized) and not len(effects):
+        return ()
+    if not found or not all(_is_number(effect) for effect in found):
+        raise PublicParameterError(f"effects is a list of numbers, such as [0, 0.1, 0.2], got {effects!r}")
+    return tuple(float(effect) for effect in found if isinstance(effect, Real))
+
+
+def _is_number(value: object) -> bool:
+    """Of Python or numpy, and finite."""
+    return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
 
 
 def _usual(step: HypothesisStep, people: int) -> tuple[float, ...]:
