@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,6 +143,31 @@ def test_values_put_on_the_grid_move_by_no_more_than_the_mechanism_allows(stated
     assert worst <= bound
     assert worst >= bound - 1  # and hardly less: half of it would be refuted
     assert worst > bound / 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"sensitivity": 0.1}, "sensitivity is L1"),
+        ({"values": np.full((3, 3), np.nan)}, "finite"),
+        ({"values": [[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]]}, "same number of points"),
+        ({"values": 3.0}, "same number of points"),
+        ({"epsilon": 1.0}, "epsilon must be an int or a Fraction"),
+        ({"iterations": 2.5}, "iterations must be a whole number"),
+        ({"iterations": 17}, "iterations must be 1 to 16"),
+    ],
+)
+def test_the_hook_refuses_in_words(wrong: dict[str, Any], said: str) -> None:
+    given = {"values": np.zeros((3, 3)), "sensitivity": Linf(Fraction(1, 9), SUB), "epsilon": ONE, **wrong}
+    with pytest.raises(PublicParameterError, match=said):
+        release_function(given.pop("values"), entropy=Replayed("hook"), **given)
+    found = release_function(
+        np.zeros((3, 3)), sensitivity=Linf(Fraction(1, 9), SUB), epsilon=ONE, entropy=Replayed("hook")
+    )
+    assert found.at([0.5, 0.5]).shape == (1,)
+    for points, words in (([[0.1, 0.2, 0.3]], r"shape \(p, 2\)"), ([[2.0, 0.0]], "between 0 and 1")):
+        with pytest.raises(PublicParameterError, match=words):
+            found.at(points)
 
 
 def test_the_hook_releases_any_function_with_a_stated_sensitivity() -> None:

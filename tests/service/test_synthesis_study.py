@@ -138,6 +138,17 @@ def test_what_cannot_be_released_is_refused_before_rows_and_costs_nothing(asked:
     assert spent(study) == 0
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_bias_is_said_to_be_in_no_interval_unless_there_is_none(method: str) -> None:
+    """Of 30 % at one value a smooth law shows next to nothing, and its intervals are as narrow as ever."""
+    study, said = clinic(), "not for what is smoothed away"
+    made = study.release_density("x", method=method, epsilon=2)  # type: ignore[arg-type]  # the methods there are
+    assert any(said in caveat for caveat in made.caveats)
+    if method == "histogram":
+        exact = study.release_density("age", method=method, cells=100, epsilon=2)  # type: ignore[arg-type]
+        assert not any(said in caveat for caveat in exact.caveats)
+
+
 def test_a_budget_too_small_is_refused_and_costs_nothing() -> None:
     study = clinic(budget="1/2")
     with pytest.raises(BudgetError):

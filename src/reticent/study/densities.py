@@ -59,6 +59,7 @@ Floats = NDArray[np.float64]
 PARTS: Final = 10  # stretches of a column whose shares stand in the table of a release
 MOST_ROWS: Final = 1 << 30
 RUNNING: Final = ("ks", "tree")  # bound their distribution function, and nothing else
+SMOOTHING: Final = ("orthogonal series", "kernel estimate", "Bernstein mechanism")  # names of methods that have bias
 CHECKING: Final = Fraction(1, 10)  # of epsilon, for the checks of made-up rows
 
 
@@ -84,7 +85,8 @@ class DensityStep:
     def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
         match self.plan.draw(results, entropy):
             case Reply(found):
-                return Answer(self.name, tuple(cells(found)), (*self.caveats, *found.words), density=found)
+                caveats = (*self.caveats, *found.words, *hidden(found))
+                return Answer(self.name, tuple(cells(found)), caveats, density=found)
             case NoReply() as declined:
                 return Answer(self.name, (Cell((), declined),), self.caveats)
 
@@ -224,6 +226,14 @@ def share_of_checks(columns: str | Sequence[str] | DensityOf, given: Number | No
     if given is not None:
         return given
     return 0 if isinstance(columns, DensityOf) else CHECKING
+
+
+def hidden(density: Density) -> tuple[str, ...]:
+    """That no interval allows for bias, unless every value has a cell of its own and nothing is smoothed."""
+    alone = density.boxes is None and all(one.whole and np.all(one.sizes == 1.0) for one in density.axes)
+    if alone and not density.method.startswith(SMOOTHING) and "smoothed" not in density.method:
+        return ()
+    return ("intervals allow for noise and sampling, not for what is smoothed away or spread evenly inside a cell",)
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------

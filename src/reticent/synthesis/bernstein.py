@@ -205,7 +205,10 @@ class Polynomial:
     def at(self, points: ArrayLike) -> Floats:
         """The function at points of [0, 1]^d, shape (p, d), or (p,) for d = 1; outside it is refused."""
         dimension, degree = self.values.ndim, self.values.shape[0] - 1
-        table = np.asarray(points, np.float64).reshape(-1, dimension)
+        given = np.asarray(points, np.float64)
+        table = given.reshape(-1, 1) if dimension == 1 else np.atleast_2d(given)
+        if table.ndim != 2 or table.shape[1] != dimension:
+            raise PublicParameterError(f"points have shape (p, {dimension}), got {given.shape}")
         if not np.all((table >= 0) & (table <= 1)):
             raise PublicParameterError("a Bernstein polynomial is of points between 0 and 1")
         found = np.broadcast_to(iterated(self.values[None], self.iterations)[0], (len(table), *self.values.shape))
@@ -246,6 +249,11 @@ class Lattice:
     def __post_init__(self) -> None:
         checked(self.degree, self.dimension, self.iterations)
         positive(self.epsilon, "epsilon")
+        if not isinstance(self.sensitivity, L1 | Linf):
+            raise PublicParameterError(
+                "sensitivity is L1(bound, neighbours) or Linf(bound, neighbours), of the values on the lattice, "
+                f"got {type(self.sensitivity).__name__}"
+            )
         if self.step is not None:
             positive(self.step, "step")
 
@@ -370,12 +378,15 @@ def checked(degree: int, dimension: int, iterations: int) -> None:
         raise PublicParameterError(
             f"the Bernstein mechanism is for 1 to {MOST_AXES} columns, got {dimension}: its lattice grows as (k + 1)^d"
         )
-    if isinstance(degree, bool) or not 1 <= degree <= MOST_DEGREE or (degree + 1) ** dimension > MOST_POINTS:
+    for name, number in (("degree", degree), ("iterations", iterations)):
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise PublicParameterError(f"{name} must be a whole number >= 1, got {number!r}")
+    if not 1 <= degree <= MOST_DEGREE or (degree + 1) ** dimension > MOST_POINTS:
         raise PublicParameterError(
             f"degree {degree} in {dimension} columns: it must be 1 to {MOST_DEGREE}, with at most {MOST_POINTS:,} "
             "points of the lattice"
         )
-    if isinstance(iterations, bool) or not 1 <= iterations <= MOST_ITERATIONS:
+    if not 1 <= iterations <= MOST_ITERATIONS:
         raise PublicParameterError(f"iterations must be 1 to {MOST_ITERATIONS}, got {iterations}")
 
 
