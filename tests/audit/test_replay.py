@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import warnings
 from collections import Counter
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -34,7 +35,7 @@ from reticent.data import frames, plan
 from reticent.data import query as asked_of
 from reticent.data.cells import cells_of
 from reticent.data.files import CsvFile, ParquetFiles
-from reticent.data.query import Keys, Query, Ranks, Tally, stability
+from reticent.data.query import Keys, Ordered, Query, Ranks, Records, Tally, stability
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy, Replayed, SystemEntropy
@@ -46,6 +47,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2, Linf
 from reticent.statistics import counts, facts, moments, proportions, quantiles, ranks
 from reticent.statistics.answer import Answer
+from reticent.statistics.hypotheses.asked import OfTest
 from reticent.study import release
 from reticent.study.asking import Prepared, limit, settle, understand
 from tests.support.data_reference import Reference
@@ -103,6 +105,12 @@ def compared(
         yield replayer.compare(held[pair.here], held[pair.there], tape, same=pair.same)
 
 
+def by_reference(prepared: Prepared, opened: Callable[[Family, int], Rows]) -> Callable[[Family, int], Rows]:
+    """The reference where it knows what a plan asks; it does not list records, or values in order."""
+    asked = (query for step in prepared.all_steps for query in step.queries)
+    return opened if any(isinstance(query, Ordered | Records) for query in asked) else Referenced
+
+
 def made_up(key: object) -> tuple[Prepared, Iterator[Family]]:
     """A plan and families of tables for it, from a key."""
     dice = Dice(f"replay {key}")
@@ -113,12 +121,18 @@ def made_up(key: object) -> tuple[Prepared, Iterator[Family]]:
 # --- random plans on random neighbours --------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def on_engine() -> Iterator[Callable[[Family, int], Rows]]:
+    with engine() as opened:
+        yield opened
+
+
 @settings(max_examples=12, deadline=None, derandomize=True, database=None)
-@given(st.integers(min_value=0, max_value=2**32))
-def test_no_pair_of_neighbours_exceeds_what_is_declared(key: int) -> None:
+@given(key=st.integers(min_value=0, max_value=2**32))
+def test_no_pair_of_neighbours_exceeds_what_is_declared(key: int, on_engine: Callable[[Family, int], Rows]) -> None:
     prepared, found = made_up(key)
     next(found)
-    for comparison in compared(prepared, next(found), Referenced):
+    for comparison in compared(prepared, next(found), by_reference(prepared, on_engine)):
         assert comparison.findings == ()
 
 
@@ -140,7 +154,7 @@ def test_the_reference_reads_these_tables_as_the_engine_does() -> None:
             assert alike(one, other)
 
 
-def test_everything_is_reached() -> None:
+def test_everything_is_reached(on_engine: Callable[[Family, int], Rows]) -> None:
     """Every mechanism of a statistic, both relations, replies and refusals: so that 'no excess' says something."""
     drawn: Counter[str] = Counter()
     relations, currencies, largest = set(), set(), Fraction(0)
@@ -148,7 +162,7 @@ def test_everything_is_reached() -> None:
         prepared, found = made_up(f"reach {key}")
         relations.add((prepared.guarantee.adjacency.kind, prepared.guarantee.adjacency.rows > 1))
         currencies.add(type(prepared.guarantee.loss).__name__)
-        for nth, comparison in enumerate(compared(prepared, next(found), Referenced)):
+        for nth, comparison in enumerate(compared(prepared, next(found), by_reference(prepared, on_engine))):
             drawn.update(seen.mechanism for seen in comparison.calls)
             largest = max([largest, *(seen.ratio for seen in comparison.calls if seen.ratio is not None)])
             if nth == 8:
@@ -158,6 +172,25 @@ def test_everything_is_reached() -> None:
     assert len(relations) == 4
     assert currencies == {"PureDP", "ZCDP", "ApproxDP"}
     assert largest == 1
+
+
+def test_each_kind_of_test_is_made_and_none_exceeds(on_engine: Callable[[Family, int], Rows]) -> None:
+    """A few plans that test, the first of each kind and relation, on a few pairs."""
+    seen: set[tuple[str, str]] = set()
+    for key in range(320):
+        dice = Dice(f"tests {key}")
+        schema = random_schema(dice)
+        prepared = random_plan(schema, dice)
+        asked = {found[1] for step in prepared.steps if (found := re.search(r"^test\(.*kind=(\w+)", step.name))}
+        kinds = {(kind, schema.person.adjacency) for kind in asked}
+        if kinds <= seen:
+            continue
+        seen |= kinds
+        made = next(families(schema, f"families tests {key}"))
+        few = replace(made, pairs=made.pairs[::8])
+        assert [one.findings for one in compared(prepared, few, on_engine)] == [()] * len(few.pairs)
+    assert {kind for kind, _ in seen} == set(get_args(OfTest)) - {"auto"}
+    assert {relation for _, relation in seen} == {"add_remove", "substitute"}
 
 
 def test_a_family_is_the_same_again_for_its_key() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from reticent.audit.neighbours import Dice
 from reticent.data.query import Per
-from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema
+from reticent.data.schema import Category, Column, Integer, Key, Missing, Person, Real, Schema
 from reticent.errors import Refusal
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.asked import (
@@ -29,6 +29,7 @@ from reticent.statistics.asked import (
     TrimmedMean,
     Variance,
 )
+from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
 
 if TYPE_CHECKING:
     from reticent.study.asking import Asked, Limit, Prepared
@@ -116,7 +117,7 @@ def _asked(schema: Schema, dice: Dice) -> Asked:
     numeric = Mean | Sum | Quantiles | Iqr | Location | TrimmedMean
     if isinstance(schema.columns.get("who"), Integer) and isinstance(statistic, numeric):
         statistic = replace(statistic, column="who")
-    if dice.chance(60) or isinstance(statistic, CapShare):
+    if dice.chance(60) or isinstance(statistic, CapShare | HypothesisTest):
         return Asked(statistic)
     column = dice.pick(tuple(name for name, column in schema.columns.items() if isinstance(column, Category)))
     declared = schema.columns[column]
@@ -186,6 +187,32 @@ def _trimmed_of(dice: Dice) -> Statistic:
     return TrimmedMean(dice.pick(("x", "k")), Fraction(dice.pick(("1/10", "1/4", "49/100"))), per=_per(dice))
 
 
+def _test_of(dice: Dice) -> Statistic:
+    """A hypothesis of each kind; one that does not fit the schema is refused, and another question made."""
+    kind: OfTest = dice.pick(("means", "proportions", "independence", "ranks", "correlation", "normal"))
+    number, (group, other, *_) = dice.pick(("x", "k")), dice.shuffled(("g", "h", "b"))
+    edges = tuple(Fraction(edge) for edge in dice.pick(((), (), ("-1", "0", "1", "3"), ("-2", "1000000"))))
+    low, high = _own(dice)
+    match kind:
+        case "means":
+            return HypothesisTest(number, group, kind=kind, low=low, high=high)
+        case "proportions":
+            values: dict[str, Key] = {"g": "a", "h": 1, "b": True}
+            value = values[other]
+            return HypothesisTest(other, group, kind=kind, value=value if dice.chance(70) else None)
+        case "independence":
+            return HypothesisTest(other, group, kind=kind)
+        case "ranks":
+            return HypothesisTest(number, group, kind=kind, edges=edges, low=low, high=high)
+        case "correlation":
+            return HypothesisTest("x", "k", kind=kind, low=low, high=high)
+        case _:
+            centre, deviation = dice.pick(((None, None), (Fraction(0), Fraction(2))))
+            return HypothesisTest(
+                number, kind="normal", edges=edges, centre=centre, deviation=deviation, low=low, high=high
+            )
+
+
 MAKERS: Final[Mapping[str, Callable[[Dice], Statistic]]] = {
     "count": lambda dice: Count(),
     "persons": lambda dice: People(),
@@ -199,4 +226,5 @@ MAKERS: Final[Mapping[str, Callable[[Dice], Statistic]]] = {
     "location": _location_of,
     "trimmed_mean": _trimmed_of,
     "capped": lambda dice: CapShare(),
+    "test": _test_of,
 }
