@@ -1,6 +1,6 @@
 """Whole-data-set release: error beside the same estimate without noise, slopes, sensitivities, voids.
 
-    python benchmarks/release.py [--runs 50] [--only smooth,bernstein,voids,bars,near,points,choices,peers]
+    python benchmarks/release.py [--runs 50] [--only smooth,bernstein,voids,bars,near,points,choices]
 
 Records are drawn from Beta(3, 4) on [0, 1]; epsilon 1, delta 10^-6 where noise is Gaussian, substitution with public n.
 Run number r has the table of generator r and the noise of a stream named after method, n and r, so that a line can be
@@ -82,7 +82,6 @@ GROWTHS: Final[Mapping[Growth, str]] = {
     "two_thirds": "n^(2/3), as 002",
     "auto": "drawn with them",
 }
-PEERS: Final = ("ours, histogram", "ours, series", "OpenDP", "diffprivlib")
 
 
 def public(n: int) -> Terms:
@@ -412,60 +411,6 @@ SHAPES: Final[dict[str, Callable[[Floats], Floats]]] = {
 }
 
 
-def peers(runs: int) -> None:
-    """Noisy histograms of OpenDP and diffprivlib on the bins of ours: the same tables, the same epsilon, one run."""
-    try:
-        import diffprivlib.tools  # type: ignore[import-not-found]  # it lives in the peers' environment
-        import opendp.prelude as dp  # type: ignore[import-not-found]
-    except ImportError:
-        print("\nOther libraries: run this in the environment that make bench makes\n")
-        return
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
-    print(f"\nNoisy histograms of others on the same bins, epsilon 1, add or remove one row, mean of {runs} runs\n")
-    print("Integrated squared error against Beta(3, 4); theirs clipped and divided by the sum, as is usual.\n")
-    print("| n | bins | " + " | ".join(PEERS) + " | best of ours |")
-    print("|--:|--:" + "|--:" * (len(PEERS) + 1) + "|")
-    kinds = Adjacency("add_remove")
-    for n in (1_000, 10_000, 100_000):
-        bins = round(n ** (1 / 3))
-        geometric = dp.m.make_geometric(*space, scale=1.0)
-        found: dict[str, list[float]] = {name: [] for name in PEERS}
-        plan = histogram(grid([("x", Fraction(0), ONE, False)], bins), kinds, ONE)
-        smooth_one = Series(AXES, Terms(kinds), ONE, two_fifths(n)).plan
-        for run in range(runs):
-            sample = np.random.default_rng(run).beta(3, 4, n)
-            counts = np.histogram(sample, bins, (0, 1))[0]
-            mine = plan.draw(drawn_from(plan.grid.axes, sample[:, None]), Replayed(f"peers {n} {run}"))
-            fine = np.histogram(sample, CELLS, (0, 1))[0].astype(np.int64)
-            waves = smooth_one.release(fine, Replayed(f"peers series {n} {run}"))
-            assert isinstance(mine, Reply)
-            assert isinstance(waves, Reply)
-            theirs, _ = diffprivlib.tools.histogram(sample, epsilon=1, bins=bins, range=(0, 1))
-            noisy = {
-                "ours, histogram": mine.value.masses,
-                "ours, series": waves.value.masses,
-                "OpenDP": clipped_shares(np.array(geometric(counts.tolist()), np.float64)),
-                "diffprivlib": clipped_shares(np.asarray(theirs, np.float64)),
-            }
-            for name, masses in noisy.items():
-                each = np.repeat(masses * len(masses), 4096 // len(masses))
-                points = (np.arange(len(each)) + 0.5) / len(each)
-                found[name].append(float(np.mean((each - stats.beta(3, 4).pdf(points)) ** 2)))
-        means = {name: float(np.mean(errors)) for name, errors in found.items()}
-        errors = {name: float(np.std(values)) / math.sqrt(runs) for name, values in found.items()}
-        best = min(("ours, histogram", "ours, series"), key=lambda name: means[name])
-        worse = [name for name in ("OpenDP", "diffprivlib") if means[best] > means[name] + errors[name] + errors[best]]
-        judged = f"worse than {' and '.join(worse)}" if worse else "not worse than either"
-        told = " | ".join(f"{means[name]:.5f} ± {errors[name]:.5f}" for name in PEERS)
-        print(f"| {n:,} | {bins} | {told} | {best}: {judged} |")
-
-
-def clipped_shares(noisy: Floats) -> Floats:
-    kept = np.maximum(noisy, 0.0)
-    return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1.0 / len(kept))
-
-
 SECTIONS: Final[dict[str, Callable[[int], None]]] = {
     "smooth": smooth,
     "bernstein": bernstein,
@@ -474,7 +419,6 @@ SECTIONS: Final[dict[str, Callable[[int], None]]] = {
     "near": near,
     "points": points,
     "choices": choices,
-    "peers": peers,
 }
 
 
