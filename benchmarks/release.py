@@ -345,6 +345,18 @@ def choices(runs: int) -> None:
             )
     print(f"\nWithin {BESIDE} of the best in {within} of {every}.")
     drawn(curves)
+    print("\nOther shapes, the same way\n")
+    print("| density | n | auto | the best other | auto over it |")
+    print("|---|--:|--:|---|--:|")
+    for name, height in OTHERS.items():
+        for n in WORTH[1::2]:
+            each = {}
+            for method in METHOD_NAMES:
+                plan = plan_for(Options(method), column, Terms(Adjacency("add_remove")), ONE, Fraction(0))
+                each[method] = chosen_error(plan, method, height, n, few)
+            best = min(METHOD_NAMES[1:], key=lambda method: each[method])
+            told = f"{each['auto']:.4f} | {each[best]:.4f}, {best} | {each['auto'] / each[best]:.2f}"
+            print(f"| {name} | {n:,} | {told} |", flush=True)
 
 
 def drawn(curves: dict[str, dict[str, list[float]]]) -> None:
@@ -408,6 +420,13 @@ SHAPES: Final[dict[str, Callable[[Floats], Floats]]] = {
     "lognormal": lambda points: np.asarray(stats.lognorm(0.6, scale=0.15).pdf(points)),
     "uniform with a void": lambda points: np.where((points > 0.4) & (points < 0.6), 0.0, 1.25),
     "two spikes": spiky,
+}
+OTHERS: Final[dict[str, Callable[[Floats], Floats]]] = {
+    "Beta(1/2, 1/2)": lambda points: np.asarray(stats.beta(0.5, 0.5).pdf(points)),
+    "Beta(2, 3)": lambda points: np.asarray(stats.beta(2, 3).pdf(points)),
+    "narrow lognormal": lambda points: np.asarray(stats.lognorm(1.0, scale=0.05).pdf(points)),
+    "two steps": lambda points: np.where(points < 0.37, 0.3, np.where(points < 0.71, 2.0, 0.6)),
+    "sawtooth": lambda points: (4.0 * points) % 1.0 + 0.1,
 }
 
 

@@ -46,6 +46,7 @@ def test_every_number_of_bars_draws_by_one_mechanism(kind: Kind) -> None:
 def test_no_record_moves_a_length_further_than_declared_and_one_moves_it_nearly_so_far(kind: Kind, count: int) -> None:
     """From the empty table a record moves it by its column: half of what is declared would be refuted."""
     made = auto(columns(count), terms(kind), Fraction(1))
+    assert made.choice is not None
     declared, most = int(made.choice.sensitivity.bound), 0
     assert declared <= 1.5 * ONE
     generator = np.random.default_rng(5)
@@ -67,11 +68,12 @@ def test_no_record_moves_a_length_further_than_declared_and_one_moves_it_nearly_
 def test_two_opposite_scores_cost_what_one_would() -> None:
     """P(finer) against the length, exactly: at lengths one record apart the ratio is at most e^eps, and reaches it."""
     made = auto(X, terms("substitute", 1_000), Fraction(1))
-    bound, own = int(made.choice.sensitivity.bound), float(made.choice.epsilon)
+    assert made.choice is not None
+    bound, own, rate = int(made.choice.sensitivity.bound), float(made.choice.epsilon), float(made.choice.rate)
 
     def finer(beyond: int) -> float:
         """Two candidates in random order, the worse accepted with exp(-epsilon gap / 2 D): the law of Laplace noise."""
-        gap = float(made.choice.rate) * 2 * abs(beyond)
+        gap = rate * 2 * abs(beyond)
         return 1.0 - np.exp(-gap) / 2.0 if beyond > 0 else float(np.exp(-gap)) / 2.0
 
     ratios = [
@@ -131,6 +133,20 @@ def test_a_private_choice_among_few_whole_numbers_has_a_bar_for_each(values: int
     outcome = found.draw([Result(vectors=(counts,))], Replayed(f"whole {values}"))
     assert isinstance(outcome, Reply)
     np.testing.assert_allclose(outcome.value.masses, np.array(counts) / sum(counts), atol=0.02)
+
+
+def test_nothing_is_paid_for_a_choice_that_public_numbers_make() -> None:
+    """Five whole numbers, or a public million of rows: no choice, and all of epsilon but the number is for the bars."""
+    few = auto([("x", Fraction(1), Fraction(5), True)], PLAIN, Fraction(1))
+    many = auto(X, terms("substitute", 1_000_000), Fraction(1))
+    for made, left in ((few, Fraction(19, 20)), (many, Fraction(1))):
+        assert made.choice is None
+        assert made.left == left
+        assert made.guarantee.loss == rt.PureDP(Fraction(1))
+    assert "the finest listed" in density(many, np.random.default_rng(1).random(1_000), "many").words[0]
+    private = auto(X, PLAIN, Fraction(1))
+    assert private.choice is not None
+    assert "was not needed" in density(private, np.random.default_rng(1).random(1_000_000), "private").words[0]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

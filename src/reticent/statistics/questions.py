@@ -533,7 +533,7 @@ def density(
         One to four numeric columns with public bounds.
     method : str
         "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel" or "bernstein"; docs/how-to/densities.md
-        says when each is best. "auto" chooses among three of them, and their detail, privately, for a part of epsilon.
+        says when each is best. "auto" chooses a grid privately, for a part of epsilon, and smooths its bars for free.
     cells : int, optional
         Cells along each column.
     degree : int, optional

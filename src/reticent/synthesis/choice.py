@@ -112,7 +112,10 @@ class Auto:
         return Geometric(L1(Fraction(self.terms.rows), self.terms.neighbours), self.epsilon * CENSUS)
 
     @cached_property
-    def choice(self) -> PermuteAndFlip:
+    def choice(self) -> PermuteAndFlip | None:
+        """None where it is public that there is nothing to choose."""
+        if self._sure:
+            return None
         near = self.terms.neighbours
         most = max(_moved(one.matrix, self.terms) for one in self.candidates)
         return PermuteAndFlip(Linf(Fraction(self.terms.rows * most), near), self.epsilon * CHOOSING)
@@ -120,13 +123,21 @@ class Auto:
     @property
     def left(self) -> Fraction:
         """What the chosen release costs."""
-        return self.epsilon * (1 - CHOOSING - (CENSUS if self.terms.size is None else 0))
+        return self.epsilon * (1 - (0 if self._sure else CHOOSING) - (CENSUS if self.terms.size is None else 0))
+
+    @cached_property
+    def _sure(self) -> bool:
+        """Whether nothing finer than the ruled bars is listed, by public numbers alone."""
+        if len(self.candidates) == 1 or self.terms.size is None:
+            return len(self.candidates) == 1
+        ruled, finer = self._pair(self.terms.size, self.epsilon * (1 - CHOOSING))
+        return ruled is finer
 
     @property
     def guarantee(self) -> Guarantee:
-        first = [] if self.census is None else [self.census.guarantee]
+        first = [step.guarantee for step in (self.census, self.choice) if step is not None]
         drawn = replace(self._paid(self.candidates[0]).guarantee, label="bars, however many were chosen")
-        return compose.in_sequence([*first, self.choice.guarantee, drawn], label="density by a private choice")
+        return compose.in_sequence([*first, drawn], label="density by a private choice")
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -141,7 +152,9 @@ class Auto:
             counts = counted(self.axes, result.records)
         size = self._bought(int(counts.sum()), entropy)
         pair = self.pair(max(round(size.records), 1))
-        chosen = pair[gate.draw(self.choice, self._scores(pair[0], counts, size), entropy)]
+        chosen = pair[0]
+        if self.choice is not None:
+            chosen = pair[gate.draw(self.choice, self._scores(self.choice, pair[0], counts, size), entropy)]
         match smooth.drawn(self._paid(chosen), counts, entropy, size):
             case Reply(found):
                 told = replace(found, guarantee=self.guarantee, words=(self._words(pair, chosen), *found.words))
@@ -162,15 +175,18 @@ class Auto:
 
     def pair(self, n: int) -> tuple[Candidate, Candidate]:
         """The bars that the public rule names for so many records, and the finer ones; one of them twice at the end."""
-        columns, worth = len(self.axes), float(n * min(self.left, Fraction(1)))
+        return self._pair(n, self.left)
+
+    def _pair(self, n: int, left: Fraction) -> tuple[Candidate, Candidate]:
+        columns, worth = len(self.axes), float(n * min(left, Fraction(1)))
         wanted = math.log(max(RULE[columns] * math.sqrt(worth), 1.0)) / columns
         ruled = min(self.candidates, key=lambda one: abs(math.log(one.detail) - wanted))
         finer = [one for one in self.candidates if one.detail <= ruled.detail * FINER[columns]]
         return ruled, finer[-1]
 
-    def _scores(self, ruled: Candidate, counts: Integers, size: smooth.Size) -> tuple[int, int]:
+    def _scores(self, choice: PermuteAndFlip, ruled: Candidate, counts: Integers, size: smooth.Size) -> tuple[int, int]:
         """Of the ruled and the finer bars, less being better: how far the length is beyond its due, and minus that."""
-        back = math.ceil(PRIOR * self.choice.sensitivity.bound / self.choice.epsilon)
+        back = math.ceil(PRIOR * choice.sensitivity.bound / choice.epsilon)
         beyond = ruled.length(counts) - ruled.even(max(round(size.records), 1)) - back
         return beyond, -beyond
 
@@ -189,8 +205,13 @@ class Auto:
 
     def _words(self, pair: tuple[Candidate, Candidate], chosen: Candidate) -> str:
         coarse, finer = (one.detail for one in pair)
+        if self.choice is None or coarse == finer:
+            spent = "" if self.choice is None else f"; ε {about(self.choice.epsilon)} for a choice was not needed"
+            return (
+                f"{coarse} bars along each column, the finest listed, by a public rule of the number of records{spent}"
+            )
         return (
-            f"{chosen.detail} bars along each column were chosen privately, for ε {about(self.epsilon * CHOOSING)}, "
+            f"{chosen.detail} bars along each column were chosen privately, for ε {about(self.choice.epsilon)}, "
             f"between {coarse} and {finer}, by whether the records have structure that {coarse} would not show"
         )
 
