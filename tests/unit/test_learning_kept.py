@@ -208,3 +208,16 @@ def test_a_program_is_shown_by_its_name_alone() -> None:
 
     made = private.FunctionClassifier(train=functools.partial(flat, ROWS[:1]), stability=1)
     assert repr(made) == "FunctionClassifier(train=<partial>, stability=1)"
+    search = private.GridSearchCV(private.EmpiricalRiskClassifier(), {"slope": [functools.partial(flat, ROWS)]})
+    assert repr(search) == "GridSearchCV(EmpiricalRiskClassifier(), {'slope': [<partial>]}, epsilon=1)"
+    assert str(ROWS[0, 0])[:6] not in repr(search)
+
+
+def test_a_pipeline_is_shown_and_kept_with_its_models(tmp_path: Path) -> None:
+    make_pipeline = pytest.importorskip("sklearn.pipeline").make_pipeline
+    model = make_pipeline(private.Clip(bounds=(-1, 1)), private.GaussianNB(**named(account(tmp_path), **CLASSES)))
+    assert "GaussianNB" in model._repr_html_()
+    again, whole = by_pickle(model.fit(ROWS, SIDES))
+    assert "GaussianNB" in again._repr_html_()
+    assert np.array_equal(again.predict(NEW), model.predict(NEW))
+    assert FOLDER.encode() not in whole

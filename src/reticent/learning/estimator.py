@@ -174,7 +174,7 @@ class Estimator:
         for item in fields(self):
             value = getattr(self, item.name) if item.init else None
             if item.init and not _same(value, item.default):
-                changed.append(f"{item.name}={_worded(value)}")
+                changed.append(f"{item.name}={worded(value)}")
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def _repr_html_(self) -> str:
@@ -307,7 +307,7 @@ def same_as(estimator: T, parts: dict[str, object]) -> T:
     return made
 
 
-def _worded(value: object) -> str:
+def worded(value: object) -> str:
     """A parameter as ``repr`` shows it: programs, ledgers and studies by name, for they may hold what they saw."""
     if isinstance(value, Ledger | Kept):
         return f"<{type(value).__name__}>"
@@ -356,4 +356,4 @@ def routing_of(estimator: object) -> MetadataRequest:
     return found
 
 
-__all__ = ["Estimator", "Work", "not_fitted", "same_as", "tags_of"]
+__all__ = ["Estimator", "Work", "not_fitted", "same_as", "tags_of", "worded"]

@@ -25,7 +25,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.circumstances import Bounds, Found, names_of, paid, price_of, read_bounds
 from reticent.learning.classifiers import Classifier
-from reticent.learning.estimator import APART, Estimator, Work, not_fitted, same_as
+from reticent.learning.estimator import APART, Estimator, Work, not_fitted, same_as, worded
 from reticent.learning.given import cells, table
 from reticent.learning.handles import Handle, Public
 from reticent.learning.scaling import Floats, filled
@@ -178,13 +178,14 @@ class GridSearchCV:
     def summary(self) -> str:
         """What was chosen, and among how many; then the summary of the refit, and the guarantee of the whole search."""
         best = self._best()
-        chosen = ", ".join(f"{name}={value!r}" for name, value in self.best_params_.items())
+        chosen = ", ".join(f"{name}={worded(value)}" for name, value in self.best_params_.items())
         whole = sentence(self.guarantee_.loss, self.guarantee_.adjacency)
         return f"{chosen}, chosen privately among {len(self.candidates())}\n{best.summary()}\nThe whole search: {whole}"
 
     def __repr__(self) -> str:
         rest = f", delta={self.delta!r}" if self.delta else ""
-        return f"GridSearchCV({self.estimator!r}, {dict(self.param_grid)!r}, epsilon={self.epsilon!r}{rest})"
+        grid = ", ".join(f"{name!r}: [{', '.join(map(worded, tried))}]" for name, tried in self.param_grid.items())
+        return f"GridSearchCV({self.estimator!r}, {{{grid}}}, epsilon={self.epsilon!r}{rest})"
 
     def _repr_html_(self) -> str:
         return page(f"{self!r}\n\n{self.summary()}" if "best_estimator_" in vars(self) else repr(self))
