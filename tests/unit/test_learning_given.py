@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from enum import Enum
@@ -88,6 +89,8 @@ TABLES: dict[str, Callable[[], Any]] = {
     "bytes": lambda: objects().astype(bytes),
     "strings": lambda: objects().astype(np.dtypes.StringDType()),
     "lists": lambda: [[SECRET, 0.5], *GRID[1:]],
+    "a deque of tuples": lambda: deque([(SECRET, 0.5), *map(tuple, GRID[1:])]),
+    "a tuple of arrays": lambda: tuple(np.array(row, object) for row in [[SECRET, 0.5], *GRID[1:]]),
     "a complex number in a list": lambda: [[1j, 0.5], *GRID[1:]],
     "a number too large": lambda: [[10**400, 0.5], *GRID[1:]],
     "an object that refuses": lambda: [[Odd(), 0.5], *GRID[1:]],
@@ -124,6 +127,8 @@ def test_one_text_in_a_list_of_targets_leaves_the_labels_of_all_others() -> None
     places = indices(targets, np.array([0, 1]))
     assert np.isnan(places[0])
     assert places[1:].tolist() == SIDES[1:]
+    _, other = read(GRID, deque(["a", *SIDES[1:]]))
+    assert other.tolist() == targets.tolist()
     assert np.isnan(indices(np.asarray(["a", *SIDES[1:]]), np.array([0, 1]))).all()  # what NumPy would make of it
 
 

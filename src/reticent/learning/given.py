@@ -11,10 +11,11 @@ turn all of them into text, so that one person's row changed what is read of the
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Final
+from typing import Final, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ def _array(x: object, name: str) -> NDArray[np.generic]:
     """``x`` as an array, in its own type if it has one."""
     found: NDArray[np.generic] | None
     try:
-        found = _listed(x) if isinstance(x, list | tuple) else np.asarray(x)
+        found = _listed(x) if _is_list(x) else np.asarray(x)
         if isinstance(x, np.ma.MaskedArray):  # a masked cell is missing, whatever lies under the mask
             objects = np.array(found, object)
             objects[np.ma.getmaskarray(x)] = None
@@ -105,9 +106,14 @@ def _array(x: object, name: str) -> NDArray[np.generic]:
     return found
 
 
-def _listed(x: list[object] | tuple[object, ...]) -> NDArray[np.generic]:
+def _is_list(x: object) -> TypeGuard[Sequence[object]]:
+    """Whether ``x`` is a list, a tuple, a range, a deque: anything in order whose cells have no type in common."""
+    return isinstance(x, Sequence) and not isinstance(x, str | bytes) and not hasattr(x, "__array__")
+
+
+def _listed(x: Sequence[object]) -> NDArray[np.generic]:
     """The cells of a list, or of a list of rows of one length, as the objects they are."""
-    rows = [row for row in x if isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)]
+    rows = [row for row in x if _is_list(row) or (isinstance(row, np.ndarray) and row.ndim == 1)]
     widths = {len(row) for row in rows}
     if not rows or len(rows) < len(x) or len(widths) > 1:
         return np.fromiter(x, object, len(x))
