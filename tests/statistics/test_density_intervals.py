@@ -73,8 +73,9 @@ def drawn(method: Method, kind: Kind, n: int) -> list[tuple[Density, Floats]]:
 
 def quiet(density: Density, factor: float) -> Density:
     """The same with bands that many times as wide."""
-    band = None if density.band is None else density.band * factor
-    return replace(density, band=band, wander=None if density.wander is None else density.wander * factor)
+    band, grain = (None if one is None else one * factor for one in (density.band, density.grain))
+    wander = None if density.wander is None else density.wander * factor
+    return replace(density, band=band, wander=wander, grain=grain)
 
 
 def off_table(density: Density, values: Floats) -> bool:
@@ -100,7 +101,7 @@ def test_intervals_hold_the_law(method: Method, kind: Kind, n: int) -> None:
     assert missed.max() <= MISSES, missed
 
 
-@pytest.mark.parametrize("method", ["histogram", "adaptive", "tree"])
+@pytest.mark.parametrize("method", ["histogram", "adaptive", "tree", "auto"])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_the_noise_part_holds_the_table_and_a_tenth_of_it_does_not(method: Method, kind: Kind) -> None:
     """60 tables of 300: few misses; with bands of a tenth many; and the half-width is at most 12 errors."""

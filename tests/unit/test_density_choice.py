@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
@@ -11,12 +12,13 @@ import pytest
 import reticent as rt
 from reticent.data.table import Result
 from reticent.entropy import Replayed
+from reticent.errors import PublicParameterError
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis import choice, smooth
 from reticent.synthesis.ask import Options, plan_for
 from reticent.synthesis.choice import BARS, FINER, ONE, Auto, auto
-from reticent.synthesis.density import Density
+from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.sums import Terms
 
 Kind = Literal["add_remove", "substitute"]
@@ -167,6 +169,23 @@ def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, c
     assert told.noise is not None
     assert told.sampling is not None
     assert 0.0 < told.sampling < told.noise * 10 < 40.0
+
+
+def test_what_was_chosen_is_written_and_read_and_has_margins_with_intervals() -> None:
+    """Two columns, 2,000 rows in one corner: JSON gives all back; a margin's interval is no wider than the whole's."""
+    made = auto(columns(2), PLAIN, Fraction(1))
+    counts = np.zeros(24 * 24, np.int64)
+    counts[: 24 * 6] = 14
+    outcome = smooth.drawn(made._paid(made.pair(2_000)[0]), counts, Replayed("margin"), smooth.Size(2_000.0, 28.0))
+    assert isinstance(outcome, Reply)
+    found = outcome.value
+    assert found.grain is not None
+    assert from_json(found.to_json()) == found
+    whole, margin = found.probability([0.0, 0.0], [0.25, 1.0]), found.marginal("x0").probability(0.0, 0.25)
+    assert margin.value == pytest.approx(whole.value, abs=1e-9)
+    assert margin.noise == pytest.approx(whole.noise, rel=1e-6)
+    with pytest.raises(PublicParameterError, match="masses have shape"):
+        replace(found, grain=np.ones(3))
 
 
 def test_bars_of_auto_have_intervals_as_narrow_as_those_of_the_same_histogram() -> None:
