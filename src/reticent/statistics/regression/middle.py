@@ -2,7 +2,8 @@
 
     census   how many records there are, and whether many of them are equal
     value    a median of each column      exponential mechanism over public cells, exactly (``ranks``)
-    widths   the median distance of the records from the value, on a ladder of public radii: the interval
+    widths   the median distance of the records from the value, on a ladder of public radii: the interval; of tied
+             records the distance of two ends by ranks
 
 A record that says nothing (a block that determines no coefficients) is not counted: the score needs no number of
 records, and moves by at most 2 for a record replaced, whatever it was before and is afterwards. So there is no default
@@ -14,7 +15,9 @@ much their signs agree for each row they share.
 
 The interval. A value that is r ranks off is r / (n f) off, f the density of the records at their median. Records of one
 mode around it have f x (median distance) >= 1/4, and ``peak`` is taken; so one draw on some 740 radii tells the width
-of the interval, where its two ends would have to outweigh the prior of the values again.
+of the interval, where its two ends would have to outweigh the prior of the values again. Where many records are equal
+they have no density. Then the same money buys the radius within which lie both records that are as many ranks from the
+middle as sampling and the draw may be off.
 
 Proofs: docs/proofs/regression.md, section 10.
 """
@@ -35,7 +38,7 @@ from reticent.data.cells import Cells, Segment
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Exponential, Geometric, gate
+from reticent.mechanisms import Candidates, Exponential, Geometric, gate
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
@@ -53,6 +56,7 @@ Law: TypeAlias = Literal["each", "joint"]
 HALF: Final = Fraction(1, 2)
 CENSUS: Final = Fraction(1, 10)
 VALUES: Final = Fraction(13, 20)  # of what the census leaves
+MOST: Final = 0.45  # of the records: no end is drawn nearer to the last of them
 PEAK: Final = 0.27  # density at the median times the median distance: .25 for even records, .269 normal, .318 Cauchy
 RADII: Final = np.exp2(np.arange(-31 * 8, 62 * 8 + 1) / 8.0)  # an eighth of a binade apart
 RUNGS: Final = Cells((Segment(0, len(RADII), 1),), Fraction(1), True)
@@ -153,9 +157,7 @@ class Middle:
                 assert_never(self.law)
         values = [float(self.cells.value(at)) for at in middles]
         pairs = zip(records, middles, values, strict=True)
-        return Reply(
-            tuple(self._estimate(at, value, self.reach(column - value, entropy), size) for column, at, value in pairs)
-        )
+        return Reply(tuple(self._told(column - value, at, value, size, entropy) for column, at, value in pairs))
 
     def counted(self, column: NDArray[np.float64]) -> Counts:
         cells, counts = np.unique(self.cells.index(column), return_counts=True)
@@ -184,6 +186,31 @@ class Middle:
         rungs, counts = np.unique(held, return_counts=True)
         found = runs(RUNGS, Counts(rungs.astype(np.int64), counts.astype(np.int64)))
         return float(RADII[draw(found, HALF, 0, self.width, entropy)])
+
+    def _told(self, away: NDArray[np.float64], at: int, value: float, size: Size, entropy: Entropy) -> Estimate:
+        """One column: records that differ have a density at their median, others have ranks and nothing else."""
+        ranks = self.ranks(size)
+        if not size.tied or ranks >= MOST * size.surely:
+            return self._estimate(at, value, self.reach(away, entropy), size)
+        scores = ends(away, ranks)
+        radius = float(RADII[gate.draw(self.width, Candidates(scores, np.ones(len(scores), np.int64)), entropy)])
+        low, high = (float(end) for end in self.cells.edges(at))
+        return Estimate(
+            value,
+            min(value - radius, low),
+            max(value + radius, high),
+            half_width(NONE, [self.off]) * radius / ranks,
+            normal_half_width(self.variance(size.values)) * radius / ranks,
+        )
+
+    def ranks(self, size: Size) -> int:
+        """How far from the middle both ends are, so that 95 % of medians of the law lie between them.
+
+        Sampling, the rank error of the draw, and as many ranks again as all rungs between two records may cost.
+        """
+        rate = self.rate(self.width)
+        own = half_width(known(self.variance(size.values)), [1.0 / rate])
+        return math.ceil(own + math.log(len(RADII)) / rate)
 
     def _estimate(self, at: int, value: float, reach: float, size: Size) -> Estimate:
         """Ranks into distances by the density that records of one mode have at least around it."""
@@ -241,3 +268,19 @@ class Middle:
     def mostly(self) -> Size:
         """As if a quarter of the records said nothing: what a public number of records is chosen for."""
         return Size(0.75 * self.count, False, 0.75 * self.count - self.unsure)
+
+
+def ends(away: NDArray[np.float64], ranks: int) -> NDArray[np.int64]:
+    """For every radius how far it is from the least that holds the records ``ranks`` above and below the middle.
+
+    With C counting records that say something, on either side a radius r scores as a quantile does in ``ranks``,
+    max(0, C(away > r) - C(away <= r) + 2 ranks, C(away <= next smaller r) - C(away > next smaller r) - 2 ranks);
+    the first parts of both sides are joined by their maximum, the second by their minimum. So replacing a record moves
+    a score by at most 2, and adding or removing one by at most 1.
+    """
+    short = [len(away) - 2 * np.searchsorted(np.sort(side), RADII, side="right") for side in (away, -away)]
+    under = np.maximum(*short).astype(np.int64) + 2 * ranks  # falls with the radius; the last rung holds all there is
+    over = -np.concatenate([[under[0]], under[:-1]])
+    over[0] = 0
+    found: NDArray[np.int64] = np.maximum(np.maximum(under, over), 0)
+    return found

@@ -1,0 +1,160 @@
+"""Intervals of medians of records of which many are equal: by ranks, within what was paid, covering and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from reticent.entropy import Replayed
+from reticent.mechanisms import Candidates, Exponential
+from reticent.mechanisms.gate import Call, Recorder
+from reticent.outcome import Estimate, Reply
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.privacy.loss import PureDP
+from reticent.statistics.regression.middle import RADII, Middle, ends
+from reticent.statistics.regression.plans import CELLS, plan
+from reticent.statistics.regression.rows import Integers
+from reticent.statistics.regression.theil_sen import TheilSen, pair_slopes
+from reticent.statistics.unbounded.census import Terms
+
+N, RUNS = 4_000, 60
+Floats = NDArray[np.float64]
+
+
+def middle(epsilon: int = 2) -> Middle:
+    """Of single records under substitution."""
+    return Middle(CELLS, Adjacency("substitute"), 1, 2, 900, 1, Fraction(epsilon))
+
+
+def calls(made: Middle, records: Floats, answers: list[object] | None) -> list[Call]:
+    told, stream = iter(answers or []), Replayed("tied")
+
+    def respond(mechanism: object, exact: object, start: NDArray[np.int64] | None) -> object:
+        if answers is not None:
+            return next(told)
+        if start is not None:
+            assert isinstance(mechanism, Exponential)
+            assert isinstance(exact, Candidates)
+            run = int(mechanism.sample(exact, stream))
+            return int(start[run])
+        return mechanism.sample(exact, stream)  # type: ignore[attr-defined]  # every mechanism has it
+
+    recorder = Recorder(respond, Replayed("coins"))
+    assert isinstance(made.draw([records], recorder), Reply)
+    return recorder.calls
+
+
+def test_an_end_moves_by_what_it_declares_and_costs_a_width() -> None:
+    made, rng = middle(), np.random.default_rng(1)
+    most = 0
+    for _ in range(20):
+        records = rng.choice([0.0, 0.0, 1.0, 2.0, -1.0, 0.25], 900)
+        other = records.copy()
+        other[rng.integers(900)] = rng.choice([-1e9, 1e9, 0.0, 2.0])
+        one = calls(made, records, None)
+        again = calls(made, other, [call.output for call in one])
+        assert [call.mechanism for call in one] == [call.mechanism for call in again]
+        census, value, end = [call.mechanism for call in one]
+        assert end == made.width
+        assert one[2].start is None  # tied: not the median distance, which is drawn by runs
+        assert isinstance(one[2].exact, Candidates)
+        assert isinstance(again[2].exact, Candidates)
+        most = max(most, int(np.abs(one[2].exact.scores - again[2].exact.scores).max()))
+        drawn = [mechanism.guarantee for mechanism in (census, value, end)]  # type: ignore[attr-defined]
+        assert compose.in_sequence(drawn, label="drawn").loss == made.guarantee.loss == PureDP(Fraction(2))
+    assert most == made.width.sensitivity.bound
+
+
+@given(st.lists(st.integers(-4, 4), max_size=9), st.integers(-4, 4), st.integers(0, 3))
+def test_every_score_moves_by_one_for_a_record_more_and_is_0_at_the_least_radius(
+    records: list[int], more: int, ranks: int
+) -> None:
+    """Small tables: also what the score means, from the definition."""
+    one, other = ends(np.array(records, float), ranks), ends(np.array([*records, more], float), ranks)
+    assert int(np.abs(one - other).max()) <= 1
+    enough = [
+        min(sum(r <= radius for r in records), sum(-r <= radius for r in records)) * 2 >= len(records) + 2 * ranks
+        for radius in RADII
+    ]
+    if any(enough) and not enough[0]:
+        assert one[enough.index(True)] == 0
+        assert one[enough.index(True) - 1] > 0
+    assert not any(score == 0 for score, held in zip(one, enough, strict=True) if not held)
+
+
+def test_records_that_differ_keep_their_width() -> None:
+    made = middle()
+    found = calls(made, np.random.default_rng(2).normal(size=900), None)
+    assert [call.mechanism for call in found[2:]] == [made.width]
+    assert found[2].start is not None
+
+
+def visits(generator: np.random.Generator, n: int) -> Integers:
+    """Whole numbers: 0 to 10 of x, and counts y that rise with it, skewed, a fifth of them 0."""
+    x = generator.integers(0, 11, n)
+    return np.column_stack([np.floor(generator.lognormal(0.4, 1.0, n) * (1 + 0.1 * x)), x]).astype(np.int64)
+
+
+def line(generator: np.random.Generator, n: int) -> Integers:
+    """y = 2 x and an error, told in fives by half of the rows."""
+    x = generator.integers(0, 30, n)
+    y = 2 * x + 9 * generator.normal(size=n)
+    return np.column_stack([np.where(generator.random(n) < 0.5, 5 * np.rint(y / 5), np.rint(y)), x]).astype(np.int64)
+
+
+LAWS: dict[str, tuple[Callable[[np.random.Generator, int], Integers], float]] = {
+    "visits": (visits, 0.15),
+    "line": (line, 0.25),
+}
+
+
+def theil_sen(kind: Kind) -> TheilSen:
+    terms = Terms(Adjacency(kind), N if kind == "substitute" else None)
+    units = (Fraction(1), Fraction(1))
+    made = plan("theil_sen", columns=("y", ("x",)), terms=terms, epsilon=Fraction(1), n=N, units=units).plan
+    assert isinstance(made, TheilSen)
+    return made
+
+
+def true_median(draw: Callable[[np.random.Generator, int], Integers], kind: Kind) -> float:
+    """Of 100,000 blocks or more."""
+    size = 300_000
+    labels = np.arange(size) // 2
+    if kind == "add_remove":
+        labels = np.random.default_rng(3).integers(0, size // 3, size)
+    table = draw(np.random.default_rng(4), size)
+    return float(np.median(pair_slopes(table, np.ones(size, np.bool_), labels, int(labels.max()) + 1)))
+
+
+def slopes(draw: Callable[[np.random.Generator, int], Integers], kind: Kind) -> list[Estimate]:
+    made, found = theil_sen(kind), []
+    for key in range(RUNS):
+        outcome = made.draw(draw(np.random.default_rng(key), N), Replayed(f"slope {kind} {key}"))
+        assert isinstance(outcome, Reply)
+        found.append(outcome.value.estimates[1])
+    return found
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_intervals_of_heaped_columns_cover_and_are_narrow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """60 tables of 4,000 rows at epsilon 1; fewer than 51 at .95 has a chance of 1e-3.
+
+    Ends as near as sampling alone, or nearer, cover less. Widths are those of theory: the distance of slopes by ranks.
+    """
+    draw, wide = LAWS[name]
+    true, told = true_median(draw, "add_remove"), slopes(draw, "add_remove")
+    assert sum(one.low <= true <= one.high for one in told) >= 51
+    assert float(np.mean([one.high - one.low for one in told])) / 2 < wide
+    assert all(one.noise < one.high - one.low for one in told)
+    if name == "line":  # its median is that of many slopes, and any end covers it
+        return
+    honest = Middle.ranks
+    monkeypatch.setattr(Middle, "ranks", lambda self, size: max(honest(self, size) // 20, 1))
+    assert sum(one.low <= true <= one.high for one in slopes(draw, "add_remove")) < 51
