@@ -188,7 +188,7 @@ def test_the_least_point_is_drawn_by_its_law() -> None:
     xs, ys = [1.0, -0.5, 0.25, 1.0, -1.0], [1, 0, 0, 1, 1]
     exact = Problem(Logistic(2), (np.array(xs)[:, None] * UNIT).astype(np.int64), np.array(ys, np.float64))
     stream = Replayed("least points")
-    drawn = np.array([made.sample(exact, stream)[0] for _ in range(1000)]) * 2.0**made.grid
+    drawn = np.array([made.sample(exact, stream)[0] for _ in range(1000)]) * 2.0**made.finest
 
     def p(scale: float) -> float:
         def below(t: Floats) -> Floats:
@@ -221,7 +221,7 @@ def test_the_kit_accepts_the_mechanism_and_refutes_a_third_of_its_noise() -> Non
 
     def made(epsilon: Fraction) -> Objective:
         moved, one = L1(Fraction(1), Adjacency("add_remove")), Fraction(1)
-        return Objective(moved, 0, one, one, Fraction(1, 2**20), 1, 999 * epsilon / 1000, epsilon / 1000)
+        return Objective(moved, 0, one, one, Fraction(1, 2**20), 1, epsilon, Fraction(1, 1000))
 
     case = Case("objective, a line", made(Fraction(1)), Straight(0), Straight(1), None, made)
     found = check([case], effort=Effort(draws=2000, factors=(Fraction(3),)))
@@ -412,7 +412,7 @@ def given(plan: Perturbed, exact: Problem, point: Floats) -> tuple[int, ...]:
     made = plan.mechanism
     slope = -(exact.gradient(point)[0] + float(plan.ridge) * point).ravel()
     cells = [math.floor(Fraction(v) / Fraction(2) ** (made.half + 1)) for v in slope.tolist()]
-    return exact.least([2 * k + 1 for k in cells], made.half, plan.ridge, made.tolerance, made.grid)
+    return exact.least([2 * k + 1 for k in cells], made.half, plan.ridge, made.tolerance, made.finest)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
@@ -527,7 +527,9 @@ def test_what_no_solution_serves_is_refused() -> None:
         Perturbed(Logistic(2), BOX, price("substitute"), Fraction(1, 5000), Fraction(1))
     one = Fraction(1)
     with pytest.raises(PublicParameterError, match="Jacobian"):
-        Objective(L1(one, Adjacency("add_remove")), 1, one, one, one, 1, Fraction(1, 2), one)
+        Objective(L1(one, Adjacency("add_remove")), 1, one, one, one, 1, one, Fraction(1, 2))
+    with pytest.raises(PublicParameterError, match="spare"):
+        Objective(L1(one, Adjacency("add_remove")), 1, one, one, one, 1, Fraction(9), one)
 
 
 Made = Callable[..., object]
@@ -610,11 +612,11 @@ def test_the_last_noise_covers_the_worst_solver_cell_and_grid(size: int) -> None
                 ridge,
                 tolerance,
                 size,
-                Fraction(9),
-                Fraction(1),
+                Fraction(10),
+                Fraction(1, 10),
             )
             off = (tolerance + Fraction(2) ** made.half) / ridge
-            assert made.last.sensitivity.bound >= (2 * off / Fraction(2) ** made.grid).__floor__() + 1
+            assert made.last.sensitivity.bound >= (2 * off / Fraction(2) ** made.finest).__floor__() + 1
             without = replace(made, tolerance=tolerance / 2)  # whose cells and solver are half as coarse
             assert without.half < made.half
 

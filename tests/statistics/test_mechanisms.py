@@ -20,6 +20,7 @@ from reticent.entropy import Replayed
 from reticent.mechanisms import axiom_again
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.compose import rederive
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.privacy.sensitivity import L1
 
@@ -27,6 +28,11 @@ DRAWS = 20_000
 LEVEL = 1e-4
 SPECIMENS: list[Specimen[Any, Any]] = [specimen for module in mechanisms.ALL for specimen in module.SPECIMENS]
 NAMES = [specimen.name for specimen in SPECIMENS]
+LOOSE = {  # of the loss stated, what two inputs can show
+    "permute-and-flip, four candidates": 0.5,
+    "one or two points of two cells by KS distance": 0.65,  # both numbers of points share what five records can show
+    "least point of a row": 0.45,  # the worst solver loses one step of the three that are paid for
+}
 
 
 def drawn(specimen: Specimen[Any, Any], key: str) -> Counter[object]:
@@ -77,7 +83,7 @@ def test_the_law_keeps_the_guarantee_between_the_neighbours_and_hardly_less(spec
         case PureDP(epsilon):
             worst = max(abs(math.log(a / b)) for a, b in pairs)
             assert worst <= float(epsilon) + 1e-9
-            assert worst > (0.8 if "permute" not in specimen.name else 0.5) * float(epsilon)
+            assert worst > LOOSE.get(specimen.name, 0.8) * float(epsilon)
         case ApproxDP(epsilon, delta):
             assert _hockey(here, there, float(epsilon)) <= float(delta) + 1e-9
             assert _hockey(here, there, 0.8 * float(epsilon)) > float(delta)
@@ -101,7 +107,8 @@ def _alphabet(specimen: Specimen[Any, Any]) -> list[Any]:
         case int():
             return [0, 1, 2, 3]
         case (int(),):
-            return [(specimen.here[0] + k,) for k in range(-60, 61)]
+            middle = specimen.here[0] if isinstance(specimen.here, tuple) else 0
+            return [(middle + k,) for k in range(-60, 61)]
         case (int(), int()):
             return [(0, 1), (1, 0)]
         case _:
@@ -112,9 +119,11 @@ def _alphabet(specimen: Specimen[Any, Any]) -> list[Any]:
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)
 def test_the_stored_parameters_prove_the_loss_again(specimen: Specimen[Any, Any]) -> None:
     guarantee = specimen.mechanism.guarantee
-    assert not guarantee.parts
-    again = axiom_again(guarantee)
-    assert (again, again.pair) == (guarantee, guarantee.pair)
+    assert not guarantee.parts or specimen.name in LOOSE
+    for leaf in guarantee.parts or (guarantee,):
+        again = axiom_again(leaf)
+        assert (again, again.pair) == (leaf, leaf.pair)
+    assert rederive(guarantee, axiom_again) == guarantee.loss
 
 
 @pytest.mark.parametrize("module", mechanisms.ALL, ids=lambda module: module.__name__)

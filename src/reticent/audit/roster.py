@@ -29,7 +29,6 @@ WITHOUT: Final[dict[str, tuple[str, str]]] = {
         "longer and adaptive conversations: tests/laws/test_sparse_vector.py",
     ),
     "privtree": ("", "the laws of all small trees, and of trees that are drawn: tests/laws/test_privtree.py"),
-    "objective": ("", "its law is an integral over slopes: tests/laws/test_erm.py"),
     "subsampled": ("", "a wrapper of others that draws who takes part: tests/statistics/test_subsampled.py"),
     "shuffled": ("", "a wrapper of others that shuffles answers: tests/statistics/test_subsampled.py"),
 }

@@ -54,7 +54,7 @@ CURVATURE: Final = ((500, Fraction(3, 10)), (0, Fraction(1, 2)))
 # of the price, for a curvature, from so many rows times epsilon over the squared length of the longest on
 CLEAR: Final = 100  # the strength from which a descent tells a regression that so steep a ridge would hide
 USUAL: Final = 10_000  # rows, for the choice of a solver, where their number is not public
-SPARE: Final = Fraction(1, 1000)  # of the price, for what the solver leaves
+SPARE: Final = Fraction(1, 1000)  # of what a least point costs, for what the solver leaves
 NEAR: Final = 42  # bits by which a row's gradient is longer than its share of the tolerance
 EXPECTED: Final = 1 << 20  # rows, where their number is not public; doubles do for ten times as many
 MOST: Final = 2000  # coefficients that are solved for at once
@@ -190,10 +190,9 @@ class Perturbed(Minimum):
     @cached_property
     def mechanism(self) -> Objective:
         turns, bend = self.bent
-        spare = SPARE * self.price.epsilon
         steep, _ = losses.steepest(self.loss)
         slope = L1(self.price.moves * steep * self.reach / UNIT, self.price.neighbours)
-        return Objective(slope, turns, bend, self.ridge, self.tolerance, self.size, self.paid - spare, spare)
+        return Objective(slope, turns, bend, self.ridge, self.tolerance, self.size, self.paid, SPARE)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -211,7 +210,7 @@ class Perturbed(Minimum):
     def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
         """The model from rows of shape (n, columns) and targets of shape (n,)."""
         steps = gate.draw(self.mechanism, self.problem(values, targets), entropy)
-        return self.linear(steps, self.mechanism.grid, self.people)
+        return self.linear(steps, self.mechanism.finest, self.people)
 
 
 @dataclass(frozen=True)
@@ -263,7 +262,7 @@ class Inferred(Perturbed):
 
     def draw(self, values: Floats, targets: Floats, entropy: Entropy) -> Linear:
         problem = self.problem(values, targets)
-        found = self.linear(gate.draw(self.mechanism, problem, entropy), self.mechanism.grid, self.people)
+        found = self.linear(gate.draw(self.mechanism, problem, entropy), self.mechanism.finest, self.people)
         data = problem.rows.astype(np.float64)
         exact = curvature(self.loss, problem.rows, data, problem.targets, found.scaled)
         upper = gate.draw(self.curved, exact.tolist(), entropy)

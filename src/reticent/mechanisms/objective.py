@@ -4,7 +4,7 @@ Statement. For every table D let F_D: R^d -> R be convex with a Lipschitz gradie
 every t; and for neighbours D, D', all such t and R > 0 let |grad F_D(t) - grad F_D'(t)|_1 <= S and det(H_D(t) + R) <=
 (1 + B / R)^k det(H_D'(t) + R). With independent b_j of density proportional to
 exp(-|b_j| / s), the minimiser t* of F_D(t) + R |t|^2 / 2 + b't is (S / s + k ln(1 + B / R))-differentially private.
-``sample`` gives t* but for a public distance, with two-sided geometric noise for that distance: ``spare`` more.
+``sample`` gives t* but for a public distance, with two-sided geometric noise for that distance, at a ``spare`` share.
 
 Source. Chaudhuri, Monteleoni and Sarwate 2011, Theorem 9 (the idea); Kifer, Smith and Thakurta 2012, Theorem 2 (the
 Jacobian by rank); Iyengar and others 2019 (approximate minima). The form below is derived here.
@@ -22,6 +22,7 @@ rests on: what floats did is bounded by the solver's certificate, and the bound 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -86,8 +87,10 @@ class Objective:
         > 0, public: the length of the gradient at which a solver may stop.
     size : int
         Coordinates.
-    epsilon, spare : Fraction
-        Of the least point, Jacobian included; and of what a solver may leave.
+    epsilon : Fraction
+        > 0: of both.
+    spare : Fraction
+        In (0, 1): the share of epsilon that covers what a solver may leave; the least point has the rest.
     """
 
     sensitivity: L1
@@ -104,13 +107,20 @@ class Objective:
             positive(getattr(self, name), name)
         if self.size < 1 or self.turns < 0:
             raise PublicParameterError("size must be >= 1 and turns >= 0")
-        if turned(self.turns, self.bend, self.ridge) >= self.epsilon:
+        if self.spare >= 1:
+            raise PublicParameterError(f"spare must be a share below 1, got {self.spare}")
+        if turned(self.turns, self.bend, self.ridge) >= self.main:
             raise PublicParameterError("the ridge is so small that the Jacobian alone costs epsilon")
+
+    @property
+    def main(self) -> Fraction:
+        """Of epsilon, what the least point costs, Jacobian included."""
+        return (1 - self.spare) * self.epsilon
 
     @property
     def scale(self) -> Fraction:
         """Of the Laplace noise in the slope (s)."""
-        return self.sensitivity.bound / (self.epsilon - turned(self.turns, self.bend, self.ridge))
+        return self.sensitivity.bound / (self.main - turned(self.turns, self.bend, self.ridge))
 
     @property
     def half(self) -> int:
@@ -118,26 +128,26 @@ class Objective:
         return power_below(self.tolerance / root(self.size))
 
     @property
-    def grid(self) -> int:
-        """The answer is in steps of 2^grid: rounding moves it by at most ``tolerance`` / ``ridge``."""
+    def finest(self) -> int:
+        """The answer is in steps of 2^finest: rounding moves it by at most ``tolerance`` / ``ridge``."""
         return power_below(2 * self.tolerance / (self.ridge * root(self.size)))
 
     @property
     def away(self) -> Fraction:
         """How far an answer may lie from the least point: what the solver leaves, the cell, and the grid."""
-        cells, steps = Fraction(2) ** self.half, Fraction(2) ** (self.grid - 1)
+        cells, steps = Fraction(2) ** self.half, Fraction(2) ** (self.finest - 1)
         return (self.tolerance + root(self.size) * cells) / self.ridge + root(self.size) * steps
 
     @property
     def last(self) -> Geometric:
         """Noise for twice that distance, its L1 length at most sqrt(size) times it."""
-        steps = 2 * self.away * root(self.size) / Fraction(2) ** self.grid
-        return Geometric(L1(Fraction(steps.__floor__()), self.sensitivity.adjacency), self.spare)
+        steps = 2 * self.away * root(self.size) / Fraction(2) ** self.finest
+        return Geometric(L1(Fraction(steps.__floor__()), self.sensitivity.adjacency), self.spare * self.epsilon)
 
     @property
     def guarantee(self) -> Guarantee:
         first = axiom(
-            PureDP(self.epsilon),
+            PureDP(self.main),
             self.sensitivity.adjacency,
             THEOREM,
             bend=show(self.bend),
@@ -149,10 +159,10 @@ class Objective:
         return compose.in_sequence([first, self.last.guarantee], label="objective perturbation")
 
     def sample(self, exact: Convex, entropy: Entropy) -> tuple[int, ...]:
-        """The least point in steps of 2^grid, with both noises."""
+        """The least point in steps of 2^finest, with both noises."""
         cell = self.scale / Fraction(2) ** (self.half + 1)
         tilt = tuple(2 * one_sided_down(cell, entropy) + 1 for _ in range(self.size))
-        found = integers(exact.least(tilt, self.half, self.ridge, self.tolerance, self.grid), "the least point")
+        found = integers(exact.least(tilt, self.half, self.ridge, self.tolerance, self.finest), "the least point")
         if len(found) != self.size:
             raise PublicParameterError(f"made for {self.size} numbers")
         return self.last.sample(found, entropy)
@@ -192,10 +202,63 @@ def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
     turns = int(parameters["turns"])
     if turns < 0:
         raise PublicParameterError("turns must be >= 0")
-    epsilon = bound / stored(parameters, "scale") + turned(turns, bend, ridge)
-    made = Objective(L1(bound, neighbours), turns, bend, ridge, Fraction(1), 1, epsilon, Fraction(1))
+    epsilon = 2 * (bound / stored(parameters, "scale") + turned(turns, bend, ridge))
+    made = Objective(L1(bound, neighbours), turns, bend, ridge, Fraction(1), 1, epsilon, Fraction(1, 2))
     return made.guarantee.parts[0]
 
 
-SPECIMENS: Final[tuple[Specimen[Convex, tuple[int, ...]], ...]] = ()
-# its law is an integral; audit.roster names what checks it instead
+# --- a specimen -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Bends:
+    """Rows whose slopes at t are t - y cut to [-1, 1], of one coefficient: the least point is rational.
+
+    Its solver stops where the gradient is ``off`` times the tolerance, -1 <= off <= 1, which is as bad as it may be.
+    """
+
+    ys: tuple[Fraction, ...]
+    off: int
+
+    def least(
+        self, tilt: Sequence[int], exponent: int, ridge: Fraction, tolerance: Fraction, grid: int
+    ) -> tuple[int, ...]:
+        """As ``Convex`` has it."""
+        pull = tilt[0] * Fraction(2) ** exponent - self.off * tolerance
+        ends = sorted(y + side for y in self.ys for side in (-1, 1))
+        below = sum(self.slope(end) + ridge * end + pull < 0 for end in ends)  # the ends that lie below the least point
+        near = ends[below - 1] if below else ends[0] if ends else Fraction(0)
+        bends = ridge + sum(y - 1 <= near < y + 1 if below else False for y in self.ys)
+        return (round((near - (self.slope(near) + ridge * near + pull) / bends) / Fraction(2) ** grid),)
+
+    def slope(self, at: Fraction) -> Fraction:
+        return sum((max(Fraction(-1), min(at - y, Fraction(1))) for y in self.ys), Fraction(0))
+
+
+@lru_cache(maxsize=8)
+def _law(made: Objective, exact: Bends) -> dict[int, float]:
+    """Chances of the point before its last noise: a sum over the cells of the slope, but for 1e-18 of them."""
+    found: dict[int, float] = {}
+    cell = float(made.scale) / 2.0 ** (made.half + 1)
+    for k in range(math.ceil(42 * cell)):
+        chance = -math.expm1(-1 / cell) * math.exp(-k / cell) / 2
+        for z in (k, -k - 1):
+            (point,) = exact.least((2 * z + 1,), made.half, made.ridge, made.tolerance, made.finest)
+            found[point] = found.get(point, 0.0) + chance
+    return found
+
+
+def _specimen() -> Specimen[Bends, tuple[int, ...]]:
+    """One row more, which pulls by 1 up to 1/2 and begins to bend there; solvers that are off against each other."""
+    moved, one = L1(Fraction(1), Adjacency("add_remove")), Fraction(1)
+    made = Objective(moved, 1, one, 2 * one, Fraction(1, 4), 1, Fraction(7, 2), Fraction(1, 2))
+
+    def mass(exact: Bends, output: tuple[int, ...]) -> float:
+        tail = math.exp(-1 / float(made.last.scale))
+        of_noise = (1 - tail) / (1 + tail)
+        return sum(p * of_noise * tail ** abs(output[0] - point) for point, p in _law(made, exact).items())
+
+    return Specimen("least point of a row", made, Bends((), -1), Bends((Fraction(3, 2),), 1), mass)
+
+
+SPECIMENS: Final = (_specimen(),)
