@@ -380,10 +380,11 @@ class Density:
         corners = min(2.0 ** len(self.axes) * self.wander, 1.0)
         if self.band is not None and self.boxes is None and np.count_nonzero(weights) == 1:
             return min(float((self.band * weights).sum()), corners)
-        if self.grain is None or self.atoms:
+        if self.grain is None:
             return corners
         inside, outside = (float(np.sqrt(((self.grain * part) ** 2).sum())) for part in (weights, 1.0 - weights))
-        return min(inside, outside, corners)  # what lies outside is 1 less the same number
+        atoms = len(self.atoms) * (self.beside or 0.0)  # each moves the number of records, and so every share
+        return min(math.hypot(min(inside, outside), atoms), corners)  # what lies outside has the same noise
 
     def _along(self, place: int, masses: Floats, *, squared: bool = False) -> Floats:
         """Masses of the cells of one axis; ``squared``: the shares of boxes are squared, as those of variances."""

@@ -145,6 +145,7 @@ class Mixed:
             missing=lost if missing else None,
             band=None if found.band is None else found.band * share,
             wander=None if wander is None else min(wander, 1.0),
+            grain=None if found.grain is None else found.grain * share,
             words=tuple(text for text in (*found.words, said) if text),
             beside=min(math.hypot(one, blur * max(*masses, lost, 0.0)), 1.0),
         )
@@ -205,6 +206,7 @@ def emptied(found: Density, atoms: Sequence[float]) -> Density:
         masses=masses / left,
         band=None if found.band is None else np.where(masses > 0.0, found.band / left, 0.0),
         wander=None if found.wander is None else min(found.wander * more / left, 1.0),
+        grain=None,  # what was spilled is no noise
     )
 
 
