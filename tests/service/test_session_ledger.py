@@ -42,9 +42,9 @@ def study(
 
 
 def opened(of: Study, rounds: int = 4, epsilon: Any = 4, training: Any = None) -> Holdout:
-    """Rounds of epsilon 1: a mean of y is seen to be .5 off with an error below 1e-8."""
+    """Rounds of epsilon 1: means are 0 or .5 off, seen at scales of .01 and .02 with an error below 1e-5."""
     rows: Any = OVERFITTED if training is None else training
-    return rt.holdout(of, ["x", "y"], public=rows, epsilon=epsilon, rounds=rounds, threshold="0.1")
+    return rt.holdout(of, ["x", "y"], public=rows, epsilon=epsilon, rounds=rounds, threshold="0.25")
 
 
 def eps(value: int | str) -> PureDP:
@@ -138,7 +138,7 @@ def test_the_charge_is_on_the_disk_before_a_row_is_read(tmp_path: Path, monkeypa
 
 def test_a_claim_is_checked_without_training_rows_and_costs_a_round_only_where_it_is_off() -> None:
     of = study()
-    with rt.holdout(of, ["x", "y"], epsilon=4, rounds=4, threshold="0.1") as session:
+    with rt.holdout(of, ["x", "y"], epsilon=4, rounds=4, threshold="0.25") as session:
         with pytest.raises(QuestionError, match=r"claimed=0\.62.*Nothing was drawn"):
             session.check(Level("y"))
         with pytest.raises(PublicParameterError, match="claimed lies between 0 and 1"):
@@ -150,7 +150,7 @@ def test_a_claim_is_checked_without_training_rows_and_costs_a_round_only_where_i
         found = session.check(Level("y"), claimed=1)
         assert found.by == "holdout"
         assert found.estimate is not None
-        assert abs(found.value - 0.5) < 0.1  # sigma .0005
+        assert abs(found.value - 0.5) < 0.1  # sigma .005: error below 1e-8
         assert of.ledger.spent() == eps(1)
         assert [name for name, _ in session.transcript] == ["level(y), claimed 0.5", "level(y), claimed 1"]
     assert session.certificate.verify(of.ledger, allow_unsigned=True).ok

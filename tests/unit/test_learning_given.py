@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from reticent import sklearn as private
+from reticent.data.undisturbed import undisturbed
 from reticent.errors import QuestionError, Refusal
 from reticent.learning import given
 from reticent.learning.circumstances import of_arrays
 from reticent.learning.classifiers import indices
-from reticent.learning.undisturbed import undisturbed
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP

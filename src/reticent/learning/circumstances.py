@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Literal, SupportsFloat, TypeAlias, TypeVar, ge
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.undisturbed import undisturbed
 from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.learning.given import cells, column, labels, table
 from reticent.learning.handles import Handle, Shelf
 from reticent.learning.price import Price
 from reticent.learning.scaling import Bound, Floats
-from reticent.learning.undisturbed import undisturbed
 from reticent.ledger import Ledger, Receipt
 from reticent.mechanisms import gate
 from reticent.privacy import compose

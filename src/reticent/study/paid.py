@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from typing import (
     assert_never,
 )
 
+from reticent.data.undisturbed import undisturbed
 from reticent.entropy import Forks, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.privacy.loss import words
@@ -125,7 +125,7 @@ class Paid(Generic[T]):
         self._source = Path(study._place) if study._place and self._ledger.durable else None
         self._reserve(plan.first)
         try:
-            with _undisturbed():
+            with undisturbed():
                 self._size = self._read(table)
                 self._started = start(self._coins())
         except BaseException as cause:
@@ -149,7 +149,7 @@ class Paid(Generic[T]):
             self._over = True
             assert self._started is not None
             try:
-                with _undisturbed():
+                with undisturbed():
                     reply, ended = draw(self._started, self._rows, self._size, self._coins())
                 self._told.append((question, repr(reply)))
                 if ended:
@@ -216,7 +216,7 @@ class Paid(Generic[T]):
         if len(self._ended) >= VOLUME:
             self._first, self._ended = (len(self._guarantees) - 1, len(self._told)), []
         try:
-            with _undisturbed():
+            with undisturbed():
                 self._started = self._start(self._coins())
         except BaseException as cause:
             self._over = True
@@ -315,13 +315,6 @@ class Paid(Generic[T]):
         if isinstance(cause, Exception) and not isinstance(cause, EngineFailure):
             protected(reference, type(cause).__name__)
         return reference
-
-
-def _undisturbed() -> AbstractContextManager[None]:
-    """``learning.undisturbed``, which this package does not import with NumPy before it is needed."""
-    from reticent.learning.undisturbed import undisturbed
-
-    return undisturbed()
 
 
 class Open(Generic[T]):

@@ -27,6 +27,7 @@ from reticent.data.query import (
 )
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, Result, Table
+from reticent.data.undisturbed import undisturbed
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Receipt
@@ -217,7 +218,8 @@ def run(
     if source is not None:
         note_head(source, ledger)  # an older copy of the ledger, put back after an interruption, is then noticed
     try:
-        answers, caveats = draw(prepared, table, entropy, on_stage)
+        with undisturbed():
+            answers, caveats = draw(prepared, table, entropy, on_stage)
         on_stage("commit")
         document = certified(prepared, answers, caveats, schema, about, receipt, ledger)
         certificate = Certificate.of(document)

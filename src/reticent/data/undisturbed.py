@@ -15,8 +15,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
-
 
 class Silence:
     """Warnings of this process, off from the first who enters until the last one leaves."""
@@ -47,6 +45,8 @@ SILENCE = Silence()  # the filters of warnings are one list for the whole proces
 @contextmanager
 def undisturbed() -> Iterator[None]:
     """Neither warnings nor floating-point errors, whatever the caller set."""
+    import numpy as np  # here, so that importing the package stays light
+
     with SILENCE, np.errstate(all="ignore"):
         yield
 
