@@ -106,7 +106,8 @@ def _with_intervals(sums: Sums) -> Linear:
     left = sums.square - 2.0 * float(beta @ sums.cross) + float(beta @ sums.gram @ beta)
     of_noise = _spread(sums.of_gram, beta) + np.diag(sums.of_cross**2)
     doubt = math.sqrt(sums.of_square**2 + 4.0 * float(beta**2 @ sums.of_cross**2) + float(beta @ of_noise @ beta))
-    variance = (max(left, 0.0) + doubt) / max(n - len(beta), 1.0)
+    left = max(left, 0.0) + doubt**2 / max(left, doubt, 1e-300)  # wider by the square of the doubt, where it is small
+    variance = left / max(n - len(beta), 1.0)
     sampled = variance * inverse @ sums.gram @ inverse
     return Linear(beta[None, :], n, sampled, inverse @ of_noise @ inverse)
 
