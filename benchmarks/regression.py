@@ -1,6 +1,6 @@
 """Regression: CPU times of R_H's distances, and every method's error, coverage and replies at one total epsilon.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/regression.py [--quick] [--distances | --methods] [--seeds N]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/regression.py [--quick] [--distances | --methods | --heaped] [--seeds N]
 
 y = 1 + 2 z_1 + ... + noise with standard normal z and noise. Errors are medians of |slope - 2| over replies, over that
 of the least-squares slope on the same tables; the whole charge counts. One row of a Markdown table for each method.
@@ -27,6 +27,7 @@ from reticent.statistics.regression.lines import gap, rows_for, solutions
 from reticent.statistics.regression.plans import Method, plan
 from reticent.statistics.regression.rays import ray_bound
 from reticent.statistics.regression.rows import ONE, Rows, rows
+from reticent.statistics.regression.theil_sen import pair_slopes
 from reticent.statistics.unbounded.census import Terms
 
 PLACES: Final = 14
@@ -137,9 +138,64 @@ def row(name: Method, n: int, epsilon: str, columns: int, kind: Kind, seeds: int
     return f"{len(errors)}/{seeds} | {ratio:.2f} | {covered}/{len(errors)} | {took:.2f}"
 
 
+HEAPED: Final[tuple[tuple[Kind, int], ...]] = (("substitute", 4_000), ("add_remove", 4_000), ("substitute", 20_000))
+
+
+def heaped(seeds: int) -> None:
+    """Theil-Sen's slope where many slopes are equal: samples of a public population, whose median slope is known."""
+    print("| columns | n | neighbours | median slope | covered | mean half-width | deviation of the value |")
+    print("|---|--:|---|--:|--:|--:|--:|")
+    for name, people in populations().items():
+        for kind, n in HEAPED:
+            true, told = median_slope(people, kind), []
+            terms = Terms(Adjacency(kind), n if kind == "substitute" else None)
+            units = (Fraction(1), Fraction(1))
+            made = plan("theil_sen", columns=("y", ("x",)), terms=terms, epsilon=Fraction(1), n=n, units=units)
+            for key in range(seeds):
+                sample = people[np.random.default_rng([key, n]).integers(0, len(people), n)]
+                found = made.draw(sample, Replayed(f"{name} {kind} {n} {key}"))
+                assert not isinstance(found, NoReply)
+                told.append(found.value.estimates[1])
+            covered = sum(one.low <= true <= one.high for one in told)
+            half = np.mean([one.high - one.low for one in told]) / 2
+            shown = f"{covered}/{seeds} | {half:.3f} | {np.std([one.value for one in told]):.3f} |"
+            print(f"| {name} | {n:,} | {kind} | {true:.3f} | {shown}", flush=True)
+
+
+def populations() -> dict[str, NDArray[np.int64]]:
+    """y first, whole numbers."""
+    from statsmodels.datasets import randhie
+
+    rng, table = np.random.default_rng(0), randhie.load_pandas().data
+    x = rng.integers(0, 6, 200_000)
+    two = rng.integers(0, 2, 200_000)
+    wide = np.clip(np.rint(40 + 8 * rng.normal(size=200_000)), 0, 80)
+    exact = 0.5 * wide + 6 * rng.normal(size=200_000)
+    fives = np.where(rng.random(200_000) < 0.5, 5 * np.rint(exact / 5), np.rint(exact))
+    found = {
+        "visits by diseases (randhie)": np.column_stack([table["mdvis"], np.rint(table["disea"])]),
+        "a line of slope 2, rounded": np.column_stack([np.rint(2 * x + rng.normal(size=200_000)), x]),
+        "a column of two values": np.column_stack([np.rint(3 * two + 2 * rng.normal(size=200_000)), two]),
+        "half of the values in fives": np.column_stack([fives, wide]),
+    }
+    return {name: columns.astype(np.int64) for name, columns in found.items()}
+
+
+def median_slope(people: NDArray[np.int64], kind: Kind) -> float:
+    """Of 200,000 blocks or more."""
+    rng, size = np.random.default_rng(1), 600_000
+    labels = np.arange(size) // 2 if kind == "substitute" else rng.integers(0, size // 3, size)
+    sample = people[rng.integers(0, len(people), size)]
+    return float(np.median(pair_slopes(sample, np.ones(size, np.bool_), labels, int(labels.max()) + 1)))
+
+
 if __name__ == "__main__":
     asked = sys.argv[1:]
-    if "--methods" not in asked:
+    parts = [part for part in ("--distances", "--methods", "--heaped") if part in asked]
+    many = int(asked[asked.index("--seeds") + 1]) if "--seeds" in asked else (20 if "--quick" in asked else 400)
+    if "--distances" in parts or not parts:
         distances("--quick" in asked)
-    if "--distances" not in asked:
-        methods(int(asked[asked.index("--seeds") + 1]) if "--seeds" in asked else (20 if "--quick" in asked else 400))
+    if "--methods" in parts or not parts:
+        methods(many)
+    if "--heaped" in parts or not parts:
+        heaped(many)
