@@ -12,6 +12,7 @@ import pytest
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Gaussian, Geometric
+from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1, Linf
@@ -143,6 +144,31 @@ def test_values_put_on_the_grid_move_by_no_more_than_the_mechanism_allows(stated
     assert worst <= bound
     assert worst >= bound - 1  # and hardly less: half of it would be refuted
     assert worst > bound / 2
+
+
+@pytest.mark.parametrize(("columns", "degree"), [(1, 22), (2, 10), (3, 8)])
+def test_a_private_number_of_records_is_counted_without_the_bias_of_the_polynomial(columns: int, degree: int) -> None:
+    """At h k = .9 a record counts 1 but for 2 e^(-2 (.9 pi)^2) = 3e-7 a column and the rounding of the table."""
+    axes = grid([(f"x{place}", Fraction(0), ONE, False) for place in range(columns)], cells=12)
+    made = Bernstein(axes, Terms(ADD), ONE, degree, Fraction(9, 10 * degree)).plan
+    assert made.counting is not None
+    assert np.abs(made.sums.table @ made.counting - 1.0).max() < 2e-5
+    own = linear.shares_of(axes) @ made.back
+    assert np.abs(made.sums.table @ own - 1.0).max() > 0.01  # the integral of the polynomial
+    counts = np.zeros(12**columns, np.int64)
+    counts[0], counts[12**columns // 3] = 100_000, 40_000
+    outcome = made.release(counts, Replayed(f"records {columns}"))
+    assert isinstance(outcome, Reply)
+    assert abs(outcome.value.n - 140_000) <= 2 * made.unsure + 3  # 8e-5 of all draws are farther off
+    assert abs(counts @ made.sums.table @ own - 140_000) > 2 * made.unsure + 3
+
+
+def test_where_the_lattice_is_too_wide_for_the_kernel_the_lesser_bias_is_taken() -> None:
+    wide = Bernstein(LINE, Terms(ADD), ONE, 22, Fraction(1, 170)).plan
+    own = linear.shares_of(LINE) @ wide.back
+    even = np.full(23, 1.0 / 22) / Bernstein(LINE, Terms(ADD), ONE, 22, Fraction(1, 170)).unit
+    off = [float(np.abs(wide.sums.table @ weights - 1.0).max()) for weights in (own, even)]
+    assert (wide.counting is None) == (off[0] <= off[1])
 
 
 @pytest.mark.parametrize(

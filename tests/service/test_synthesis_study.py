@@ -149,6 +149,18 @@ def test_bias_is_said_to_be_in_no_interval_unless_there_is_none(method: str) -> 
         assert not any(said in caveat for caveat in exact.caveats)
 
 
+def test_the_share_of_an_atom_beside_a_polynomial_is_within_its_noise() -> None:
+    """Records heaped near 0, where the polynomial's own total is off by percents; six half-widths hold but for 1e-9."""
+    values = np.concatenate([np.zeros(5_000), np.random.default_rng(4).gamma(1.0, 2.0, 15_000)])
+    study = rt.study({"x": values}, adjacency="add_remove", columns={"x": rt.real(0, 100)}, budget="8")
+    found = study.release_density("x", method="bernstein", atoms=[0], epsilon=4).density
+    assert found.beside is not None
+    ((_, mass),) = found.atoms
+    assert abs(mass - 0.25) < 6 * found.beside
+    assert 6 * found.beside < 0.003
+    assert abs(found.n - 20_000) < 150
+
+
 def test_a_budget_too_small_is_refused_and_costs_nothing() -> None:
     study = clinic(budget="1/2")
     with pytest.raises(BudgetError):

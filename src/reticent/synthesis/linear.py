@@ -63,6 +63,9 @@ class Linear:
     method : str
     settle : "simplex" or "clip"
         The nearest density in L2, or negative parts cut off and the rest divided by its total.
+    counting : array, shape (coordinates,), or None
+        Weights of the sums in a private number of records where there are better ones than the density's own total,
+        which is what is divided by.
     """
 
     axes: tuple[Axis, ...]
@@ -71,6 +74,7 @@ class Linear:
     base: bool
     method: str
     settle: Settle
+    counting: Floats | None = None
 
     @property
     def guarantee(self) -> Guarantee:
@@ -95,10 +99,12 @@ class Linear:
         noisy = self.sums.draw(counts, entropy)
         totals, shares = self.back @ noisy, shares_of(self.axes)
         size, rows = self.sums.terms.size, self.back
+        told = float(size or 0)
         if size is None:
-            weights = shares @ self.back  # of the sums in the noisy number of records
+            weights = shares @ self.back  # of the sums in the noisy total
             n = float(weights @ noisy)
-            if n < max(1.0, self.unsure):
+            told = n if self.counting is None else float(self.counting @ noisy)
+            if min(n, told) < max(1.0, self._reach(weights), self.unsure):
                 return NO_REPLY
             rows = rows - np.outer(totals / n, weights)
         else:
@@ -114,7 +120,7 @@ class Linear:
                 (masses / masses.sum()).reshape(cells),
                 self.method,
                 self.guarantee,
-                max(round(n), 1),
+                max(round(told), 1),
                 band=(spread * shares * self.reaches(rows)).reshape(cells),
                 wander=min(spread * self._together(shares[:, None] * rows), 1.0),
                 words=("the noise of neighbouring cells goes together: the band is about one point at a time",),
@@ -147,7 +153,10 @@ class Linear:
         """Half-width at 95 % of the number of records that comes out; 0 where it is public."""
         if self.sums.terms.size is not None:
             return 0.0
-        weights = shares_of(self.axes) @ self.back
+        return self._reach(shares_of(self.axes) @ self.back if self.counting is None else self.counting)
+
+    def _reach(self, weights: Floats) -> float:
+        """Half-width at 95 % of the noise of a weighted sum of the sums."""
         return self.sums.deviation * float(self.reaches(weights[None])[0])
 
     def reaches(self, rows: Floats) -> Floats:
