@@ -182,7 +182,7 @@ class LogisticRegression(LinearClassifier):
         price, and as much for one more gradient. "yes" goes with every ``solver`` but "output"; "auto" buys them for
         two classes and at most 12 coefficients unless "objective" or "output" is named. A coefficient has an interval
         where the noise does not hide the curvature: for d coefficients, the intercept among them, of columns that
-        vary independently over their bounds from epsilon times rows of about 25 d (d + 1) on, twice that where rows are
+        vary independently over their bounds from epsilon times rows of about 50 d (d + 1) on, twice that where rows are
         replaced; columns that go together, or keep to a part of their bounds, need more. ``summary()`` has a dash else.
 
     Attributes

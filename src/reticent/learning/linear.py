@@ -43,9 +43,8 @@ Method: TypeAlias = Literal["adassp", "robust", "theil_sen", "tukey", "block_med
 HIDDEN: Final = (
     "no intervals: the noise hides how far off these numbers may be; a larger ε, more rows or fewer columns would help"
 )
-SOME: Final = (
-    "a dash stands where the noise hides how far off a number may be; a larger ε, more rows or fewer columns would help"
-)
+HIDES: Final = "the noise hides how far off"
+ENOUGH: Final = 50  # times d (d + 1): epsilon times rows from which nine coefficients of ten are told, as measured
 NONE_BOUGHT: Final = "no intervals were bought"
 USUAL: Final = Fraction(13, 20)  # of the longest row in the box: few rows of a real table reach further
 
@@ -128,11 +127,22 @@ class LinearModel(Estimator):
             self.ridge_ = float(plan.ridge)
         if isinstance(plan, Inferred) or (isinstance(plan, Descent) and plan.refined):
             told = [np.isfinite(found.noise) for found in self.estimates_[int(not self.fit_intercept) :]]
-            self.note_ = "" if all(told) else SOME if any(told) else HIDDEN
+            some = f"a dash stands where {HIDES} a number may be" if any(told) else f"no intervals: {HIDES} all may be"
+            self.note_ = "" if all(told) else f"{some}; {_enough(plan)}"
         elif isinstance(plan, Descent):
             self.note_ = f"{NONE_BOUGHT}: {_instead(plan.loss)}"
         else:
             self.note_ = f"{plan.note}: {_instead(plan.loss)}"
+
+
+def _enough(plan: Descent | Inferred) -> str:
+    """From where on a curvature is told, in words."""
+    d, near = plan.scaling.width, plan.price.neighbours
+    needed = ENOUGH * d * (d + 1) * near.rows * (2 if near.kind == "substitute" else 1)
+    return (
+        f"ε times rows of about {needed:,} would do for columns that vary independently over their bounds, and more "
+        "for others: a larger ε, more rows, fewer columns or tighter bounds would help"
+    )
 
 
 def _instead(loss: losses.Loss) -> str:
