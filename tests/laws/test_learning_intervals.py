@@ -182,7 +182,7 @@ def test_an_end_is_where_noise_and_score_cease_to_explain_the_gradient() -> None
 
 def test_a_curvature_that_noise_hides_leaves_everything_open() -> None:
     assert one(400.0, loud=30.0, off=100.0).interval(np.ones(1)) is not None
-    for bent, off in ((400.0, 210.0), (0.0, 10.0), (-50.0, 40.0)):
+    for bent, off in ((400.0, 210.0), (0.0, 10.0), (-50.0, 40.0), (-500.0, 40.0)):
         hidden = one(bent, loud=30.0, off=off)
         assert hidden.interval(np.ones(1)) is None
         assert hidden.told == (False,)

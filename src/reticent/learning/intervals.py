@@ -104,6 +104,8 @@ class Around:
         if self.inverse is None or not row.any():
             return None
         weights, centre = np.asarray(self.inverse.T @ row), np.asarray(self.inverse @ self.push)
+        if not weights @ row > 0:  # no curvature is negative: this one is noise
+            return None
         farthest = FARTHEST * float(np.abs(row).sum())
         low, high = (self.end(weights, centre, side, farthest) for side in (-1.0, 1.0))
         if low is None or high is None:
