@@ -27,7 +27,7 @@ from scipy import stats
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from reticent.data.query import Tally  # noqa: E402
+from reticent.data.query import Records, Tally  # noqa: E402
 from reticent.data.table import Result  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.lab.density import voids  # noqa: E402
@@ -357,6 +357,52 @@ def choices(runs: int) -> None:
             best = min(METHOD_NAMES[1:], key=lambda method: each[method])
             told = f"{each['auto']:.4f} | {each[best]:.4f}, {best} | {each['auto'] / each[best]:.2f}"
             print(f"| {name} | {n:,} | {told} |", flush=True)
+    planes(runs)
+
+
+def planes(runs: int) -> None:
+    """Two columns, the same way; the true heights of 96 x 96 cells are those of two million records."""
+    few, sides = max(min(runs // 5, 10), 2), 96
+    print(f"\nTwo columns, mean of {few} runs\n")
+    print("| density | n | auto | the best other | auto over it |")
+    print("|---|--:|--:|---|--:|")
+    points = (np.stack(np.meshgrid(*[np.arange(sides)] * 2, indexing="ij"), axis=-1).reshape(-1, 2) + 0.5) / sides
+    columns = [(name, Fraction(0), ONE, False) for name in ("x", "y")]
+    for name in PLANES:
+        counts = np.histogramdd(plane(name, 2_000_000, np.random.default_rng(99)), [sides] * 2, [(0, 1)] * 2)[0]
+        heights = counts.ravel() / counts.mean()
+        for n in (300, 3_000, 30_000):
+            each: dict[str, float] = {}
+            for method in METHOD_NAMES:
+                plan = plan_for(Options(method), columns, Terms(Adjacency("add_remove")), ONE, Fraction(0))
+                (query,) = plan.queries
+                assert isinstance(query, Records)
+                found = []
+                for run in range(few):
+                    values = plane(name, n, np.random.default_rng(run))
+                    held = Result(records=np.floor(values / [float(unit) for unit in query.units]).astype(np.int64))
+                    outcome = plan.draw([held], Replayed(f"plane {method} {n} {run}"))
+                    told = outcome.value.pdf(points) if isinstance(outcome, Reply) else np.ones(len(points))
+                    found.append(float(np.mean((told - heights) ** 2)))
+                each[method] = float(np.mean(found))
+            best = min(METHOD_NAMES[1:], key=lambda method: each[method])
+            told_as = f"{each['auto']:.3f} | {each[best]:.3f}, {best} | {each['auto'] / each[best]:.2f}"
+            print(f"| {name} | {n:,} | {told_as} |", flush=True)
+
+
+def plane(name: str, n: int, generator: np.random.Generator) -> Floats:
+    """Records in the unit square: a correlated normal law, two clusters, a line, an even square with a hole."""
+    normal, uniform = generator.normal(size=(4 * n, 2)), generator.random((4 * n, 2))
+    match name:
+        case "normal":
+            found = 0.5 + 0.15 * np.stack([normal[:, 0], normal @ [0.8, 0.6]], axis=1)
+        case "two clusters":
+            found = np.where(uniform[:, :1] < 0.5, 0.3, 0.7) + 0.06 * normal
+        case "a line":
+            found = uniform[:, :1] + 0.02 * normal
+        case _:
+            found = uniform[~(np.abs(uniform - 0.5) < 0.2).all(axis=1)]
+    return np.asarray(found[((found > 0) & (found < 1)).all(axis=1)][:n], np.float64)
 
 
 def drawn(curves: dict[str, dict[str, list[float]]]) -> None:
@@ -421,6 +467,7 @@ SHAPES: Final[dict[str, Callable[[Floats], Floats]]] = {
     "uniform with a void": lambda points: np.where((points > 0.4) & (points < 0.6), 0.0, 1.25),
     "two spikes": spiky,
 }
+PLANES: Final = ("normal", "two clusters", "a line", "a square with a hole")
 OTHERS: Final[dict[str, Callable[[Floats], Floats]]] = {
     "Beta(1/2, 1/2)": lambda points: np.asarray(stats.beta(0.5, 0.5).pdf(points)),
     "Beta(2, 3)": lambda points: np.asarray(stats.beta(2, 3).pdf(points)),

@@ -174,8 +174,8 @@ def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, c
 def test_what_was_chosen_is_written_and_read_and_has_margins_with_intervals() -> None:
     """Two columns, 2,000 rows in one corner: JSON gives all back; a margin's interval is no wider than the whole's."""
     made = auto(columns(2), PLAIN, Fraction(1))
-    counts = np.zeros(24 * 24, np.int64)
-    counts[: 24 * 6] = 14
+    counts = np.zeros(48 * 48, np.int64)
+    counts[: 48 * 12] = 3
     outcome = smooth.drawn(made._paid(made.pair(2_000)[0]), counts, Replayed("margin"), smooth.Size(2_000.0, 28.0))
     assert isinstance(outcome, Reply)
     found = outcome.value

@@ -10,9 +10,9 @@ the exact counts N of the cells are from what the coarse bars make of them, M N,
 
     |W (N - M N)| against what sampling alone makes of it, and ``PRIOR`` nats more
 
-For one column the directions are the J lowest cosines, for several the cells. One row moves the length by at most that
-of a column of W (1 - M), about 1, however many rows there are; it is taken in integers: the matrix is rounded first,
-and its columns are measured as they are. Permute-and-flip has two candidates with opposite scores.
+For one column the directions are the J lowest cosines, for several the finest bars. One row moves the length by at most
+that of a column of W (1 - M), about 1, however many rows there are; it is taken in integers: the matrix is rounded
+first, and its columns are measured as they are. Permute-and-flip has two candidates with opposite scores.
 
 Measured against series, kernels and polynomials, alone and as further candidates of the choice: smoothed bars are as
 near or nearer wherever the choice could have told (docs/reference/benchmarks-release.md).
@@ -60,7 +60,7 @@ from reticent.synthesis.sums import Floats, Integers, Sums, Terms, longest, wide
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of records is private
 CHOOSING: Final = Fraction(1, 8)
-FINE: Final = {1: 1024, 2: 24, 3: 8}  # cells along each axis
+FINE: Final = {1: 1024, 2: 48, 3: 16}  # cells along each axis: of several, more than bars, for smooth shapes
 BARS: Final = {1: (8, 16, 32, 64, 128, 256, 512, 1024), 2: (2, 4, 6, 8, 12, 24), 3: (2, 4, 8)}
 RULE: Final = {1: 2.5, 2: 5.0, 3: 8.0}  # bars in all for each root of n epsilon
 FINER: Final = {1: 8, 2: 2, 3: 2}  # along each column
@@ -241,14 +241,13 @@ def bars(axes: tuple[Axis, ...], count: int, terms: Terms) -> Linear:
     return Linear(axes, sums, inside / wide, False, f"histogram of {count} bars along each column", "simplex")
 
 
-def directions(axes: tuple[Axis, ...]) -> Floats:
-    """W: of one column its lowest cosines, of equal weight and columns no longer than about 1; of more, every cell."""
-    cells = math.prod(one.cells for one in axes)
+def directions(axes: tuple[Axis, ...], finest: Linear) -> Floats:
+    """W: of one column its lowest cosines, of equal weight and columns no longer than about 1; of more, finest bars."""
     if len(axes) > 1:
-        return np.eye(cells)
+        return finest.sums.table.T.astype(np.float64)
     (one,) = axes
     middle = (one.steps[:-1] + one.steps[1:]) / (2.0 * one.steps[-1])
-    count = max(min(DIRECTIONS, cells - 1), 1)
+    count = max(min(DIRECTIONS, one.cells - 1), 1)
     lengths = np.arange(1, count + 1)[:, None]
     found: Floats = np.cos(np.pi * lengths * middle[None, :]) / math.sqrt(count)
     return found
@@ -257,10 +256,11 @@ def directions(axes: tuple[Axis, ...]) -> Floats:
 @lru_cache(maxsize=4)
 def _candidates(axes: tuple[Axis, ...], terms: Terms) -> tuple[Candidate, ...]:
     """The public list, coarse ones first; the last has a bar for each value of a column of few whole numbers."""
-    most = max(one.cells for one in axes)
-    sizes = [*(count for count in BARS[len(axes)] if count < most), most]
-    looked = directions(axes)
-    return tuple(_candidate(bars(axes, count, terms), count, looked) for count in sizes)
+    listed, most = BARS[len(axes)], max(one.cells for one in axes)
+    sizes = [*(count for count in listed if count < most), *((most,) if most <= listed[-1] else ())]
+    made = [bars(axes, count, terms) for count in sizes]
+    looked = directions(axes, made[-1])
+    return tuple(_candidate(release, count, looked) for release, count in zip(made, sizes, strict=True))
 
 
 def _candidate(release: Linear, detail: int, looked: Floats) -> Candidate:
