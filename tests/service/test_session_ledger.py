@@ -156,6 +156,49 @@ def test_a_claim_is_checked_without_training_rows_and_costs_a_round_only_where_i
     assert session.certificate.verify(of.ledger, allow_unsigned=True).ok
 
 
+def test_a_claim_is_read_once_and_as_a_plain_number() -> None:
+    """Arithmetic of the caller's own would be shown the exact sum, and a number that changes would be told wrongly."""
+
+    class Changing:
+        turns = 0
+
+        def __index__(self) -> int:
+            self.turns += 1
+            return self.turns - 1
+
+    class Nosy(int):
+        seen: list[object] = []  # noqa: RUF012 - of the class, for the test
+
+        @property
+        def numerator(self) -> Nosy:
+            return self
+
+        def __rsub__(self, other: object) -> int:
+            self.seen.append(other)
+            return 0
+
+        __rmul__ = __mul__ = __le__ = __ge__ = __rsub__  # type: ignore[assignment]
+
+    with rt.holdout(study(), ["x", "y"], epsilon=4, rounds=4, threshold="0.25") as session:
+        session.check(Level("y"), claimed=Changing())
+        session.check(Level("y"), claimed=Nosy(1))
+        session.check(Between("y", low=Nosy(1)), claimed="0.5")
+        assert not Nosy.seen
+        assert [name for name, _ in session.transcript][:2] == ["level(y), claimed 0", "level(y), claimed 1"]
+
+
+def test_what_a_fault_interrupts_is_in_no_transcript(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = opened(study())
+
+    def fails(*_: object, **__: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(type(session._paid._ledger), "commit", fails)
+    with pytest.raises(Fault):
+        session.check(Level("y"))
+    assert session.transcript == ()
+
+
 def test_a_claim_may_take_the_place_of_a_training_mean() -> None:
     with opened(study()) as session:
         assert session.check(Level("y"), claimed="0.5").by == "claim"

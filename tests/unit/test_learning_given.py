@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
+from multiprocessing import shared_memory
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -210,6 +212,88 @@ def test_a_handle_beside_an_array_keeps_its_own_words() -> None:
     _, y = of.xy(["k"])[0], of.xy(["k"])[0]
     with pytest.raises(Refusal, match="a handle on private rows"):
         private.GaussianNB(**named(classes=[0, 1])).fit(GRID, y)
+
+
+class Kept:
+    """Cells in order that are of no abstract kind, have no type in common and hand out no memory."""
+
+    def __init__(self, kept: list[object]) -> None:
+        self._kept = kept
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, place: int) -> object:
+        return self._kept[place]
+
+
+def test_one_text_in_whatever_has_an_order_moves_no_other_cell() -> None:
+    """NumPy would make texts of all of them, and every label would be lost with one."""
+    shared: Any = shared_memory.ShareableList([0, *SIDES[1:-1], SECRET])
+    try:
+        for targets in (Kept([0, *SIDES[1:-1], SECRET]), shared):
+            found = indices(given.labels(given.column(targets, 20)), np.array([0, 1]))
+            assert found[:-1].tolist() == SIDES[:-1]
+            assert np.isnan(found[-1])
+    finally:
+        shared.shm.close()
+        shared.shm.unlink()
+    found, _ = read(Kept([[SECRET, 0.5], *GRID[1:]]))
+    assert np.isfinite(found[1:]).all()
+
+
+@pytest.mark.parametrize("odd", [None, 1, [1, 2], []])
+def test_targets_of_which_some_are_lists_are_refused_by_their_shape(odd: object) -> None:
+    """Read as cells, one row that is no list would make every other one a cell that is none."""
+    ledger = account()
+    with pytest.raises(ValueError, match="one length"):
+        private.GaussianNB(**{**named(classes=[0, 1]), "ledger": ledger}).fit(
+            GRID, [*([side] for side in SIDES[1:]), odd]
+        )
+    assert not ledger.releases()
+
+
+@pytest.mark.parametrize("spec", [str, int, float, bool])
+def test_a_cell_that_only_says_what_it_is_is_missing(spec: type) -> None:
+    found = given.labels(given.column([Mock(spec=spec), *SIDES[1:]], 20))
+    assert found[0] is None
+    assert found[1:].tolist() == SIDES[1:]
+
+
+class Lab:
+    """A label that would be shown the targets it is compared with."""
+
+    seen: list[object] = []  # noqa: RUF012 - of the class, for the test
+    __array_ufunc__ = None
+
+    def __eq__(self, other: object) -> bool:
+        self.seen.append(other)
+        return False
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+
+class Nosy(int):
+    def __eq__(self, other: object) -> bool:
+        Lab.seen.append(other)
+        return False
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def test_a_label_of_the_callers_own_kind_is_not_compared_with_targets() -> None:
+    for classes in ([0, 1, Lab()], [0, "a"], [0, 1 << 54], [0, None], [0, Mock(spec=int)]):
+        with pytest.raises(Refusal, match=r"classes .*Nothing was charged"):
+            private.GaussianNB(**named(classes=classes)).fit(GRID, SIDES)
+    Lab.seen.clear()
+    model: Any = private.GaussianNB(**named(classes=[0, Nosy(1)])).fit(GRID, SIDES)
+    assert {type(label) for label in model.classes_.tolist()} == {int}
+    assert not any(isinstance(seen, np.ndarray) for seen in Lab.seen)
 
 
 # --- the caller's settings --------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -31,6 +32,63 @@ def test_a_sum_of_floats_is_refused_with_the_words_to_type() -> None:
 def test_what_is_no_number_is_refused(wrong: object) -> None:
     with pytest.raises(PublicParameterError):
         read(wrong, "epsilon")  # type: ignore[arg-type]  # refused at run time as well
+
+
+class Whole(int):
+    """Its arithmetic is its own, and would be shown what it meets."""
+
+    @property
+    def numerator(self) -> Whole:
+        return self
+
+    def __index__(self) -> Whole:
+        return self
+
+    __rmul__ = __rsub__ = __mul__ = __index__  # type: ignore[assignment]
+
+
+class Share(Fraction):
+    @property
+    def numerator(self) -> Whole:
+        return Whole(3)
+
+
+class Number(Decimal):
+    def as_integer_ratio(self) -> tuple[int, int]:
+        return Whole(3), Whole(1)
+
+
+class Text(str):
+    __slots__ = ()
+
+    def strip(self, *_: object) -> Text:
+        return self
+
+
+class Double(float):
+    def __repr__(self) -> str:
+        return Text("3")
+
+
+class Index:
+    def __index__(self) -> int:
+        return Whole(3)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of an index that is no plain int
+@pytest.mark.parametrize("made", [Whole(3), Share(3), Number(3), Text("3"), Double(3), Index()])
+def test_a_number_of_the_callers_own_kind_is_read_as_a_plain_one(made: object) -> None:
+    """What is read meets private sums later: nothing of the caller's may be left in it."""
+    found = read(made, "claimed")  # type: ignore[arg-type]
+    assert found == 3
+    assert type(found) is Fraction
+    assert {type(found.numerator), type(found.denominator)} == {int}
+
+
+@pytest.mark.parametrize("spec", [int, float, str, Decimal])
+def test_what_only_says_that_it_is_a_number_is_refused(spec: type) -> None:
+    with pytest.raises(PublicParameterError):
+        read(Mock(spec=spec), "epsilon")
 
 
 @pytest.mark.parametrize("wrong", [0.5, "0.5", True])

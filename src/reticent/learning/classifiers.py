@@ -8,8 +8,9 @@ Bounds of X, the classes and the longest row are public; no label is taken from 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, Literal
 
 import numpy as np
@@ -21,12 +22,14 @@ from reticent.learning import losses
 from reticent.learning.circumstances import Circumstances, price_of
 from reticent.learning.erm import Fit, Solver, planned
 from reticent.learning.estimator import Estimator, Work
+from reticent.learning.given import plain
 from reticent.learning.handles import Handle
 from reticent.learning.linear import LinearModel
 from reticent.learning.scaling import Floats, Scaling, weighed
 from reticent.learning.scores import Scored, accuracy
 from reticent.privacy.numbers import Number, read
 
+MOST_LABEL: Final = 1 << 53  # beyond it a frame with one missing value, read as doubles, mixes labels up
 FEW: Final = 12  # columns up to which intervals are bought by default
 
 
@@ -68,7 +71,7 @@ class Classifier(Estimator):
     def _labels(self, y: object) -> NDArray[np.generic]:
         """The declared classes, in order."""
         if self.classes is not None:
-            found = np.array(sorted(set(self.classes), key=_order))
+            found = np.array(sorted(declared(self.classes), key=_order))
         elif isinstance(y, Handle):
             found = np.array(y.shelf.labels(y.columns[0]))
         else:
@@ -78,6 +81,24 @@ class Classifier(Estimator):
         if len(found) < 2:
             raise PublicParameterError("a classifier needs two classes or more")
         return found
+
+
+def declared(classes: Iterable[object]) -> set[object]:
+    """Labels whose comparisons run no code of the caller's: they are compared with private ones.
+
+    Raises
+    ------
+    PublicParameterError
+        For other objects, numbers among texts, and whole numbers that a table of doubles cannot tell apart.
+    """
+    found = [plain(label) for label in classes]
+    numbers = [label for label in found if isinstance(label, int | float | Fraction)]
+    kinds = {int if isinstance(label, int | float | Fraction) else type(label) for label in found}
+    if None in found or len(kinds) > 1:
+        raise PublicParameterError("classes are all numbers, or all texts. Nothing was charged.")
+    if any(not -MOST_LABEL <= label <= MOST_LABEL for label in numbers):
+        raise PublicParameterError("classes that are numbers are at most 2^53 in size. Nothing was charged.")
+    return set(found)
 
 
 def _order(label: object) -> tuple[str, object]:

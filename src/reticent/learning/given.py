@@ -2,10 +2,12 @@
 
     table(x), column(y, rows)     what was given as an array; refused by shape and type alone, in words without a cell
     cells(raw)                    numbers, one cell at a time; what is none is missing
-    labels(raw)                   targets, one cell at a time; what is no plain value is missing
+    labels(raw), plain(value)     targets, one cell at a time; what is no plain value is missing
 
 Lists have no type of their own, and the one that NumPy finds for them looks at every cell: one text among numbers would
 turn all of them into text, so that one person's row changed what is read of the others. Their cells stay as they are.
+So it is with whatever else has an order and is no array. A cell is asked for its type alone: what else it says of
+itself is code of the caller's.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from reticent.learning.scaling import Floats
 
 NUMBERS: Final = "biuf"
 TAKEN: Final = f"{NUMBERS}OUST"  # kinds of NumPy's types: numbers, any objects, texts
-PLAIN: Final = frozenset({bool, int, float, str, bytes, Fraction, date})  # whose comparisons never fail
+PLAIN: Final = frozenset({bool, int, float, str, bytes, date})  # whose comparisons never fail
 
 
 def table(x: object) -> NDArray[np.generic]:
@@ -80,7 +82,7 @@ def labels(raw: NDArray[np.generic]) -> NDArray[np.generic]:
     if raw.dtype.kind in f"{NUMBERS}US":
         return raw
     found = np.empty(len(raw), object)
-    found[:] = [_plain(value) for value in raw.tolist()]
+    found[:] = [plain(value) for value in raw.tolist()]
     return found
 
 
@@ -88,12 +90,12 @@ def _array(x: object, name: str) -> NDArray[np.generic]:
     """``x`` as an array, in its own type if it has one."""
     found: NDArray[np.generic] | None
     try:
-        found = _listed(x) if _is_list(x) else np.asarray(x)
+        found = np.asarray(x) if _typed(x) else _listed(x)
         if isinstance(x, np.ma.MaskedArray):  # a masked cell is missing, whatever lies under the mask
             objects = np.array(found, object)
             objects[np.ma.getmaskarray(x)] = None
             found = objects
-    except Refusal:
+    except (Refusal, Ragged):
         raise
     except Exception:  # its text may quote a cell
         found = None
@@ -106,19 +108,39 @@ def _array(x: object, name: str) -> NDArray[np.generic]:
     return found
 
 
-def _is_list(x: object) -> TypeGuard[Sequence[object]]:
-    """Whether ``x`` is a list, a tuple, a range, a deque: anything in order whose cells have no type in common."""
-    return isinstance(x, Sequence) and not isinstance(x, str | bytes) and not hasattr(x, "__array__")
+class Ragged(ValueError):
+    """Some rows are lists and others are none, or of another length."""
 
 
-def _listed(x: Sequence[object]) -> NDArray[np.generic]:
+def _typed(x: object) -> bool:
+    """Whether ``x`` has a type for all its cells: an array or a frame, or what hands out its memory."""
+    if any(hasattr(x, name) for name in ("__array__", "__array_interface__", "__array_struct__")):
+        return True
+    try:
+        memoryview(x)  # type: ignore[arg-type]  # whether it is one is the question
+    except TypeError:
+        return not hasattr(x, "__len__") or isinstance(x, str)
+    return True
+
+
+def _listed(x: object) -> NDArray[np.generic]:
     """The cells of a list, or of a list of rows of one length, as the objects they are."""
-    rows = [row for row in x if _is_list(row) or (isinstance(row, np.ndarray) and row.ndim == 1)]
-    widths = {len(row) for row in rows}
-    if not rows or len(rows) < len(x) or len(widths) > 1:
-        return np.fromiter(x, object, len(x))
-    (width,) = widths
-    return np.fromiter((cell for row in rows for cell in row), object, len(x) * width).reshape(len(x), width)
+    every = list(x)  # type: ignore[call-overload]  # it has a length, and whatever cannot be read is refused
+    rows = [row for row in every if _is_row(row)]
+    if not rows:
+        return np.fromiter(every, object, len(every))
+    width = len(rows[0])
+    if len(rows) < len(every) or any(len(row) != width for row in rows):
+        raise Ragged("Every row must be a list of one length, or none may be. Nothing was charged.")
+    return np.fromiter((cell for row in rows for cell in row), object, len(every) * width).reshape(len(every), width)
+
+
+def _is_row(cell: object) -> TypeGuard[Sequence[object]]:
+    """Whether a cell is a row of cells, by its type."""
+    kind = type(cell)
+    if issubclass(kind, np.ndarray):
+        return np.ndarray.ndim.__get__(cell) == 1  # type: ignore[no-any-return]
+    return issubclass(kind, Sequence) and not issubclass(kind, str | bytes)
 
 
 def _number(value: object) -> float:
@@ -128,22 +150,27 @@ def _number(value: object) -> float:
         return np.nan
 
 
-def _plain(value: object) -> object:
-    match value:
-        case _ if type(value) in PLAIN:
-            return value
-        case str():
+def plain(value: object) -> object:
+    """The value in a type of Python's own, whose comparisons are Python's; None where it has none, or fails."""
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    try:
+        if isinstance(value, str) and issubclass(kind, str):
             return str.__str__(value)
-        case int():
-            return int.__int__(value)
-        case float():
+        if isinstance(value, float) and issubclass(kind, float):
             return float.__float__(value)
-        case np.bool_() | np.integer():
-            return int(value) if isinstance(value, np.integer) else bool(value)
-        case np.number() | Decimal():
-            return _number(value)
-        case _:
-            return None
+        if isinstance(value, int) and issubclass(kind, int):
+            return int.__index__(value)
+        if isinstance(value, Fraction) and issubclass(kind, Fraction):
+            return Fraction(int.__index__(value.numerator), int.__index__(value.denominator))
+        if isinstance(value, np.integer) and issubclass(kind, np.integer):
+            return int(value)
+        if issubclass(kind, np.bool_):
+            return bool(value)
+    except Exception:  # an object may fail in any way, and that it does would be told
+        return None
+    return _number(value) if issubclass(kind, np.number | Decimal) else None
 
 
 def _warn_of_column() -> None:
@@ -157,4 +184,4 @@ def _warn_of_column() -> None:
         warnings.warn(text, DataConversionWarning, stacklevel=5)
 
 
-__all__ = ["cells", "column", "labels", "table"]
+__all__ = ["cells", "column", "labels", "plain", "table"]

@@ -7,14 +7,16 @@ shortest decimal text. Below the surface it is a ``Fraction`` and a float is an 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import SupportsIndex, TypeAlias
+from typing import SupportsIndex, TypeAlias, TypeVar
 
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import round_up
 
+A = TypeVar("A")
+B = TypeVar("B")
 Number: TypeAlias = int | str | Fraction | Decimal | float | SupportsIndex
 
 MOST_DIGITS = 12
@@ -34,7 +36,7 @@ def read(number: Number, name: str) -> Fraction:
     if isinstance(number, bool):
         raise PublicParameterError(f"{name} must be a number, got {number}")
     if isinstance(number, float):
-        shortest = repr(float(number))
+        shortest = repr(_as_it_is(float.__float__, number, name))
         try:
             digits = Decimal(shortest).as_tuple()
         except ArithmeticError:  # pragma: no cover - repr of a float always parses
@@ -42,26 +44,43 @@ def read(number: Number, name: str) -> Fraction:
         if not isinstance(digits.exponent, int):
             raise PublicParameterError(f"{name} must be finite, got {shortest}")
         if len(digits.digits) > MOST_DIGITS:
-            meant = f"{number:.12g}"
+            meant = f"{float(shortest):.12g}"
             raise PublicParameterError(f'{symbol} {shortest} is a floating-point number. Write {name}="{meant}".')
         return Fraction(shortest)
-    if isinstance(number, int | Fraction):
-        return _sane(Fraction(number), name)
+    if isinstance(number, int):
+        return _sane(Fraction(_plain(number, name)), name)
+    if isinstance(number, Fraction):
+        return _sane(Fraction(_plain(number.numerator, name), _plain(number.denominator, name)), name)
     if isinstance(number, Decimal):
-        if not number.is_finite():
+        if not _as_it_is(Decimal.is_finite, number, name):
             raise PublicParameterError(f'{name} must be a number such as "0.1" or "1/3", got {number}')
-        if abs(number.adjusted()) > WIDEST_EXPONENT:
+        if abs(Decimal.adjusted(number)) > WIDEST_EXPONENT:
             raise _too_wide(name)
-        return Fraction(number)
+        return Fraction(*Decimal.as_integer_ratio(number))
     if isinstance(number, str):
-        return _from_text(number.strip().replace("_", ""), name)
+        return _from_text(_as_it_is(str.__str__, number, name).strip().replace("_", ""), name)
     return _sane(Fraction(_whole(number, name)), name)
+
+
+def _as_it_is(method: Callable[[A], B], number: A, name: str) -> B:
+    """What the type's own method says of a number: a subclass may have another, and would be asked beside private sums
+    as long as anything of its own is left in what is read."""
+    try:
+        return method(number)
+    except TypeError:  # it only says that it is of this type
+        found = type(number).__name__
+        raise PublicParameterError(f"{name} must be an int, decimal text, Fraction or Decimal, got {found}") from None
+
+
+def _plain(number: int, name: str) -> int:
+    """An ``int``, and no subclass of it."""
+    return _as_it_is(int.__index__, number, name)
 
 
 def _whole(number: SupportsIndex, name: str) -> int:
     """The integers of NumPy, which are no ``int``; anything else is refused."""
     try:
-        return operator.index(number)
+        return int.__index__(operator.index(number))
     except TypeError:
         found = type(number).__name__
         raise PublicParameterError(f"{name} must be an int, decimal text, Fraction or Decimal, got {found}") from None

@@ -110,7 +110,7 @@ def whole(number: SupportsIndex | None, name: str) -> int | None:
         return None
     if not isinstance(number, bool):
         try:
-            return index(number)
+            return int.__index__(index(number))  # and no subclass, whose arithmetic is its own
         except TypeError:
             pass
     raise PublicParameterError(f"{name} must be a whole number >= 1, got {number!r}")
@@ -119,7 +119,7 @@ def whole(number: SupportsIndex | None, name: str) -> int | None:
 def size_of(size: SupportsIndex | Growth | None) -> int | Growth | None:
     """A number of records, or a public rule for one by its name."""
     if size is None or isinstance(size, str) or (hasattr(size, "__index__") and not isinstance(size, bool)):
-        return size if size is None or isinstance(size, str) else index(size)
+        return size if size is None or isinstance(size, str) else int.__index__(index(size))
     raise PublicParameterError(f'size is a whole number >= 1, "root", "two_thirds" or "auto", got {size!r}')
 
 

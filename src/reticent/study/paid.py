@@ -148,6 +148,7 @@ class Paid(Generic[T]):
                 self._next()
             self._over = True
             assert self._started is not None
+            before = len(self._told)
             try:
                 with undisturbed():
                     reply, ended = draw(self._started, self._rows, self._size, self._coins())
@@ -155,6 +156,7 @@ class Paid(Generic[T]):
                 if ended:
                     self._commit()
             except BaseException as cause:
+                del self._told[before:]  # a fault shows nothing
                 reference = self._failed(cause)
                 if not isinstance(cause, Exception):
                     raise bare(cause) from None
@@ -447,7 +449,8 @@ class Holdout(Open["Conversation"]):
         name = name_of(asked)
         told: tuple[int, way.By]
         if claimed is not None:
-            told, name = (steps(claimed, "claimed"), "claim"), f"{name}, claimed {in_words(read(claimed, 'claimed'))}"
+            number = read(claimed, "claimed")
+            told, name = (steps(number, "claimed"), "claim"), f"{name}, claimed {in_words(number)}"
         elif self._training is not None:
             told = mean_steps(asked, self._training), "training"
         else:
