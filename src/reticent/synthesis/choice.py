@@ -14,8 +14,8 @@ For one column the directions are the J lowest cosines, for several the finest b
 that of a column of W (1 - M), about 1, however many rows there are; it is taken in integers: the matrix is rounded
 first, and its columns are measured as they are. Permute-and-flip has two candidates with opposite scores.
 
-Measured against series, kernels and polynomials, alone and as further candidates of the choice: smoothed bars are as
-near or nearer wherever the choice could have told (docs/reference/benchmarks-release.md).
+Series, kernels and polynomials were candidates, and are not: measured, they gain nothing beside smoothed bars that the
+choice could tell, and cost it its aim (docs/reference/benchmarks-release.md, with what else was tried).
 
 Source: McKenna and Sheldon 2020 for the choice.
 
