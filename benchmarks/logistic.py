@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/logistic.py [--tables 300] [--only fair4] [--epsilon 1 3 5]
 
-A cell is so many tables, each fitted with replayed entropy as ``LogisticRegression`` plans it by default. Uniform rows
+A cell is so many tables, each fitted with replayed entropy as ``LogisticRegression`` plans it by default. Made-up rows
 have known coefficients. ``fair2`` and ``fair4`` are statsmodels' fair (6,366 rows): affairs by age and years married,
 then by religiousness and education too; rows are drawn with replacement, answers from the coefficients that fit the
 whole table.
@@ -42,6 +42,24 @@ def uniform(rows: int, truth: tuple[float, ...]) -> tuple[Callable[[np.random.Ge
     return drawn, np.array(truth)
 
 
+def ones(rows: int) -> tuple[Callable[[np.random.Generator], Floats], Floats]:
+    """Columns of -1 and 1 with shares of .1, .3 and .5."""
+
+    def drawn(rng: np.random.Generator) -> Floats:
+        return np.column_stack([np.ones(rows), 2.0 * (rng.random((rows, 3)) < (0.1, 0.3, 0.5)) - 1])
+
+    return drawn, np.array([-0.5, 0.5, -1.0, 0.3])
+
+
+def lognormal(rows: int) -> tuple[Callable[[np.random.Generator], Floats], Floats]:
+    """Columns that keep to the low end of their bounds."""
+
+    def drawn(rng: np.random.Generator) -> Floats:
+        return np.column_stack([np.ones(rows), 2 * np.clip(rng.lognormal(-2.2, 0.8, (rows, 2)), 0, 1) - 1])
+
+    return drawn, np.array([1.0, 2.0, -1.0])
+
+
 def fair(columns: int) -> tuple[Callable[[np.random.Generator], Floats], Floats]:
     """Rows of the table, scaled, and the coefficients that fit all of it."""
     import statsmodels.api as sm  # of the benchmarks' environment
@@ -58,6 +76,8 @@ CASES: dict[str, Callable[[], tuple[Callable[[np.random.Generator], Floats], Flo
     "uniform, 2,000 rows, 3 columns": lambda: uniform(2000, STEEP[:4]),
     "uniform, 8,000 rows, 3 columns": lambda: uniform(8000, STEEP[:4]),
     "uniform, 20,000 rows, 5 columns": lambda: uniform(20_000, STEEP),
+    "zeros and ones, 10,000 rows, 3 columns": lambda: ones(10_000),
+    "lognormal, 20,000 rows, 2 columns": lambda: lognormal(20_000),
     "fair2": lambda: fair(2),
     "fair4": lambda: fair(4),
 }
