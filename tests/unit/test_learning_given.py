@@ -17,6 +17,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+import reticent as rt
 from reticent import sklearn as private
 from reticent.data.undisturbed import undisturbed
 from reticent.errors import QuestionError, Refusal
@@ -421,6 +422,17 @@ def test_a_score_is_free_only_where_rows_and_target_are_both_public() -> None:
     assert line.score(private.public(GRID), private.public(SIDES)) <= 1
     with pytest.raises(QuestionError, match="y is not"):
         line.score(private.public(GRID), SIDES)
+
+
+def test_public_rows_score_a_model_of_a_study_without_bounds_of_the_target() -> None:
+    columns = {"x": rt.real(-1, 1), "y": rt.real(0, 1)}
+    rows = {"x": [row[0] for row in GRID], "y": [float(side) for side in SIDES]}
+    of = rt.study(rows, adjacency="add_remove", columns=columns, budget=2)
+    X, y = of.xy(["x"], "y")
+    line: Any = private.LinearRegression(epsilon=1, study=of).fit(X, y)
+    assert line.score(private.public([[0.1], [0.4]]), private.public([0, 1])) <= 1
+    with pytest.raises(Refusal, match="y_bounds"):
+        line.score([[0.1], [0.4]], [0, 1], epsilon="0.1")
 
 
 def test_public_and_private_targets_are_read_alike() -> None:

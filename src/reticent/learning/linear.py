@@ -226,10 +226,9 @@ class Regressor(LinearModel):
         epsilon: Number | None = None,
     ) -> float:
         """R squared: of public rows free, of private rows charged ``epsilon``."""
-        low, high = _middle(self._y_bounds(y))
         if self.__sklearn_is_fitted__():
             self._replied()
-        return r_squared(self._scored(X, y, epsilon), self._predicted, low, high)
+        return r_squared(self._scored(X, y, epsilon), self._predicted, lambda: _middle(self._y_bounds(y)))
 
     def _scored(self, x: object, y: object, epsilon: Number | None) -> Scored:
         return Scored(self, x, y, self.score_epsilon if epsilon is None else epsilon)

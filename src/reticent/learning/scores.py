@@ -132,12 +132,14 @@ def accuracy(asked: Scored, label: Callable[[Floats], NDArray[np.generic]]) -> f
     return _bought(asked, parts, 2, "accuracy", share)
 
 
-def r_squared(asked: Scored, predict: Callable[[Floats], Floats], middle: float, half: float) -> float:
-    """R squared about the mean of the rows, at most 1; of private rows, y is cut to its public bounds."""
+def r_squared(asked: Scored, predict: Callable[[Floats], Floats], bounds: Callable[[], tuple[float, float]]) -> float:
+    """R squared about the mean of the rows, at most 1; of private rows, y is cut to its public ``bounds``, which are
+    its middle and half its width."""
     if asked.free is not None:
         rows, y = asked.free
         values = cells(y)
         return float(1 - ((predict(rows) - values) ** 2).sum() / ((values - values.mean()) ** 2).sum())
+    middle, half = bounds()
 
     def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
         target = (numbers(targets) - middle) / half
