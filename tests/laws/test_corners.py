@@ -14,7 +14,7 @@ from reticent.entropy import Replayed
 from reticent.learning import least_squares, products
 from reticent.learning.least_squares import Sums, solved
 from reticent.learning.price import Price
-from reticent.learning.products import Products, shared, signs
+from reticent.learning.products import Products, shared, shared_in_three, signs
 from reticent.learning.scaling import UNIT, Floats, Scaling
 from reticent.mechanisms import Geometric
 from reticent.mechanisms.gate import Recorder
@@ -94,6 +94,10 @@ def test_a_row_at_a_corner_moves_every_draw_by_all_that_is_declared(width: int) 
 def test_shares_that_are_too_great_are_cut_and_without_the_cut_it_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     honest, row = products.shared, np.full((1, 3), 0.3)
     monkeypatch.setattr(products, "shared", lambda rows: 1.5 * honest(rows))
+    three = products.shared_in_three
+    monkeypatch.setattr(products, "shared_in_three", lambda rows: 1.5 * three(rows))
+    single = moves(plan(1), (row[:, :1], row[:, 1]), (row[:0, :1], row[:0, 1]))
+    assert Fraction(99, 100) < single[0] <= 1
     cut = moves(plan(2), (row[:, :-1], row[:, -1]), (row[:0, :-1], row[:0, -1]))
     assert Fraction(99, 100) < cut[0] <= 1
     monkeypatch.setattr(products, "shortened", lambda rows, most, norm: rows)
@@ -130,7 +134,40 @@ def test_a_row_that_lacks_a_value_is_none_where_rows_are_bought_and_zeros_where_
         assert found.cross[1] == pytest.approx(0.25 - 0.0625, abs=1e-3)
 
 
-@pytest.mark.parametrize("width", [1, 4, 6])
+def test_three_shares_of_one_column_tell_its_squares_too() -> None:
+    rows = np.random.default_rng(4).integers(-UNIT, UNIT + 1, (50, 2))
+    (x, y), shares = rows.T / UNIT, shared_in_three(rows)
+    assert shares.min() >= 0
+    assert shares.sum(axis=1) == pytest.approx(np.ones(50))
+    told = products.BACK @ shares.sum(axis=0).reshape(2, 3).T @ np.array([[1, -1], [1, 1]])
+    right = [[50, y.sum()], [x.sum(), (x * y).sum()], [(x * x).sum(), (x * x * y).sum()]]
+    assert told == pytest.approx(np.array(right), abs=1e-11)
+
+
+@pytest.mark.parametrize("people", [None, 5])
+def test_noise_of_one_column_has_the_deviation_that_is_told(people: int | None) -> None:
+    """No rows, or five at the corner (1, 1): 1,500 tables, a standard error of 5 % of a variance; half or twice the
+    deviation is far outside."""
+    made, x = plan(1, people=people), np.ones((people or 0, 1))
+    assert made.way == ("corners" if people is None else "mean")
+    made = plan(1, Fraction(10), people=people)  # the same in units of the noise, and enough for slopes of five rows
+    many = [made.sums(x, x[:, 0], Replayed(f"one column {people} {key}")) for key in range(1_500)]
+    scale = float(made.noises[0].scale) / products.WHOLE  # type: ignore[union-attr]  # pure noise is geometric
+    number, square = ([6.0], 6.0) if people is None else ([0.0], 16.0 / 3.0)
+    told = np.array([*number, 4.0, square, 6.0, 4.0]) * 2 * scale**2
+    first = many[0]
+    claimed = [first.of_gram[0, 0], first.of_gram[0, 1], first.of_gram[1, 1], *first.of_cross]
+    assert np.array(claimed) ** 2 == pytest.approx(told)
+    drawn = np.array([[one.gram[0, 0], one.gram[0, 1], one.gram[1, 1], *one.cross] for one in many])
+    kept = slice(1 if people else 0, None)
+    found = (np.mean((drawn - np.mean(drawn, axis=0)) ** 2, axis=0))[kept]
+    if people is None:  # the number of rows is not below 1 where it is told
+        found, told = found[1:], told[1:]
+    assert found == pytest.approx(told[kept] if people else told, rel=0.2)
+    assert np.mean(drawn, axis=0)[kept][-3:] == pytest.approx(np.full(3, float(people or 0)), abs=4 * scale)
+
+
+@pytest.mark.parametrize("width", [2, 4, 6])
 def test_noise_has_the_deviation_that_is_told(width: int) -> None:
     """Empty tables: the standard error of a variance of 300 sums of many Laplace variables is below .12 of itself.
 

@@ -5,9 +5,10 @@ the 2^(d + 1) corners of the box of x and y, by products of t and 1 - t: whateve
 together by one row. A sum of products of different columns is a sum of all corners with signs, so each of them has
 2^((d + 1) / 2) deviations of one noise, however many are told; and so is the number of rows.
 
-    corners   7/10 of the price, or what is left
-    squares   3/20: sums of x^2 - 1/2, moved by 1/2 for each column
+    corners   7/10 of the price, or what is left; of one column (1 - t)^2, 2 t (1 - t), t^2 take the place of t and
+              1 - t, which adds up to 1 as well and tells the sum of x^2
     own       1/20: the sum of y^2 - 1/2
+    squares   3/20: sums of x^2 - 1/2, moved by 1/2 for each column, of two columns or more
     mean      1/10: the sum of y once more, of ``MANY`` columns or more
 
 ``sums``, else: products one by one, of rows shortened to a public length.
@@ -58,6 +59,8 @@ MEAN: Final = Fraction(1, 10)
 MANY: Final = 5
 MOST: Final = 7  # columns: 2^8 corners
 WHOLE: Final = 1 << 30  # of one row, which is shared out
+
+BACK: Final = np.array([[1.0, 1.0, 1.0], [-1.0, 0.0, 1.0], [1.0, -1.0, 1.0]])  # number, sum, squares of three shares
 
 FEWEST: Final = 1.0
 WORTH: Final = 12.0  # no slopes where the noise of a sum of x y is more than one row in so many
@@ -115,9 +118,9 @@ class Products:
             case "mean":
                 return (price.noise(one**4 if squared else one**2, Fraction(1)),)
             case "corners":
-                shares = [(Fraction(d * UNIT**2, 2), SQUARES), (one**2 / 2, OWN), (one**2, MEAN)]
-                others = [price.noise(row, share) for row, share in shares[: 3 if d >= MANY else 2]]
-                return (self._corners, *others)
+                shares = [(one**2 / 2, OWN), (Fraction(d * UNIT**2, 2), SQUARES), (one**2, MEAN)]
+                bought = shares[: 1 if d == 1 else 3 if d >= MANY else 2]
+                return (self._corners, *[price.noise(row, share) for row, share in bought])
             case "sums":
                 reach, known = self.reach, self.people is not None
                 ones = (1 if known else 2) * (one**4 if squared else one**2)
@@ -146,8 +149,15 @@ class Products:
 
     @cached_property
     def _corners(self) -> Noise:
-        share = 1 - SQUARES - OWN - (MEAN if self.scaling.width >= MANY else 0)
-        return self.price.noise(Fraction(WHOLE), share)
+        d = self.scaling.width
+        others = OWN + (SQUARES if d > 1 else 0) + (MEAN if d >= MANY else 0)
+        return self.price.noise(Fraction(WHOLE), 1 - others)
+
+    @property
+    def _of_number(self) -> float:
+        """Deviation of the number of rows, by corners."""
+        corners = 6 if self.scaling.width == 1 else 1 << (self.scaling.width + 1)
+        return deviation(self._corners) * math.sqrt(corners) / WHOLE
 
     @property
     def _of_corners(self) -> float:
@@ -186,28 +196,41 @@ class Products:
         return Sums(gram, np.array([total, *[0.0] * d]), 0.0, unknown, of_cross, math.inf)
 
     def _by_corners(self, rows: Integers, y: Integers, there: NDArray[np.bool_], entropy: Entropy) -> Sums:
-        d, (corners, squares, own, *mean) = self.scaling.width, self.noises
-        signed = signs(np.array(gate.draw(corners, self._shares(rows, y, there), entropy), np.float64)) / WHOLE
         # a row that says nothing is a row of zeros where rows are counted, and else none
-        counted = there[:, None] if self.people is None else np.ones_like(there)[:, None]
-        n = max(float(signed[0]) if self.people is None else float(self.people), FEWEST)
-        half = UNIT**2 // 2
-        of_x = _drawn(squares, np.where(counted, rows * rows - half, 0).sum(axis=0), entropy) + n / 2
-        (of_y,) = _drawn(own, np.where(counted, y * y - half, 0).sum(axis=0), entropy) + n / 2
-        gram, of_gram = np.zeros((d + 1, d + 1)), np.full((d + 1, d + 1), self._of_corners / UNIT**2)
+        counted, half = there | (self.people is not None), UNIT**2 // 2
+        shares = np.array(gate.draw(self.noises[0], self._shares(rows, y, counted), entropy), np.float64) / WHOLE
+        n = max(float(shares.sum()) if self.people is None else float(self.people), FEWEST)
+        (of_y,) = _drawn(self.noises[1], (y * y - half)[counted].sum(axis=0), entropy) + n / 2
+        of_half = 0.0 if self.people is not None else self._of_number / 2
+        of_square = math.hypot(deviation(self.noises[1]) / UNIT**2, of_half)
+        if self.scaling.width == 1:
+            return self._by_middle(shares.reshape(2, 3), n, float(of_y), of_square)
+        d, signed, spread = self.scaling.width, signs(shares), self._of_corners / UNIT**2
+        of_x = _drawn(self.noises[2], (rows * rows - half)[counted].sum(axis=0), entropy) + n / 2
+        gram, of_gram = np.zeros((d + 1, d + 1)), np.full((d + 1, d + 1), spread)
         for i in range(1, d + 1):
             gram[0, i] = signed[1 << (i - 1)]
             for j in range(1, i):
                 gram[j, i] = signed[(1 << (i - 1)) | (1 << (j - 1))]
         gram = gram + gram.T + np.diag([n, *of_x])
-        own_part = 0.0 if self.people is not None else of_gram[0, 0]
-        np.fill_diagonal(of_gram, math.hypot(deviation(squares) / UNIT**2, own_part / 2))
-        of_gram[0, 0] = own_part
-        cross = np.array([signed[1 << d], *[signed[(1 << d) | (1 << i)] for i in range(d)]])
-        of_cross = np.full(d + 1, self._of_corners / UNIT**2)
-        if mean:
-            cross[0], of_cross[0] = self._twice(float(cross[0]), float(of_cross[0]), mean[0], y, entropy)
-        return Sums(gram, cross, float(of_y), of_gram, of_cross, math.hypot(deviation(own) / UNIT**2, own_part / 2))
+        np.fill_diagonal(of_gram, math.hypot(deviation(self.noises[2]) / UNIT**2, of_half))
+        of_gram[0, 0] = 2 * of_half
+        cross, of_cross = signed[[1 << d, *[(1 << d) | (1 << i) for i in range(d)]]], np.full(d + 1, spread)
+        if d >= MANY:
+            cross[0], of_cross[0] = self._twice(float(cross[0]), spread, self.noises[3], y, entropy)
+        return Sums(gram, cross, float(of_y), of_gram, of_cross, of_square)
+
+    def _by_middle(self, shares: Floats, n: float, of_y: float, of_square: float) -> Sums:
+        """Of one column: shares of (side of y; low, middle or high of x), which tell the sum of x^2 as well."""
+        told, one = BACK @ shares.T @ np.array([[1.0, -1.0], [1.0, 1.0]]), deviation(self._corners) / WHOLE
+        square, of_x2 = float(told[2, 0]), math.sqrt(6.0) * one
+        if self.people is not None:  # what the number of rows was off is a third of it in x^2, on average
+            square, of_x2 = square - (float(told[0, 0]) - n) / 3, math.sqrt(16.0 / 3.0) * one
+        gram = np.array([[n, told[1, 0]], [told[1, 0], square]])
+        of_n = 0.0 if self.people is not None else self._of_number
+        of_gram = np.array([[of_n, 2.0 * one], [2.0 * one, of_x2]])
+        of_cross = np.array([math.sqrt(6.0) * one, 2.0 * one])
+        return Sums(gram, told[:2, 1].copy(), of_y, of_gram, of_cross, of_square)
 
     def _twice(self, told: float, spread: float, noise: Noise, y: Integers, entropy: Entropy) -> tuple[float, float]:
         """The sum of y from two answers, weighed by their noise, and its deviation."""
@@ -215,16 +238,17 @@ class Products:
         weight = spread**2 / (spread**2 + other**2)
         return told + weight * (float(again) - told), spread * other / math.hypot(spread, other)
 
-    def _shares(self, rows: Integers, y: Integers, there: NDArray[np.bool_]) -> list[int]:
+    def _shares(self, rows: Integers, y: Integers, counted: NDArray[np.bool_]) -> list[int]:
         """Rows at each corner, in parts of ``WHOLE``; bit i of a corner is the side of column i, the last that of y.
 
         The shares of a row are floats rounded down. That they add up to at most ``WHOLE`` is looked at in integers.
         """
-        total = np.zeros(1 << rows.shape[1] + 1, np.int64)
+        middle = self.scaling.width == 1
+        total = np.zeros(6 if middle else 1 << (self.scaling.width + 1), np.int64)
         for first in range(0, len(rows), PART):
-            held = there[first : first + PART]
+            held = counted[first : first + PART]
             part = np.column_stack([rows[first : first + PART], y[first : first + PART]])[held]
-            shares = np.floor(shared(part) * WHOLE).astype(np.int64)
+            shares = np.floor((shared_in_three(part) if middle else shared(part)) * WHOLE).astype(np.int64)
             total += shortened(shares, Fraction(WHOLE), "l1").sum(axis=0)
         return [int(count) for count in total]
 
@@ -268,6 +292,13 @@ def shared(rows: Integers) -> Floats:
     return found
 
 
+def shared_in_three(rows: Integers) -> Floats:
+    """Of rows of x and y: t^0, t^1 and t^2 of Bernstein's for x in each half of y, shape (n, 6), entry by entry."""
+    high, up = ((column + UNIT) / (2.0 * UNIT) for column in rows.T)
+    parts = [(1.0 - high) * (1.0 - high), 2.0 * high * (1.0 - high), high * high]
+    return np.stack([part * side for side in (1.0 - up, up) for part in parts], axis=1)
+
+
 def signs(corners: Floats) -> Floats:
     """The sum of all corners, each with the sign (-1)^(low sides among the bits of k), for every k: Walsh's transform.
 
@@ -281,4 +312,4 @@ def signs(corners: Floats) -> Floats:
     return np.asarray(found)
 
 
-__all__ = ["Products", "Sums", "shared", "signs", "solved"]
+__all__ = ["Products", "Sums", "shared", "shared_in_three", "signs", "solved"]
