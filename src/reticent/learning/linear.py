@@ -44,7 +44,7 @@ HIDDEN: Final = (
     "no intervals: the noise hides how far off these numbers may be; a larger ε, more rows or fewer columns would help"
 )
 HIDES: Final = "the noise hides how far off"
-ENOUGH: Final = 50  # times d (d + 1): epsilon times rows from which nine coefficients of ten are told, as measured
+ENOUGH: Final = 50  # times d (d + 1): epsilon times rows from which eight or nine coefficients of ten are told
 NONE_BOUGHT: Final = "no intervals were bought"
 USUAL: Final = Fraction(13, 20)  # of the longest row in the box: few rows of a real table reach further
 
