@@ -107,6 +107,15 @@ def insured() -> Data:
     return scaled("randhie", table[columns].to_numpy(float), table["disea"].to_numpy(float), (0, 60))
 
 
+def of_wine(target: str) -> Data:
+    """One of the columns of scikit-learn's wine, 178 rows, by all of them."""
+    from sklearn import datasets
+
+    wine = datasets.load_wine()
+    y = wine.data[:, wine.feature_names.index(target)]
+    return scaled("wine", wine.data, y, {"flavanoids": (0, 6), "proline": (200, 1700)}[target])
+
+
 def hours(data: Data) -> Data:
     """Adult's hours per week by all its other columns; which one they are is public."""
     place = NUMBERS.index("hours-per-week")
@@ -294,6 +303,8 @@ def main() -> None:
         one_column("diabetes by blood pressure", diseases, 3),
         one_column("diabetes by s5", diseases, 8),
         one_column("diabetes by age", diseases, 0),
+        one_column("wine, flavanoids by phenols", of_wine("flavanoids"), 5),
+        one_column("wine, proline by alcohol", of_wine("proline"), 0),
         one_column("randhie by deductible", rand, 2),
         one_column("randhie by limitations", rand, 3),
     ]
