@@ -366,7 +366,9 @@ def level_of(running: Sequence[int], multiset: Sequence[int]) -> int:
     return max(-(-abs(k * x - n * m) // k) for x, m in zip(running, accumulate(multiset), strict=True))
 
 
-def _specimen(points: int | tuple[int, ...], name: str) -> Specimen[Sequence[int], tuple[int, ...]]:
+def _specimen(
+    points: int | tuple[int, ...], here: tuple[int, ...], there: tuple[int, ...], name: str
+) -> Specimen[Sequence[int], tuple[int, ...]]:
     made = KolmogorovSmirnov(Linf(Fraction(1), Adjacency("substitute")), Fraction(33, 10), points)
 
     def mass(exact: Sequence[int], output: tuple[int, ...]) -> float:
@@ -379,10 +381,10 @@ def _specimen(points: int | tuple[int, ...], name: str) -> Specimen[Sequence[int
                 weight[one] = math.exp(-float(made.rate) * level_of(exact, one)) / len(listed)
         return weight[output] / sum(weight.values())
 
-    return Specimen(name, made, (1, 4), (2, 4), mass)
+    return Specimen(name, made, here, there, mass)
 
 
 SPECIMENS: Final = (
-    _specimen(1, "one point of two cells by KS distance"),
-    _specimen((1, 2), "one or two points of two cells by KS distance"),
+    _specimen(1, (1, 4), (2, 4), "one point of two cells by KS distance"),
+    _specimen((1, 2), (6, 7), (7, 7), "one or two points of two cells by KS distance"),
 )
