@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,6 +91,13 @@ def descend(column: Integers, threshold: Floats, rows: Floats) -> Integers:
     return node
 
 
+class Binned(NamedTuple):
+    """Rows by bins: ``bins`` of shape (columns, n), ``of`` the places of their classes. Private."""
+
+    bins: NDArray[np.int8]
+    of: Integers
+
+
 @dataclass(frozen=True)
 class Growth:
     """One tree of ``depth`` levels over columns with ``bounds``, for ``epsilon`` in all.
@@ -142,25 +149,24 @@ class Growth:
 
     def draw(self, values: Floats, places: Floats, entropy: Entropy) -> Tree:
         """The tree from rows of shape (n, columns) and the places of their classes."""
-        there = np.asarray(np.isfinite(values).all(axis=1) & np.isfinite(places), np.bool_)
-        low, high = np.array(self.bounds, np.float64).T
-        rows, of = np.clip(values[there], low, high), places[there].astype(np.int64)
+        return self.grown(self.binned(values, places), entropy)
+
+    def grown(self, rows: Binned, entropy: Entropy) -> Tree:
+        """The tree from rows that were binned: once, for all the trees of a forest."""
         inner = (1 << self.depth) - 1
         column, cuts, threshold = np.zeros(inner, np.int64), np.zeros(inner, np.int64), np.zeros(inner)
-        bins = self.binned(rows)
-        node = np.zeros(len(rows), np.int64)
+        node = np.zeros(len(rows.of), np.int64)
         for level in range(self.depth):
             first = (1 << level) - 1
             seen = fitting if level == self.depth - 1 else lengths
             for place in range(first, 2 * first + 1):
                 here = np.flatnonzero(node == place)
-                column[place], cuts[place] = self.split(bins[here], of[here], seen, entropy)
+                column[place], cuts[place] = self.split(rows, here, seen, entropy)
                 threshold[place] = self.edges[column[place]][cuts[place]]
-            node = 2 * node + 1 + (bins[np.arange(len(rows)), column[node]] > cuts[node])
-        counts = np.zeros((inner + 1, self.classes), np.int64)
-        np.add.at(counts, (node - inner, of), 1)
-        drawn = gate.draw(self.counting, counts.ravel().tolist(), entropy)
-        return Tree(column, threshold, np.array(drawn, np.float64).reshape(counts.shape))
+                node[here] = 2 * place + 1 + (rows.bins[column[place], here] > cuts[place])
+        counts = np.bincount((node - inner) * self.classes + rows.of, minlength=(inner + 1) * self.classes)
+        drawn = gate.draw(self.counting, counts.tolist(), entropy)
+        return Tree(column, threshold, np.array(drawn, np.float64).reshape(inner + 1, self.classes))
 
     @cached_property
     def edges(self) -> tuple[Floats, ...]:
@@ -176,26 +182,30 @@ class Growth:
         """Public weight of a threshold of every column: all those of one in [0, 1], an indicator, are one elsewhere."""
         return tuple(1 if low == 0 and high == 1 else THRESHOLDS for low, high in self.bounds)
 
-    def binned(self, rows: Floats) -> Integers:
-        """How many thresholds of its column each value is above, so that value > edge i where the number is > i."""
-        found = np.zeros(rows.shape, np.int64)
-        for place, edges in enumerate(self.edges):
-            found[:, place] = np.searchsorted(edges, rows[:, place], side="left")
-        return found
+    def binned(self, values: Floats, places: Floats) -> Binned:
+        """Rows that have all their values and a class; bin i has values above i thresholds of their column."""
+        there = np.asarray(np.isfinite(values).all(axis=1) & np.isfinite(places), np.bool_)
+        found = np.empty((len(self.bounds), int(there.sum())), np.int8)
+        for place, (edges, bound) in enumerate(zip(self.edges, self.bounds, strict=True)):
+            inside = np.clip(values[there, place], float(bound[0]), float(bound[1]))
+            found[place] = np.searchsorted(edges, inside, side="left")
+        return Binned(found, places[there].astype(np.int64))
 
-    def split(self, bins: Integers, of: Integers, seen: Seen, entropy: Entropy) -> tuple[int, int]:
+    def split(self, rows: Binned, here: Integers, seen: Seen, entropy: Entropy) -> tuple[int, int]:
         """A column and the place of a threshold, for the rows of one node; ``seen`` is the worth of sides."""
         offered = self.offered(entropy)
         if self.choosing is None:
             return offered[sampling.uniform(len(offered), entropy)], sampling.uniform(THRESHOLDS, entropy)
-        scores = []
+        tables, of, size = [], rows.of[here], (THRESHOLDS + 1) * self.classes
         for column in offered:
-            table = np.bincount(bins[:, column] * self.classes + of, minlength=(THRESHOLDS + 1) * self.classes)
-            below = table.reshape(THRESHOLDS + 1, self.classes).cumsum(axis=0)
-            # Half of the rows, the same for all candidates, changes no chance and centres what a row changes.
-            scores.append(FINE // 2 * len(of) - seen(below[:-1]) - seen(below[-1] - below[:-1]))
+            tables.append(np.bincount(rows.bins[column, here] * np.int64(self.classes) + of, minlength=size))
+        below = np.array(tables, np.int64).reshape(len(offered), THRESHOLDS + 1, self.classes).cumsum(axis=1)
+        sides = (below[:, :-1], below[:, -1:] - below[:, :-1])
+        # Half of the rows, the same for all candidates, changes no chance and centres what a row changes.
+        worth = sum(seen(side.reshape(-1, self.classes)) for side in sides)
         weights = np.repeat(np.array([self.weights[column] for column in offered], np.int64), THRESHOLDS)
-        place, cut = divmod(gate.draw(self.choosing, Candidates(np.concatenate(scores), weights), entropy), THRESHOLDS)
+        scores = FINE // 2 * len(here) - np.asarray(worth, np.int64)
+        place, cut = divmod(gate.draw(self.choosing, Candidates(scores, weights), entropy), THRESHOLDS)
         return offered[place], cut
 
     def offered(self, entropy: Entropy) -> list[int]:
@@ -215,8 +225,8 @@ class TreeModel(Classifier):
         guarantee = compose.in_sequence([plan.guarantee] * trees, label=type(self).__name__)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
-            places = indices(targets, labels)
-            self._trees = [plan.draw(values, places, entropy) for _ in range(trees)]
+            rows = plan.binned(values, indices(targets, labels))
+            self._trees = [plan.grown(rows, entropy) for _ in range(trees)]
             self.classes_ = labels
 
         return Work(guarantee, draw)
