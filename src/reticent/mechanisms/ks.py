@@ -367,9 +367,9 @@ def level_of(running: Sequence[int], multiset: Sequence[int]) -> int:
 
 
 def _specimen(
-    points: int | tuple[int, ...], here: tuple[int, ...], there: tuple[int, ...], name: str
+    epsilon: Fraction, points: int | tuple[int, ...], tables: tuple[tuple[int, ...], tuple[int, ...]], name: str
 ) -> Specimen[Sequence[int], tuple[int, ...]]:
-    made = KolmogorovSmirnov(Linf(Fraction(1), Adjacency("substitute")), Fraction(33, 10), points)
+    made = KolmogorovSmirnov(Linf(Fraction(1), Adjacency("substitute")), epsilon, points)
 
     def mass(exact: Sequence[int], output: tuple[int, ...]) -> float:
         """By listing all multisets."""
@@ -381,10 +381,10 @@ def _specimen(
                 weight[one] = math.exp(-float(made.rate) * level_of(exact, one)) / len(listed)
         return weight[output] / sum(weight.values())
 
-    return Specimen(name, made, here, there, mass)
+    return Specimen(name, made, *tables, mass)
 
 
 SPECIMENS: Final = (
-    _specimen(1, (1, 4), (2, 4), "one point of two cells by KS distance"),
-    _specimen((1, 2), (6, 7), (7, 7), "one or two points of two cells by KS distance"),
+    _specimen(Fraction(33, 10), 1, ((1, 4), (2, 4)), "one point of two cells by KS distance"),
+    _specimen(Fraction(2), (1, 2), ((5, 7), (6, 7)), "one or two points of two cells by KS distance"),
 )
