@@ -32,7 +32,7 @@ from reticent.statistics.asked import (
     OfTrimmed,
     Statistic,
 )
-from reticent.statistics.density import Growth, OfDensity, Settled
+from reticent.statistics.density import Growth, OfDensity, Private, Settled
 from reticent.statistics.hypotheses.asked import OfTest
 from reticent.statistics.questions import (
     count,
@@ -325,14 +325,14 @@ def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
 
 
 def _density(columns: list[str], named: Mapping[str, str]) -> Statistic:
-    whole, size = {name: _whole(named.get(name), name) for name in _DETAIL}, named.get("size")
+    size = named.get("size")
     return density(
         columns,
         method=_one("method", named.get("method", "auto"), get_args(OfDensity)),
-        cells=whole["cells"],
-        degree=whole["degree"],
+        cells=_detail(named.get("cells"), "cells"),
+        degree=_detail(named.get("degree"), "degree"),
         bandwidth=named.get("bandwidth"),
-        iterations=whole["iterations"],
+        iterations=_whole(named.get("iterations"), "iterations"),
         size=_one("size", size, get_args(Growth), "a number") if size and size[0].isalpha() else _whole(size, "size"),
         settle=_one("settle", named.get("settle", "simplex"), get_args(Settled)),
         atoms=named.get("atoms", "").split(),
@@ -342,6 +342,10 @@ def _density(columns: list[str], named: Mapping[str, str]) -> Statistic:
         epsilon=named.get("epsilon"),
         delta=named.get("delta"),
     )
+
+
+def _detail(text: str | None, name: str) -> int | Private | None:
+    return _one(name, text, get_args(Private), "a number") if text and text[0].isalpha() else _whole(text, name)
 
 
 def _needed(named: Mapping[str, str], option: str, example: str) -> str:

@@ -19,6 +19,7 @@ from reticent.statistics.limits import check_limits
 
 OfDensity: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
 Settled: TypeAlias = Literal["simplex", "clip"]
+Private: TypeAlias = Literal["auto"]  # chosen privately, for a part of epsilon
 Growth: TypeAlias = Literal["root", "two_thirds", "auto"]
 
 MISSING: Final = "missing"  # among atoms: the records without a value
@@ -29,16 +30,17 @@ class DensityOf:
     """The law of one record in these columns, as a whole; the answer has a density to draw records from.
 
     ``cells``, ``degree``, ``bandwidth``, ``iterations`` and ``size`` belong to some methods and are public; None for
-    what a public rule says. ``atoms`` are values with a mass of their own; ``missing``: so have missing values.
-    ``checks`` is the share of epsilon for noisy tables that made-up rows are compared with.
+    what a public rule says, "auto" for cells, degree or bandwidth that are chosen privately. ``atoms`` are values with
+    a mass of their own; ``missing``: so have missing values. ``checks`` is the share of epsilon for noisy tables that
+    made-up rows are compared with.
     """
 
     columns: tuple[str, ...]
     _: KW_ONLY
     method: OfDensity = "auto"
-    cells: int | None = None
-    degree: int | None = None
-    bandwidth: Fraction | None = None
+    cells: int | Private | None = None
+    degree: int | Private | None = None
+    bandwidth: Fraction | Private | None = None
     iterations: int | None = None
     size: int | Growth | None = None
     settle: Settled = "simplex"
@@ -64,12 +66,13 @@ class DensityOf:
             raise PublicParameterError("atoms name a value twice")
         if isinstance(self.size, str):
             _one_of("size", self.size, get_args(Growth), "a whole number >= 1")
-        size = None if isinstance(self.size, str) else self.size
-        whole = (("cells", self.cells), ("degree", self.degree), ("iterations", self.iterations), ("size", size))
-        for name, number in whole:
-            if number is not None and number < 1:
+        for name, number in self._numbers:
+            if not isinstance(number, str) and number is not None and number < 1:
                 raise PublicParameterError(f"{name} must be >= 1, got {number}")
-        if self.bandwidth is not None and not 0 < self.bandwidth <= Fraction(1, 2):
+        for name, given in (("cells", self.cells), ("degree", self.degree), ("bandwidth", self.bandwidth)):
+            if isinstance(given, str):
+                _one_of(name, given, get_args(Private), "a number")
+        if isinstance(self.bandwidth, Fraction) and not 0 < self.bandwidth <= Fraction(1, 2):
             raise PublicParameterError(
                 f"bandwidth is a share of the range, above 0 and at most 1/2, got {show(self.bandwidth)}"
             )
@@ -80,16 +83,25 @@ class DensityOf:
     def name(self) -> str:
         """The text that ``ask.parse`` reads back."""
         atoms = " ".join([*(show(value) for value in self.atoms), *([MISSING] if self.missing else [])])
-        numbers = (("cells", self.cells), ("degree", self.degree), ("iterations", self.iterations), ("size", self.size))
         options = [] if self.method == "auto" else [f"method={self.method}"]
-        options += [f"{name}={number}" for name, number in numbers if number is not None]
-        options += [] if self.bandwidth is None else [f"bandwidth={show(self.bandwidth)}"]
+        options += [f"{name}={number}" for name, number in self._numbers if number is not None]
+        width = show(self.bandwidth) if isinstance(self.bandwidth, Fraction) else self.bandwidth
+        options += [] if width is None else [f"bandwidth={width}"]
         options += [] if self.settle == "simplex" else [f"settle={self.settle}"]
         options += [f"atoms={atoms}"] if atoms else []
         options += [f"checks={show(self.checks)}"] if self.checks else []
         ends = (("low", self.low), ("high", self.high))
         options += [f"{name}={show(number)}" for name, number in ends if number is not None]
         return f"density({', '.join([*self.columns, *options])})"
+
+    @property
+    def _numbers(self) -> tuple[tuple[str, int | str | None], ...]:
+        return (
+            ("cells", self.cells),
+            ("degree", self.degree),
+            ("iterations", self.iterations),
+            ("size", self.size),
+        )
 
     @property
     def counts_rows(self) -> bool:
@@ -114,6 +126,22 @@ def whole(number: SupportsIndex | None, name: str) -> int | None:
         except TypeError:
             pass
     raise PublicParameterError(f"{name} must be a whole number >= 1, got {number!r}")
+
+
+def detail_of(number: SupportsIndex | Private | None, name: str) -> int | Private | None:
+    """A whole number, or "auto"."""
+    if not isinstance(number, str):
+        return whole(number, name)
+    if number != "auto":
+        raise PublicParameterError(f'{name} must be a whole number >= 1, or "auto", got {number!r}')
+    return "auto"
+
+
+def width_of(number: Number | None) -> Fraction | Private | None:
+    """A bandwidth, or "auto"."""
+    if isinstance(number, str) and number.strip() in get_args(Private):
+        return "auto"
+    return None if number is None else read(number, "bandwidth")
 
 
 def size_of(size: SupportsIndex | Growth | None) -> int | Growth | None:
@@ -158,4 +186,4 @@ def _one_of(option: str, given: object, known: tuple[str, ...], *more: str) -> N
         raise PublicParameterError(f"{option} is one of {', '.join([*more, *known])}; got {given!r}{hint}")
 
 
-__all__ = ["DensityOf", "Growth", "OfDensity", "Settled"]
+__all__ = ["DensityOf", "Growth", "OfDensity", "Private", "Settled"]

@@ -37,7 +37,19 @@ from reticent.statistics.asked import (
     TrimmedMean,
     Variance,
 )
-from reticent.statistics.density import DensityOf, Growth, OfDensity, Settled, atoms_of, columns_of, size_of, whole
+from reticent.statistics.density import (
+    DensityOf,
+    Growth,
+    OfDensity,
+    Private,
+    Settled,
+    atoms_of,
+    columns_of,
+    detail_of,
+    size_of,
+    whole,
+    width_of,
+)
 from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
 
 
@@ -512,9 +524,9 @@ def density(
     columns: str | Sequence[str],
     *,
     method: OfDensity = "auto",
-    cells: int | None = None,
-    degree: int | None = None,
-    bandwidth: Number | None = None,
+    cells: int | Private | None = None,
+    degree: int | Private | None = None,
+    bandwidth: Number | Private | None = None,
     iterations: int | None = None,
     size: int | Growth | None = None,
     settle: Settled = "simplex",
@@ -534,12 +546,12 @@ def density(
     method : str
         "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel" or "bernstein"; docs/how-to/densities.md
         says when each is best. "auto" chooses a grid privately, for a part of epsilon, and smooths its bars for free.
-    cells : int, optional
-        Cells along each column.
-    degree : int, optional
-        For "series" the highest frequency, for "bernstein" the degree of the polynomial.
-    bandwidth : number, optional
-        For "kernel" and "bernstein", in shares of the range, at most 1/2.
+    cells : int or "auto", optional
+        Cells along each column. "auto" has a histogram's chosen privately, for a fifth of epsilon.
+    degree : int or "auto", optional
+        For "series" the highest frequency, for "bernstein" the degree of the polynomial. "auto" as above.
+    bandwidth : number or "auto", optional
+        For "kernel" and "bernstein", in shares of the range, at most 1/2. "auto" as above, for "kernel".
     iterations : int, optional
         For "bernstein".
     size : int, "root", "two_thirds" or "auto", optional
@@ -562,9 +574,9 @@ def density(
     return DensityOf(
         named,
         method=method,
-        cells=whole(cells, "cells"),
-        degree=whole(degree, "degree"),
-        bandwidth=_read(bandwidth, "bandwidth"),
+        cells=detail_of(cells, "cells"),
+        degree=detail_of(degree, "degree"),
+        bandwidth=width_of(bandwidth),
         iterations=whole(iterations, "iterations"),
         size=size_of(size),
         settle=settle,

@@ -32,12 +32,12 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, read
 from reticent.statistics import facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.density import DensityOf, Growth, OfDensity, Settled, whole
+from reticent.statistics.density import DensityOf, Growth, OfDensity, Private, Settled, whole
 from reticent.statistics.questions import density
 from reticent.statistics.setting import Expected, Setting
 from reticent.study.sheet import safe
 from reticent.synthesis import size
-from reticent.synthesis.ask import COUNTING, Options, Plan, plan_for
+from reticent.synthesis.ask import Options, Plan, plan_for
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import Fit
 from reticent.synthesis.checked import checked, split
@@ -128,7 +128,7 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     records = setting.units if near.kind == "substitute" and person.rows == 1 else None
     epsilon, checking = split(epsilon, asked.checks)
     plan: Plan
-    if (asked.atoms or asked.missing) and asked.method not in COUNTING:
+    if (asked.atoms or asked.missing) and not options.counts_itself:
         plan = mixed(options, columns, terms, epsilon, delta, atoms=asked.atoms, missing=asked.missing)
     else:
         plan = plan_for(options, columns, terms, epsilon, delta, atoms=asked.atoms, records=records)
@@ -185,7 +185,7 @@ def _hopeless(asked: DensityOf, plan: Plan, people: int, epsilon: Fraction) -> N
 def question(
     columns: str | Sequence[str] | DensityOf,
     method: OfDensity,
-    options: tuple[int | None, int | None, Number | None, int | None, int | Growth | None],
+    options: tuple[int | Private | None, int | Private | None, Number | None, int | None, int | Growth | None],
     settle: Settled,
     atoms: Sequence[Number],
     checks: Number,

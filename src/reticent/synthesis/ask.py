@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Final, Literal, Protocol, TypeAlias, assert_never, get_args
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar, assert_never, get_args
 
 from reticent.data.query import Query
 from reticent.data.table import Result
@@ -32,9 +32,12 @@ from reticent.synthesis.series import Series, grid
 from reticent.synthesis.sparse import sparse
 from reticent.synthesis.sums import Terms
 from reticent.synthesis.tree import tree
+from reticent.synthesis.tuned import OPTION, SMOOTH, Kind, tuned
 
 Method: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
+Private: TypeAlias = Literal["auto"]
 Columns: TypeAlias = Sequence[tuple[str, Fraction, Fraction, bool]]  # name, low, high, whole numbers
+T = TypeVar("T", int, Fraction)
 
 SEVERAL: Final = "histogram, sparse, adaptive, series, kernel and bernstein"
 COUNTING: Final = ("histogram", "sparse", "adaptive")  # have atoms and missing values among their own counts
@@ -42,7 +45,6 @@ KS_CELLS: Final = 256
 ADAPTIVE: Final = {1: 1024, 2: 256, 3: 64, 4: 16}  # cells along each column, by their number
 ASSUMED: Final = 10_000  # records a public rule is made for where their number is private
 LARGEST_GRID: Final = 1 << 20  # cells of a density that is written down: about 50 MB of certificate
-SMOOTH: Final = (2.0, 1.0)  # gamma and C of the Sobolev class a degree is made for
 HAS: Final[dict[Method, tuple[str, ...]]] = {
     "auto": (),
     "histogram": ("cells", "settle"),
@@ -72,12 +74,12 @@ class Plan(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """A method with its public options; None for what a public rule says."""
+    """A method with its public options; None for what a public rule says, "auto" for one that is chosen privately."""
 
     method: Method = "auto"
-    cells: int | None = None
-    degree: int | None = None
-    bandwidth: Fraction | None = None
+    cells: int | Private | None = None
+    degree: int | Private | None = None
+    bandwidth: Fraction | Private | None = None
     iterations: int | None = None
     size: int | ks.Growth | None = None
     settle: Settle = "simplex"
@@ -90,6 +92,33 @@ class Options:
             if given and option.name not in HAS[self.method]:
                 known = ", ".join(HAS[self.method]) or "no options"
                 raise PublicParameterError(f"{option.name} has no use in method={self.method}, which has {known}")
+        chosen = [name for name in ("cells", "degree", "bandwidth") if getattr(self, name) == "auto"]
+        if chosen:
+            self._check_private(chosen)
+
+    @property
+    def private(self) -> Kind | None:
+        """The method, where its detail is chosen privately."""
+        match self.method:
+            case "histogram" | "series" | "kernel" | "bernstein" if "auto" in (self.cells, self.degree, self.bandwidth):
+                return self.method
+            case _:
+                return None
+
+    @property
+    def counts_itself(self) -> bool:
+        """Whether atoms and missing values are among its own counts."""
+        return self.method in COUNTING and self.private is None
+
+    def _check_private(self, chosen: list[str]) -> None:
+        asked = " and ".join(f"{name}=auto" for name in chosen)
+        if self.private is None or len(chosen) > 1 or chosen != [OPTION[self.private]]:
+            known = ", ".join(f"{option} of {method}" for method, option in OPTION.items())
+            raise PublicParameterError(f"{asked} of method={self.method}: what is chosen privately is one of {known}")
+        beside = [name for name in ("cells", "degree", "bandwidth", "iterations") if getattr(self, name) is not None]
+        if beside != chosen:
+            more = " and ".join(name for name in beside if name not in chosen)
+            raise PublicParameterError(f"{asked} sets {more} as well: leave it out, or name {chosen[0]} too")
 
 
 def plan_for(
@@ -124,6 +153,9 @@ def plan_for(
         For a grid, lattice or number of coefficients that is too large, with its size; before rows are read.
     """
     people, count = terms.size or ASSUMED, len(columns)
+    if options.private is not None:
+        return tuned(options.private, columns, terms, epsilon, delta, options.settle)
+    cells, given, width = _told(options.cells), _told(options.degree), _told(options.bandwidth)
     match options.method:
         case "auto":
             from reticent.synthesis.choice import FINE, auto
@@ -132,19 +164,19 @@ def plan_for(
                 return _bars(options, columns, terms, epsilon, atoms, records)
             return auto(columns, terms, epsilon)
         case "series":
-            axes = _grid(columns, options.cells)
-            degree = options.degree or min(
-                series.degree_for(*SMOOTH, people, epsilon, delta, min(count, 3)), _most_degree(columns, options.cells)
+            axes = _grid(columns, cells)
+            degree = given or min(
+                series.degree_for(*SMOOTH, people, epsilon, delta, min(count, 3)), _most_degree(columns, cells)
             )
             return Series(axes, terms, epsilon, degree, delta, options.settle)
         case "kernel":
-            axes = _grid(columns, options.cells)
-            bandwidth = options.bandwidth or max(kernel.bandwidth_for(people, count), _least_bandwidth(axes))
+            axes = _grid(columns, cells)
+            bandwidth = width or max(kernel.bandwidth_for(people, count), _least_bandwidth(axes))
             return Kernel(axes, terms, epsilon, bandwidth, delta, options.settle)
         case "bernstein":
-            axes = _grid(columns, options.cells)
-            degree = options.degree or bernstein.degree_for(people, count, math.prod(one.cells for one in axes))
-            bandwidth = options.bandwidth or max(kernel.bandwidth_for(people, count), Fraction(1, degree + 1))
+            axes = _grid(columns, cells)
+            degree = given or bernstein.degree_for(people, count, math.prod(one.cells for one in axes))
+            bandwidth = width or max(kernel.bandwidth_for(people, count), Fraction(1, degree + 1))
             return Bernstein(
                 axes,
                 terms,
@@ -160,20 +192,25 @@ def plan_for(
         case "ks":
             if count != 1:
                 raise PublicParameterError(f"method=ks is for one column, got {count}: {SEVERAL} take several")
-            (axis,) = _grid(columns, options.cells or KS_CELLS)
+            (axis,) = _grid(columns, cells or KS_CELLS)
             points: int | ks.Growth = "root" if options.size is None else options.size
             return ks_release(axis, terms.neighbours, epsilon, people=terms.size, points=points)
         case "tree":
             if count != 1:
                 raise PublicParameterError(f"method=tree is for one column, got {count}: {SEVERAL} take several")
-            return tree(grid(columns, options.cells)[0], terms.neighbours, epsilon, people=terms.size)
+            return tree(grid(columns, cells)[0], terms.neighbours, epsilon, people=terms.size)
         case "adaptive":
-            depth = _halvings(columns, options.cells)
+            depth = _halvings(columns, cells)
             return adaptive(grid(columns, 1), terms.neighbours, epsilon, depth=depth, people=records, atoms=atoms)
         case "sparse":
-            return sparse(grid(columns, options.cells), terms.neighbours, epsilon, people=records, atoms=atoms)
+            return sparse(grid(columns, cells), terms.neighbours, epsilon, people=records, atoms=atoms)
         case _:
             assert_never(options.method)
+
+
+def _told(given: T | Private | None) -> T | None:
+    """An option that was named; here none is left to a private choice."""
+    return None if isinstance(given, str) else given
 
 
 def _halvings(columns: Columns, cells: int | None) -> int:
@@ -199,7 +236,7 @@ def _bars(
         terms.neighbours,
         epsilon,
         people=records,
-        cells=options.cells or 0,
+        cells=_told(options.cells) or 0,
         shape=options.settle,
         atoms=atoms,
     )

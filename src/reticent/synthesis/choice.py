@@ -117,7 +117,7 @@ class Auto:
         if self._sure:
             return None
         near = self.terms.neighbours
-        most = max(_moved(one.matrix, self.terms) for one in self.candidates)
+        most = max(step_of(one.matrix, self.terms) for one in self.candidates)
         return PermuteAndFlip(Linf(Fraction(self.terms.rows * most), near), self.epsilon * CHOOSING)
 
     @property
@@ -269,8 +269,8 @@ def _candidate(release: Linear, detail: int, looked: Floats) -> Candidate:
     return Candidate(release, detail, np.rint(ONE * (looked - through)).astype(np.int64))
 
 
-def _moved(matrix: Integers, terms: Terms) -> int:
-    """The most one record moves a length, rounded up: integers that differ by at most D have floors that do."""
+def step_of(matrix: Integers, terms: Terms) -> int:
+    """How far one record moves |matrix @ counts|, rounded up: integers that differ by at most D have such floors."""
     columns = np.ascontiguousarray(matrix.T)
     if terms.neighbours.kind == "add_remove":
         squared = longest(columns, 2)

@@ -48,6 +48,7 @@ from reticent.synthesis.linear import Expected, Linear
 from reticent.synthesis.series import Series, grid
 from reticent.synthesis.sums import Terms
 from reticent.synthesis.tree import Tree
+from reticent.synthesis.tuned import Tuned
 
 ROW: Final = Adjacency("add_remove", unit="row")
 SHORT: Final = Fraction(999, 1000)
@@ -217,7 +218,7 @@ def unsure(plan: Plan) -> float:
     match plan:
         case KSRelease() if plan.size.bought is not None:
             return float(plan.size.bought.radius(MISS))
-        case Auto() if plan.census is not None:
+        case Auto() | Tuned() if plan.census is not None:
             return float(plan.census.radius(MISS))
         case Tree():
             return float(plan.mechanism.radius(MISS))  # of its root alone; the other nodes make it less
