@@ -20,7 +20,7 @@ import reticent as rt
 from reticent.data.table import Table
 from reticent.entropy import Forks
 from reticent.errors import BudgetError, Fault, LedgerError, PublicParameterError, QuestionError
-from reticent.learning import Accuracy, Between, Level
+from reticent.learning import Accuracy, Between, Level, Product
 from reticent.ledger import Ledger
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
@@ -185,6 +185,43 @@ def test_a_claim_is_read_once_and_as_a_plain_number() -> None:
         session.check(Between("y", low=Nosy(1)), claimed="0.5")
         assert not Nosy.seen
         assert [name for name, _ in session.transcript][:2] == ["level(y), claimed 0", "level(y), claimed 1"]
+
+
+def test_questions_are_plain_and_told_as_they_were_asked() -> None:
+    """Whatever else they were would be run beside private sums, or told in the place of what was compared."""
+
+    class Turning:
+        turns = 0
+
+        def __index__(self) -> int:
+            self.turns += 1
+            return 1
+
+    class Named(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            raise AssertionError("asked for its hash")
+
+        __eq__ = str.__eq__
+
+    class Ten(int):
+        def __format__(self, spec: str) -> str:
+            return "999"
+
+        __str__ = __repr__ = lambda self: "999"
+
+    end = Turning()
+    asked = Between(Named("y"), low=end)
+    taken = end.turns
+    with rt.sparse_vector(study(), ["x", "y"], epsilon=4, positives=3, of="counts") as session:
+        session.above(asked, at_least=Ten(10))
+        session.above(Product(Named("x"), Named("y")), at_least=0)
+        assert [name for name, _ in session.transcript] == ["between(y, low=1) >= 10", "product(x, y) >= 0"]
+    assert end.turns == taken
+    with pytest.raises(PublicParameterError, match="named by a text"):
+        Level(3)  # type: ignore[arg-type]
+    assert type(Accuracy({"x": 1.0}, Named("y"), cut=Ten(1)).cut) is Fraction
 
 
 def test_what_a_fault_interrupts_is_in_no_transcript(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,8 +185,33 @@ def test_what_is_no_density_is_refused() -> None:
     for name, value in (("masses", [1.0]), ("n", 0), ("axes", []), ("guarantee", {}), ("masses", [0.5, 0.5, 0.5])):
         with pytest.raises(CheckError):
             from_json(json.dumps({**fields, name: value}))
-    with pytest.raises(CheckError):
-        from_json("[]")
+    wrong: list[tuple[str, object]] = [
+        ("grain", [math.nan] * 3),
+        ("grain", [None] * 3),
+        ("band", [-1.0] * 3),
+        ("wander", -1),
+        ("wander", "wide"),
+        ("beside", -1),
+        ("n", 1.9),
+        ("n", "12"),
+        ("n", math.inf),
+        ("missing", 10**400),
+    ]
+    for name, other in wrong:
+        with pytest.raises(CheckError):
+            from_json(json.dumps({**fields, name: other}))
+    for text in ("[]", "[" * 100_000, "", "1e400"):
+        with pytest.raises(CheckError):
+            from_json(text)
+
+
+def test_the_only_column_of_a_density_is_its_own_marginal() -> None:
+    """With all its half-widths: regions and atoms have the noise they had."""
+    whole = of(X, masses=[0.5, 0.2, 0.1], atoms=((2.0, 0.2),))
+    whole = replace(whole, band=whole.masses / 9, grain=whole.masses / 7, beside=0.3, wander=0.05)
+    own = whole.marginal("x")
+    for low, high in ((0.0, 1.5), (2.0, 2.0), (1.0, 4.0)):
+        assert own.probability(low, high) == whole.probability(low, high)
 
 
 def test_ranges_are_refused() -> None:

@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
+from datetime import date
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -285,6 +286,32 @@ class Nosy(int):
 
     def __hash__(self) -> int:
         return 0
+
+
+@pytest.mark.parametrize("people", [0, True, 1.5, Nosy(20), "20"])
+def test_a_number_of_people_is_a_plain_whole_number(people: object) -> None:
+    with pytest.raises(Refusal, match="people is a whole number >= 1"):
+        private.GaussianNB(**named(classes=[0, 1], people=people)).fit(GRID, SIDES)
+
+
+class Posing(type):
+    """A kind that says that it is a date."""
+
+    def __eq__(cls, other: object) -> bool:
+        return other is date
+
+    def __hash__(cls) -> int:
+        return hash(date)
+
+
+class Label(metaclass=Posing):
+    __array_ufunc__ = None
+
+
+def test_a_kind_that_says_it_equals_a_plain_one_is_not_taken_for_it() -> None:
+    assert given.plain(Label()) is None
+    with pytest.raises(Refusal, match="classes"):
+        private.GaussianNB(**named(classes=[Label(), Label()])).fit(GRID, SIDES)
 
 
 def test_a_label_of_the_callers_own_kind_is_not_compared_with_targets() -> None:

@@ -6,11 +6,13 @@ from decimal import Decimal
 from fractions import Fraction
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import PublicParameterError
+from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.privacy.numbers import exact, positive, read, show
 
@@ -83,6 +85,18 @@ def test_a_number_of_the_callers_own_kind_is_read_as_a_plain_one(made: object) -
     assert found == 3
     assert type(found) is Fraction
     assert {type(found.numerator), type(found.denominator)} == {int}
+
+
+@pytest.mark.parametrize("wrong", [Whole(3), Share(3), Fraction(Whole(3)), np.int64(3)])
+def test_below_the_surface_a_number_of_the_callers_own_kind_is_refused(wrong: object) -> None:
+    """Its quotients would be noise of any size: a release at epsilon 1 would tell an exact count."""
+    for reader in (exact, positive):
+        with pytest.raises(PublicParameterError):
+            reader(wrong, "epsilon")  # type: ignore[arg-type]
+    with pytest.raises(PublicParameterError):
+        PureDP(wrong)  # type: ignore[arg-type]
+    with pytest.raises(PublicParameterError):
+        Adjacency("add_remove", rows=wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("spec", [int, float, str, Decimal])

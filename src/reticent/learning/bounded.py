@@ -30,7 +30,7 @@ from reticent.data.order import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Column, Integer, Real, Schema
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.privacy.numbers import Number, read
+from reticent.privacy.numbers import Number, read, show
 
 Integers = NDArray[np.int64]
 
@@ -47,6 +47,9 @@ class Level:
 
     column: str
 
+    def __post_init__(self) -> None:
+        _plainly(self, "column")
+
 
 @dataclass(frozen=True, slots=True)
 class Between:
@@ -57,7 +60,12 @@ class Between:
     high: Number | None = None
 
     def __post_init__(self) -> None:
-        ends = [read(end, name) for end, name in ((self.low, "low"), (self.high, "high")) if end is not None]
+        _plainly(self, "column")
+        ends = []
+        for name, end in (("low", self.low), ("high", self.high)):
+            if end is not None:
+                ends.append(read(end, name))
+                object.__setattr__(self, name, ends[-1])  # it meets private values, and the transcript tells it
         if not ends or sorted(ends) != ends:
             raise PublicParameterError("name low or high, and low <= high")
 
@@ -68,6 +76,9 @@ class Product:
 
     first: str
     second: str
+
+    def __post_init__(self) -> None:
+        _plainly(self, "first", "second")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +92,26 @@ class Accuracy:
     cut: Number = Fraction(1, 2)
 
     def __post_init__(self) -> None:
-        read(self.cut, "cut")
-        weights = {str(name): float(weight) for name, weight in self.weights.items()}
+        _plainly(self, "target")
+        object.__setattr__(self, "cut", read(self.cut, "cut"))
+        weights = {_plain(name): float(weight) for name, weight in self.weights.items()}
         object.__setattr__(self, "weights", MappingProxyType(weights))  # plain floats: no code of the caller's
         object.__setattr__(self, "intercept", float(self.intercept))
         if not weights or not all(np.isfinite(number) for number in [*weights.values(), self.intercept]):
             raise PublicParameterError("a model has one weight or more, and all of them are finite")
+
+
+def _plainly(question: object, *names: str) -> None:
+    """Names of columns as plain texts: a subclass would be asked for its hash beside private values."""
+    for name in names:
+        object.__setattr__(question, name, _plain(getattr(question, name)))
+
+
+def _plain(name: object) -> str:
+    try:
+        return str.__str__(name)
+    except TypeError:
+        raise PublicParameterError("a column is named by a text") from None
 
 
 Question: TypeAlias = Level | Between | Product | Accuracy
@@ -284,15 +309,15 @@ def name_of(question: Question) -> str:
         case Level(column):
             return f"level({column})"
         case Between(column):
-            ends = [
-                f"{name}={end}" for name, end in (("low", question.low), ("high", question.high)) if end is not None
-            ]
+            given = (("low", question.low), ("high", question.high))
+            ends = [f"{name}={show(read(end, name))}" for name, end in given if end is not None]
             return f"between({column}, {', '.join(ends)})"
         case Product(first, second):
             return f"product({first}, {second})"
         case Accuracy():
+            cut = show(read(question.cut, "cut"))
             terms = ", ".join(f"{name}: {float(weight)!r}" for name, weight in question.weights.items())
-            return f"accuracy({{{terms}}}, {question.target}, intercept={question.intercept!r}, cut={question.cut})"
+            return f"accuracy({{{terms}}}, {question.target}, intercept={question.intercept!r}, cut={cut})"
         case _:
             assert_never(question)
 

@@ -158,6 +158,8 @@ def of_arrays(
         raise PublicParameterError(
             f"ledger is a Ledger, got {ledger!r}. Ledger.create(path, …) makes one, Ledger.open(path) opens it."
         )
+    if people is not None and (type(people) is not int or people < 1):
+        raise PublicParameterError(f"people is a whole number >= 1, got {people!r}. Nothing was charged.")
     neighbours = Adjacency(adjacency, rows_each)
     if ledger.adjacency != neighbours:
         raise PublicParameterError(f"this ledger counts for another unit: {ledger.adjacency.words()}")

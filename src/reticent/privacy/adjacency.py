@@ -36,7 +36,7 @@ class Adjacency:
                 'Choose adjacency: "add_remove" hides whether someone is in the file; "substitute" hides what their '
                 "record says and makes the number of people public. There is no default."
             )
-        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
+        if type(self.rows) is not int or self.rows < 1:  # a subclass would multiply as it likes
             raise PublicParameterError(f"rows of one person must be an integer >= 1, got {self.rows}")
         if self.unit == "row" and self.rows != 1:
             raise PublicParameterError("one row has one row")

@@ -113,8 +113,13 @@ def _too_wide(name: str) -> PublicParameterError:
 
 
 def exact(number: int | Fraction, name: str) -> Fraction:
-    """``number`` as a Fraction; a float here is a programming error and is refused."""
-    if isinstance(number, bool) or not isinstance(number, int | Fraction):
+    """``number`` as a Fraction; a float here is a programming error and is refused.
+
+    So is a subclass, or a Fraction made of one: its arithmetic is its own, and a scale would be what it likes.
+    """
+    if type(number) is not int and not (
+        type(number) is Fraction and type(number.numerator) is int and type(number.denominator) is int
+    ):
         raise PublicParameterError(f"{name} must be an int or a Fraction here, got {type(number).__name__}")
     return Fraction(number)
 
@@ -122,7 +127,7 @@ def exact(number: int | Fraction, name: str) -> Fraction:
 def integers(numbers: Iterable[SupportsIndex], name: str) -> list[int]:
     """The numbers as plain integers; a float among them would carry its low bits past any integer noise."""
     try:
-        return [operator.index(number) for number in numbers]
+        return [int.__index__(operator.index(number)) for number in numbers]
     except TypeError:
         raise PublicParameterError(f"{name} must be integers here") from None
 

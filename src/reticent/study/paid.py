@@ -495,9 +495,11 @@ class Sparse(Open["Conversation"]):
 
         asked = self._asked(question)
         if self._of == "means":
-            bar = steps(at_least, "at_least")
+            number = read(at_least, "at_least")  # once, and plain: what is told is what was compared with
+            bar = steps(number, "at_least")
         elif isinstance(at_least, int) and not isinstance(at_least, bool):
-            bar = int(at_least)  # a plain one: arithmetic of the caller's own would be shown exact sums
+            number = read(at_least, "at_least")
+            bar = number.numerator
         else:
             raise PublicParameterError("a number of rows is a whole number")
 
@@ -508,7 +510,7 @@ class Sparse(Open["Conversation"]):
                 found = way.count_above(talk, self._made, rows, asked, bar, entropy)
             return found, talk.left == 0
 
-        return self._paid.answer(f"{name_of(asked)} >= {at_least}", draw)
+        return self._paid.answer(f"{name_of(asked)} >= {in_words(number)}", draw)
 
 
 class Ladder(Open["Conversation"]):

@@ -247,6 +247,7 @@ class Density:
             band=band,
             wander=self.wander,
             words=self.words,
+            beside=self.beside,
             grain=None if self.grain is None else np.sqrt(self._along(place, self.grain**2, squared=True)),
         )
 
@@ -473,7 +474,7 @@ def from_json(text: str) -> Density:
             np.array(fields["masses"], np.float64),
             str(fields["method"]),
             record.from_json(fields["guarantee"]),
-            int(fields["n"]),
+            fields["n"],
             None if boxes is None else np.array(boxes, np.int64),
             tuple((float(value), float(mass)) for value, mass in fields["atoms"]),
             fields["missing"],
@@ -484,7 +485,7 @@ def from_json(text: str) -> Density:
             None if fields.get("beside") is None else float(fields["beside"]),
             None if fields.get("grain") is None else np.array(fields["grain"], np.float64),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError):
         raise CheckError("this is not a density that was written by to_json") from None
 
 
@@ -496,6 +497,13 @@ def _uniforms(count: int, entropy: Entropy) -> Floats:
 def _fixed(values: NDArray[Any]) -> NDArray[Any]:
     values.setflags(write=False)
     return values
+
+
+def _widths(found: Floats | float) -> bool:
+    if isinstance(found, str | bool):
+        return False
+    values = np.asarray(found, np.float64)
+    return bool(np.isfinite(values).all() and (values >= 0).all())
 
 
 def _check(found: Density) -> None:
@@ -521,5 +529,8 @@ def _check(found: Density) -> None:
         raise PublicParameterError("masses must be >= 0 and add up to 1, atoms included")
     if found.missing is not None and not 0.0 <= found.missing <= 1.0:
         raise PublicParameterError("the share that is missing must be in [0, 1]")
+    widths = [found.band, found.grain, found.wander, found.beside]
+    if not all(_widths(one) for one in widths if one is not None):
+        raise PublicParameterError("half-widths are finite numbers >= 0")
     if isinstance(found.n, bool) or not isinstance(found.n, int) or found.n < 1:
         raise PublicParameterError(f"n must be an integer >= 1, got {found.n}")
