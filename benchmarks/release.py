@@ -1,6 +1,6 @@
 """Whole-data-set release: error beside the same estimate without noise, slopes, sensitivities, voids.
 
-    python benchmarks/release.py [--runs 50] [--only smooth,bernstein,voids,bars,near,points,choices]
+    python benchmarks/release.py [--runs 50] [--only smooth,bernstein,voids,bars,near,points,choices,details]
 
 Records are drawn from Beta(3, 4) on [0, 1]; epsilon 1, delta 10^-6 where noise is Gaussian, substitution with public n.
 Run number r has the table of generator r and the noise of a stream named after method, n and r, so that a line can be
@@ -43,6 +43,8 @@ from reticent.synthesis.linear import Linear, settled, shares_of  # noqa: E402
 from reticent.synthesis.series import Series, grid  # noqa: E402
 from reticent.synthesis.series import degree_for as order_for  # noqa: E402
 from reticent.synthesis.sums import Terms  # noqa: E402
+from reticent.synthesis.tuned import LADDER, OPTION  # noqa: E402
+from reticent.synthesis.tuned import Kind as Tunable  # noqa: E402
 
 Floats = NDArray[np.float64]
 ONE: Final = Fraction(1)
@@ -360,6 +362,44 @@ def choices(runs: int) -> None:
     planes(runs)
 
 
+def details(runs: int) -> None:
+    """A detail chosen privately, beside every detail of its ladder as if it had been known, and the public rule."""
+    few = max(min(runs // 2, 25), 2)
+    print(f"\nA private detail beside all of its ladder and the public rule, mean of {few} runs\n")
+    print("| method | density | n | auto | the best detail | the public rule | auto over the best | over the rule |")
+    print("|---|---|--:|--:|---|--:|--:|--:|")
+    column, terms = [("x", Fraction(0), ONE, False)], Terms(Adjacency("add_remove"))
+    for kind in OPTION:
+        for name in ("normal", "two bumps", "two spikes"):
+            for n in SIZES[::2]:
+
+                def measured(asked: Options, named: str = name, records: int = n) -> float:
+                    plan = plan_for(asked, column, terms, ONE, Fraction(0))
+                    return chosen_error(plan, asked.method, SHAPES[named], records, few)
+
+                each = {detail: measured(with_detail(kind, detail)) for detail in LADDER[kind][1]}
+                best = min(each, key=each.__getitem__)
+                rule, auto = measured(Options(kind)), measured(with_detail(kind, None))
+                told = f"{each[best]:.4f} ({'1/' if kind == 'kernel' else ''}{best:,}) | {rule:.4f}"
+                print(
+                    f"| {kind} | {name} | {n:,} | {auto:.4f} | {told} | {auto / each[best]:.2f} | {auto / rule:.2f} |",
+                    flush=True,
+                )
+
+
+def with_detail(kind: Tunable, detail: int | None) -> Options:
+    """A method with one detail of its ladder, or None for a private choice."""
+    match kind:
+        case "histogram":
+            return Options(kind, cells=detail or "auto")
+        case "series":
+            return Options(kind, degree=detail or "auto")
+        case "kernel":
+            return Options(kind, bandwidth="auto" if detail is None else Fraction(1, detail))
+        case "bernstein":
+            return Options(kind, degree=detail or "auto", bandwidth=None if detail is None else Fraction(1, detail))
+
+
 def planes(runs: int) -> None:
     """Two columns, the same way; the true heights of 96 x 96 cells are those of two million records."""
     few, sides = max(min(runs // 5, 10), 2), 96
@@ -485,6 +525,7 @@ SECTIONS: Final[dict[str, Callable[[int], None]]] = {
     "near": near,
     "points": points,
     "choices": choices,
+    "details": details,
 }
 
 

@@ -4,8 +4,9 @@
 
 Candidates are a public ladder of details of the one method on one grid of F cells (``LADDER``). Each turns the counts N
 of the cells into expected counts M N by a public matrix and adds integer noise of a known size. The error of M N plus
-noise is estimated, as by Mallows' C_p, in J public directions: the rows of W, the lowest cosines, every octave with the
-same weight. (What is finer is mostly the noise of sampling, and would hide the rest.)
+noise is estimated, as by Mallows' C_p, in J public directions: the rows of W, the lowest cosines, for bars with equal
+weights, as their steps err at every frequency, else with the same weight for every octave. (What is finer is mostly the
+noise of sampling, and would hide the rest.)
 
     |W (N - M N)|^2 + 2 n tr(W' W M) / F + noise
 
@@ -359,13 +360,14 @@ def tuned(
     return made
 
 
-def directions(axes: tuple[Axis, ...]) -> Floats:
-    """W: the lowest cosines, each octave of waves with the same weight in all; columns are no longer than 1."""
+def directions(kind: Kind, axes: tuple[Axis, ...]) -> Floats:
+    """W: the lowest cosines; columns are no longer than 1."""
     sides = np.meshgrid(*[np.arange(min(one.cells, DIRECTIONS + 1)) for one in axes], indexing="ij")
     every = np.stack([side.ravel() for side in sides], axis=1)
     order = np.argsort((every**2).sum(axis=1), kind="stable")
     lowest = every[order][1 : DIRECTIONS + 1] if len(every) > 1 else every
-    weights = np.maximum((lowest**2).sum(axis=1), 1.0) ** (-len(axes) / 2.0)
+    power = 0.0 if kind == "histogram" else -len(axes) / 2.0  # of |j|^2: there are about |j|^d waves in an octave
+    weights = np.maximum((lowest**2).sum(axis=1), 1.0) ** power
     scale = np.sqrt(weights / weights.sum() / 2.0 ** len(axes))
     found: Floats = scale[:, None] * waves(axes, np.asarray(lowest, np.int64)).T
     return found
@@ -399,7 +401,7 @@ def _releases(kind: Kind, axes: tuple[Axis, ...], terms: Terms) -> Iterator[tupl
 
 @lru_cache(maxsize=8)
 def _ladder(kind: Kind, axes: tuple[Axis, ...], terms: Terms, gaussian: bool) -> Ladder:
-    looked = directions(axes)
+    looked = directions(kind, axes)
     delta = Fraction(1, 2) if gaussian else Fraction(0)  # which of the two noises, and nothing else
     made = [_candidate(kind, release, detail, looked, delta) for release, detail in _releases(kind, axes, terms)]
     bound = max((one.release.sums.moved for one in made), default=1)
