@@ -323,8 +323,8 @@ class Tuned:
 
     def _cost(self, listed: Sequence[Candidate]) -> str:
         if self.choice is None:
-            return "the only one for such a column"
-        spent = about(self.choice.epsilon)
+            return "the only one that fits the values"
+        spent = about(self.choice.epsilon) + (" a row" if self.terms.neighbours.unit == "row" else "")
         if len(listed) == 1:
             return f"the only one whose noise would not hide every shape: ε {spent} for a choice was not needed"
         first, last = (
