@@ -23,10 +23,11 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.ask import COUNTING, Method, Options, Plan, plan_for
+from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis, axis
 from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.linear import Linear
-from reticent.synthesis.steps import ROW, Mixed, emptied, mixed, of_one
+from reticent.synthesis.steps import ROW, Mixed, mixed, of_one
 from reticent.synthesis.sums import Sums, Terms
 
 Kind = Literal["add_remove", "substitute"]
@@ -187,10 +188,26 @@ def test_the_cell_of_a_whole_number_that_is_an_atom_is_emptied() -> None:
     assert found.wander == pytest.approx(0.05)
     assert found.band is not None
     assert found.band.tolist() == pytest.approx([0, *[0.05] * 4, 0, *[0.05] * 4])
-    coarse = replace(
-        even, axes=(Axis("x", tuple(map(Fraction, range(0, 22, 2))), whole=True),)
-    )  # a cell of two numbers is not one atom
-    assert emptied(coarse, [0.0]) is coarse
+    assert emptied(even, []) is even
+    assert emptied(replace(even, axes=(replace(whole, whole=False),)), [0.0]).axes[0].cells == 10
+
+
+def test_a_cell_of_several_whole_numbers_has_its_mass_beside_the_atom() -> None:
+    """Golden: cells of four, atoms 0 at an end of the first and 6 inside the second, whose halves stay unknown."""
+    whole = Axis("x", tuple(map(Fraction, (0, 4, 8, 12))), whole=True)
+    of_row = Geometric(L1(Fraction(1), ROW), Fraction(1)).guarantee
+    masses, band = np.array([0.3, 0.3, 0.4]), np.full(3, 0.04)
+    for boxes in (None, np.array([[[0, 1]], [[1, 2]], [[2, 3]]])):
+        even = Density((whole,), masses, "bars", of_row, 100, boxes, band=band, wander=0.01)
+        found = emptied(even, [0.0, 6.0])
+        assert [found.probability(k, k).value for k in range(8)] == pytest.approx([0, 0.1, 0.1, 0.1, 0.1, 0.1, 0, 0.1])
+        assert found.probability(1, 3).value == pytest.approx(0.3)
+        assert found.wander == pytest.approx(0.01 + 0.3)
+        assert found.band is not None
+        assert found.band.max() == 0.04
+        assert sorted(found.band[found.masses > 0]) == [0.04] * 4  # a part has the whole noise of its cell
+    found = emptied(Density((whole,), masses, "bars", of_row, 100, wander=0.01), [0.0])
+    assert found.wander == pytest.approx(0.01)  # nothing is left open by an atom at the end of a cell
 
 
 @pytest.mark.parametrize("method", ["series", "kernel", "bernstein"])

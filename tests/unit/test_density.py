@@ -72,7 +72,11 @@ def test_a_probability_has_a_noise_part_and_a_sampling_part() -> None:
     assert found.value == pytest.approx(0.6)
     assert found.noise == pytest.approx(math.hypot(0.03, 0.02))
     assert found.sampling == pytest.approx(1.959964 * math.sqrt(0.24 / 400))
-    assert found.high - found.value == pytest.approx(math.hypot(found.noise, found.sampling))
+    radius = math.hypot(found.noise, found.sampling)
+    assert found.high - found.value == pytest.approx(radius + 0.1)  # half of the cell that 2 cuts: all may be below it
+    assert found.value - found.low == pytest.approx(radius + 0.1)
+    whole = of(X, masses=[0.5, 0.2, 0.3], band=[0.03, 0.04, 0.0]).probability(0, 3)
+    assert whole.high - whole.value == pytest.approx(math.hypot(whole.noise, whole.sampling))
     assert of(X, masses=[0.5, 0.2, 0.3], band=[0.3, 0.4, 0.0], wander=0.01).probability(0, 2).noise == 0.02
     assert PLAIN.probability(0, 2).noise == 0.0
     assert ATOMS.probability(0, 0).value == pytest.approx(0.25)

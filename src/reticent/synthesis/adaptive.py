@@ -31,6 +31,7 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
+from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density, Floats
 from reticent.synthesis.histogram import BETA, UNIFORM, Grid, projected, recut
@@ -112,7 +113,7 @@ class Adaptive:
         if not kept.any():
             kept[0] = True  # of atoms alone: one box of nothing
         here = max(total * (1.0 - missing), 1.0)
-        return Density(
+        density = Density(
             self.grid.axes,
             masses[kept],
             METHOD,
@@ -125,6 +126,7 @@ class Adaptive:
             words=tuple(words),
             beside=min(math.hypot(radius, NORMAL * unsure * max(missing, *atoms.tolist(), 0.0)) / here, 1.0),
         )
+        return emptied(density, [value for value, _ in density.atoms])
 
     def _even(self, blocks: Integers) -> Floats:
         """The share of each block in the uniform density."""

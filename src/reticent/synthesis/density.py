@@ -173,7 +173,9 @@ class Density:
         """The probability of low <= value <= high, in every column, with its interval at 95 %.
 
         The noise part takes the noises of cells as independent, or comes from ``wander`` where there is one; the
-        sampling part is normal, for the law the ``n`` records were drawn from. Neither allows for the width of cells.
+        sampling part is normal, for the law the ``n`` records were drawn from. The interval reaches as much further as
+        cells hold that the range cuts, since their records may be at one side; what a smooth method smooths away, or an
+        ``auto`` one, is in no part of it.
         """
         ends = [np.atleast_1d(np.asarray(end, np.float64)) for end in (low, high)]
         if any(end.shape != (len(self.axes),) for end in ends):
@@ -186,13 +188,19 @@ class Density:
         noise = self._noise(weights)
         if self.beside is not None:
             apart = self.beside * math.sqrt(sum(ends[0][0] <= at <= ends[1][0] for at, _ in self.atoms))
-            if not weights.any():
+            if not self._beside_atoms(shares):
                 noise = apart
             elif self.wander is None:  # else it is part of that
                 noise = math.hypot(noise, apart)
         sampling = NORMAL * math.sqrt(value * (1.0 - value) / self.n)
-        radius = math.hypot(noise, sampling)
-        return Estimate(value, max(value - radius, 0.0), min(value + radius, 1.0), noise, sampling)
+        radius, (less, more) = math.hypot(noise, sampling), self._cut(weights)
+        return Estimate(value, max(value - radius - less, 0.0), min(value + radius + more, 1.0), noise, sampling)
+
+    def _cut(self, weights: Floats) -> tuple[float, float]:
+        """Mass of cells that a range cuts: inside it, and outside. Where in a cell its records are nobody knows."""
+        cut = (weights > 0.0) & (weights < 1.0)
+        held, share = self.masses[cut], weights[cut]
+        return float((held * share).sum()), float((held * (1.0 - share)).sum())
 
     @property
     def within(self) -> float | None:
@@ -357,6 +365,14 @@ class Density:
             run = np.concatenate([[0.0], np.cumsum(share * one.sizes)])
             weights *= (run[self.boxes[:, place, 1]] - run[self.boxes[:, place, 0]]) / self._spans()[:, place]
         return weights
+
+    def _beside_atoms(self, shares: Sequence[Floats]) -> bool:
+        """Whether a range has anything but atoms: also where nothing is shown, there may be something."""
+        inside = shares[0] > 0.0
+        if self.atoms and self.axes[0].whole:  # a cell that is an atom holds nothing of the rest
+            (one, alone) = (self.axes[0], self.axes[0].sizes == 1.0)
+            inside &= ~(alone & np.isin(one.cuts[:-1], [value for value, _ in self.atoms]))
+        return bool(inside.any() and all(share.any() for share in shares))
 
     def _boxes(self) -> NDArray[np.int64]:
         assert self.boxes is not None

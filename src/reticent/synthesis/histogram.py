@@ -30,6 +30,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
+from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import NORMAL, Density, Floats
 from reticent.synthesis.size import SHARE, Expected, Size, buy, pooled, swapped
@@ -128,7 +129,7 @@ class Histogram:
         here = max(total * (1.0 - missing), 1.0)
         most = max(missing, *(mass for _, mass in atoms), 0.0)
         band = np.minimum(np.hypot(self.mechanism.radius(BETA), NORMAL * unsure * masses) / here, 1.0)
-        return Density(
+        density = Density(
             grid.axes,
             masses,
             METHOD if self.shape == "simplex" else f"{METHOD}, clipped",
@@ -140,6 +141,7 @@ class Histogram:
             words=tuple(words),
             beside=min(math.hypot(self.mechanism.radius(BETA), NORMAL * unsure * most) / here, 1.0),
         )
+        return emptied(density, [value for value, _ in atoms])
 
     def expected(self, people: int) -> Expected:
         """The noise of the distribution function at the middle of the grid."""

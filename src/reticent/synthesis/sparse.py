@@ -32,6 +32,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import integers
 from reticent.privacy.sensitivity import L1
+from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.histogram import BETA, Grid
@@ -232,7 +233,7 @@ class SparseHistogram:
         own = self.mechanism.noise.radius(BETA)
         unsure = 0.0 if self.size.bought is None else NORMAL * deviation(self.size.bought)
         most = max(missing, *(mass for _, mass in atoms), 0.0)  # of a share, what the number of records is off by
-        return Density(
+        density = Density(
             axes,
             masses,
             METHOD,
@@ -246,6 +247,7 @@ class SparseHistogram:
             words=words,
             beside=float(np.minimum(np.hypot(own, unsure * most) / here, 1.0)),
         )
+        return emptied(density, [value for value, _ in atoms])
 
     def _reach(self, shown: int) -> float:
         """Records by which noise may move a sum over cells that are shown.

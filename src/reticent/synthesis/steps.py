@@ -39,6 +39,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis import size
 from reticent.synthesis.ask import Columns, Options, Plan, plan_for
+from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import Density
@@ -182,33 +183,6 @@ class Mixed:
                 rest[min(max(place, 0), query.bins - 1)] += count
         absent_rows = (results[1].vectors[0][0] - sum(counts),) if self.missing else ()
         return (*held.values(), *absent_rows), Result(vectors=(tuple(rest),))
-
-
-def emptied(found: Density, atoms: Sequence[float]) -> Density:
-    """The density of the rest without the cells that are one whole number, an atom: no record of the rest is there.
-
-    A smooth method spills mass into them. Of the others every mass is divided by what they hold, 1 - a. Where the
-    distribution function was within w, an end of the axis that is emptied is within w of what it should be and each
-    other cell within 2 w; so the new one is within w (1 + 1 or 2 for each cell) / (1 - a): docs/proofs/densities.md.
-    """
-    if found.boxes is not None or len(found.axes) > 1 or not found.axes[0].whole:
-        return found
-    (one,) = found.axes
-    cells = [int(one.cell(np.array([value]))[0]) for value in atoms]
-    alone = [cell for cell in cells if cell >= 0 and one.sizes[cell] == 1.0 and found.masses[cell] > 0.0]
-    masses = found.masses.copy()
-    masses[alone] = 0.0
-    left = float(masses.sum())
-    if not alone or left <= 0.0:
-        return found
-    more = 1 + sum(1 if cell in (0, one.cells - 1) else 2 for cell in alone)
-    return replace(
-        found,
-        masses=masses / left,
-        band=None if found.band is None else np.where(masses > 0.0, found.band / left, 0.0),
-        wander=None if found.wander is None else min(found.wander * more / left, 1.0),
-        grain=None,  # what was spilled is no noise
-    )
 
 
 def unsure(plan: Plan) -> float:
