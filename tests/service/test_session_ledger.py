@@ -145,7 +145,7 @@ def test_a_claim_is_checked_without_training_rows_and_costs_a_round_only_where_i
             session.check(Level("y"), claimed=2)
         agreed = session.check(Level("y"), claimed="0.5")
         assert (agreed.by, agreed.value, agreed.estimate) == ("claim", 0.5, None)
-        assert str(agreed) == "0.5, as claimed"
+        assert str(agreed) == "0.5, as claimed: the holdout's mean is within ±0.36 at 95 %"
         assert (of.ledger.spent(), session.rounds) == (eps(1), 1)
         found = session.check(Level("y"), claimed=1)
         assert found.by == "holdout"

@@ -11,7 +11,7 @@ import pytest
 
 import reticent as rt
 from reticent.data.schema import Column
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.learning.linear import USUAL
 from reticent.learning.price import Price
 from reticent.learning.scaling import UNIT, Scaling, lengths
@@ -275,3 +275,9 @@ def test_a_density_beside_a_study_is_released_at_once() -> None:
         rt.density("disea", "age")  # type: ignore[call-overload]  # two columns are a list
     with pytest.raises(QuestionError, match="released at once"):
         rt.density(of)  # type: ignore[call-overload]  # of what?
+
+
+@pytest.mark.parametrize("wrong", [(0, 5), "real", None, float])
+def test_a_column_of_a_study_is_declared_by_what_it_is(wrong: object) -> None:
+    with pytest.raises(Refusal, match=r"rt\.real\(0, 5\).*Nothing was read"):
+        rt.study({"x": [1.0, 2.0]}, adjacency="substitute", columns={"x": wrong}, budget=1)  # type: ignore[dict-item]

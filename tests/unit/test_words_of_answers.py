@@ -78,6 +78,8 @@ def test_the_answers_of_sessions_are_printed_in_words() -> None:
     assert str(Above(None)) == "above"
     assert str(Below()) == "below"
     assert str(Checked(0.51234, "training", None)) == "0.5123, by the training rows"
+    blind = "0.6, as claimed: the holdout's mean is within ±0.31 at 95 %"
+    assert str(Checked(0.6, "claim", None, 0.3123)) == blind
     assert str(Checked(0.28, "holdout", ESTIMATE)) == "0.2836 (95 % 0.2669 to 0.3002), by the holdout rows"
     assert str(Standing(True, 0.28, ESTIMATE)) == "improved: 0.2836 (95 % 0.2669 to 0.3002)"
     assert str(Standing(False, 0.28, None)) == "no step above the best, 0.28"

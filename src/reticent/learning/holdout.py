@@ -32,7 +32,7 @@ from typing import Final, Literal, TypeAlias
 
 from reticent.entropy import Entropy
 from reticent.learning.bounded import STEPS, Question, Rows, apart
-from reticent.learning.sparse import LEVEL, Size, estimate
+from reticent.learning.sparse import LEVEL, Size, comparison_radius, estimate
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import Conversation, SparseVector
 from reticent.outcome import Estimate
@@ -57,15 +57,21 @@ class Checked:
         round.
     estimate : Estimate or None
         The holdout's mean with its interval, where it is shown.
+    within : float or None
+        How far the mean over the holdout's rows may be from ``value`` where they agree, but for 5 %: the threshold and
+        the noise of the comparison. A comparison of few rows, or at a small epsilon, says little, and this says so.
     """
 
     value: float
     by: By
     estimate: Estimate | None = None
+    within: float | None = None
 
     def __str__(self) -> str:
         shown = f"{self.value:,.4g}" if self.estimate is None else str(self.estimate)
-        return f"{shown}, as claimed" if self.by == "claim" else f"{shown}, by the {self.by} rows"
+        told = "as claimed" if self.by == "claim" else f"by the {self.by} rows"
+        apart = "" if self.within is None else f": the holdout's mean is within ±{self.within:.2g} at 95 %"
+        return f"{shown}, {told}{apart}"
 
 
 def round_of(epsilon: Fraction, neighbours: Adjacency) -> SparseVector:
@@ -93,6 +99,7 @@ def check(
     moved = apart(question, rows, told)
     mark = talk.ask(abs(moved) - threshold * size.count, entropy, value=moved)
     if not mark.above:
-        return Checked(told / STEPS, by)
+        far = threshold * size.count + comparison_radius(made, 1, 1 - LEVEL)
+        return Checked(told / STEPS, by, within=min(far / (STEPS * max(size.count - size.radius, 1)), 1.0))
     shown = estimate(told, mark.value, size, laplace_radius(float(made.value_scale), 1 - LEVEL))
     return Checked(shown.value, "holdout", shown)

@@ -14,7 +14,7 @@ from operator import index
 from typing import Final, Literal, SupportsIndex, TypeAlias, get_args
 
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.privacy.numbers import Number, positive, read, show
+from reticent.privacy.numbers import Number, exact, positive, read, show
 from reticent.statistics.limits import check_limits
 
 OfDensity: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
@@ -56,7 +56,11 @@ class DensityOf:
         check_limits(self.epsilon, self.low, self.high)
         _one_of("method", self.method, get_args(OfDensity))
         _one_of("settle", self.settle, get_args(Settled))
-        if not 0 <= self.checks <= Fraction(1, 2):
+        if not all(type(name) is str for name in self.columns):
+            raise PublicParameterError("columns are named by plain texts")
+        for value in self.atoms:
+            exact(value, "an atom")
+        if not 0 <= exact(self.checks, "checks") <= Fraction(1, 2):
             raise PublicParameterError(f"checks is a share of epsilon, 0 to 0.5, got {show(self.checks)}")
         if not self.columns or len(set(self.columns)) != len(self.columns):
             raise PublicParameterError("a density is of one column or more, each named once")
@@ -67,11 +71,15 @@ class DensityOf:
         if isinstance(self.size, str):
             _one_of("size", self.size, get_args(Growth), "a whole number >= 1")
         for name, number in self._numbers:
+            if number is not None and type(number) not in (int, str):  # a subclass's arithmetic is its own
+                raise PublicParameterError(f"{name} must be a whole number >= 1, got {number!r}")
             if not isinstance(number, str) and number is not None and number < 1:
                 raise PublicParameterError(f"{name} must be >= 1, got {number}")
         for name, given in (("cells", self.cells), ("degree", self.degree), ("bandwidth", self.bandwidth)):
             if isinstance(given, str):
                 _one_of(name, given, get_args(Private), "a number")
+        if self.bandwidth is not None and not isinstance(self.bandwidth, str):
+            exact(self.bandwidth, "bandwidth")
         if isinstance(self.bandwidth, Fraction) and not 0 < self.bandwidth <= Fraction(1, 2):
             raise PublicParameterError(
                 f"bandwidth is a share of the range, above 0 and at most 1/2, got {show(self.bandwidth)}"

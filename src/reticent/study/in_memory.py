@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reticent.data.schema import Column, Person, Schema
+from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.errors import PublicParameterError, SpecError
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
@@ -64,6 +64,12 @@ def study(
             "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "
             "reported in every release."
         )
+    for name, column in columns.items():
+        if not isinstance(column, Real | Integer | Category):
+            raise SpecError(
+                f"{name} is declared by {column!r}: say what it is, such as rt.real(0, 5), rt.integer(0, 5) or "
+                'rt.category(["a", "b"]). Nothing was read.'
+            )
     schema = Schema(dict(columns), Person(adjacency, person, rows_each or 1, people))
     if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
         loss: Counted = budget
