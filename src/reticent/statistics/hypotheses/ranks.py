@@ -148,7 +148,7 @@ class Ranks:
         sampled = self.alike * sum(_spread(row, score) / size for row, score, size in parts)
         away, radius = value - HALF, half_width(known(sampled), scales)
         low, at, high = (min(max(end, -HALF), HALF) for end in (away - radius, away, away + radius))
-        return Estimate(at, low, high, half_width(NONE, scales), normal_half_width(sampled))
+        return Estimate(float(at), float(low), float(high), half_width(NONE, scales), normal_half_width(sampled))
 
     def _farthest(self, table: Floats, shares: Floats, far: Floats) -> Estimate:
         """The farthest mean rank; simulated distances of all groups at once bound how far any of them is off."""
