@@ -92,9 +92,11 @@ def descend(column: Integers, threshold: Floats, rows: Floats) -> Integers:
 
 
 class Binned(NamedTuple):
-    """Rows by bins: ``bins`` of shape (columns, n), ``of`` the places of their classes. Private."""
+    """Rows by bins: ``bins`` and ``both``, bin times classes plus class, of shape (columns, n); ``of`` the places of
+    their classes. Private."""
 
     bins: NDArray[np.int8]
+    both: NDArray[np.int16] | Integers
     of: Integers
 
 
@@ -189,16 +191,20 @@ class Growth:
         for place, (edges, bound) in enumerate(zip(self.edges, self.bounds, strict=True)):
             inside = np.clip(values[there, place], float(bound[0]), float(bound[1]))
             found[place] = np.searchsorted(edges, inside, side="left")
-        return Binned(found, places[there].astype(np.int64))
+        of = places[there].astype(np.int64)
+        both = np.empty(found.shape, np.int16 if (THRESHOLDS + 1) * self.classes < 1 << 15 else np.int64)
+        for place, bins in enumerate(found):
+            both[place] = bins.astype(np.int64) * self.classes + of
+        return Binned(found, both, of)
 
     def split(self, rows: Binned, here: Integers, seen: Seen, entropy: Entropy) -> tuple[int, int]:
         """A column and the place of a threshold, for the rows of one node; ``seen`` is the worth of sides."""
         offered = self.offered(entropy)
         if self.choosing is None:
             return offered[sampling.uniform(len(offered), entropy)], sampling.uniform(THRESHOLDS, entropy)
-        tables, of, size = [], rows.of[here], (THRESHOLDS + 1) * self.classes
+        tables, size = [], (THRESHOLDS + 1) * self.classes
         for column in offered:
-            tables.append(np.bincount(rows.bins[column, here] * np.int64(self.classes) + of, minlength=size))
+            tables.append(np.bincount(rows.both[column].take(here), minlength=size))
         below = np.array(tables, np.int64).reshape(len(offered), THRESHOLDS + 1, self.classes).cumsum(axis=1)
         sides = (below[:, :-1], below[:, -1:] - below[:, :-1])
         # Half of the rows, the same for all candidates, changes no chance and centres what a row changes.
