@@ -18,11 +18,13 @@ import pytest
 
 from reticent.audit.claims import verify
 from reticent.audit.laws import law_of
+from reticent.audit.sampled import binomial_tail
 from reticent.data.cells import Cells, Segment, cells_of
 from reticent.data.schema import real
 from reticent.data.table import Counts
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms import Exponential, Gaussian, Geometric, axiom_again, gate
+from reticent.outcome import Reply
 from reticent.privacy import compose, convert
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
@@ -215,6 +217,29 @@ def plan_products(plan: Sufficient, table: Integers) -> tuple[int, ...]:
 
     free = replace(plan, design=replace(plan.design, terms=Terms(Adjacency("add_remove"))))
     return free.products(table)
+
+
+@pytest.mark.parametrize("kind", ["substitute", "add_remove"])
+def test_intervals_from_sums_of_few_rows_hold_the_slope_or_there_is_no_reply(kind: Kind) -> None:
+    """150 rows, whose sums noise nearly hides: of all replies 95 % hold, error 1e-4; a quarter as wide they do
+    not. By the noisy products in place of the exact ones, without the factor 1 / (1 - k), a third was missed."""
+    n, cent = 150, Fraction(1, 100)
+    terms = Terms(Adjacency(kind), n if kind == "substitute" else None)
+    plan = Sufficient(Design("y", ("x",), (cent, cent), terms, n, blank="marked"), ((-ONE, ONE),) * 2, Fraction(3))
+    replies, missed, plain = 0, 0, 0
+    for key in range(300):
+        draw = np.random.default_rng(key)
+        x = draw.normal(-0.35, 0.25, n).clip(-1, 1)
+        y = (0.9 * (x + 0.35) - 0.24 + draw.normal(0.0, 0.3, n)).clip(-1, 1)
+        outcome = plan.draw(np.rint(100 * np.column_stack([y, x])).astype(np.int64), Replayed(f"few {kind} {key}"))
+        if isinstance(outcome, Reply):
+            slope = outcome.value.estimates[-1]
+            replies += 1
+            missed += not slope.low <= 0.88 <= slope.high  # a little below .9, for both are cut to [-1, 1]
+            plain += abs(slope.value - 0.88) > (slope.high - slope.low) / 8
+    assert replies > 20
+    assert binomial_tail(missed, replies, 0.05) > 1e-4
+    assert binomial_tail(plain, replies, 0.05) < 1e-4
 
 
 def test_persons_with_several_rows_move_sums_by_as_many() -> None:

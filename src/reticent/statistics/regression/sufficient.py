@@ -5,10 +5,12 @@
     ridge     added where the least eigenvalue of the noisy X'X is not well above its noise; no reply where it is below
     interval  sampling, the noise in both sums and the ridge's bias, by the sandwich of the noisy X'X
 
-Intervals. With E the noise of X'X, e that of X'y and A the noisy X'X with its ridge L, the error of the coefficients is
-A^-1 (X' errors + e - E beta - L beta), exactly. Sampling has covariance s2 A^-1 (errors alike at every x), s2 from the
-noisy sums, raised by one standard deviation of its noise; e - E beta has a known covariance but for beta, which is put
-in as released; the bias of the ridge is added to both ends.
+Intervals. With E the noise of X'X, e that of X'y, A the noisy X'X with its ridge L and G = A - E - L the exact one, the
+released coefficients beta are off by G^-1 (X' errors + e - (E + L) beta), exactly. Sampling has covariance s2 G^-1
+(errors alike at every x), s2 from the noisy sums, raised by one standard deviation of its noise; of e - E beta the
+covariance is known; the ridge's part is added to both ends. G^-1 is unknown. It is (1 - K)^-1 A^-1 with K = A^-1 (E +
+L), so that A^-1 is put in its place and the half-width divided by 1 - k, k a bound of the norm of K from the spectral
+norm of noise. Where that is more than ``MOST`` the coefficients are the noise's, and there is no reply.
 
 Source: Wang 2018, Algorithm 1. Deviations: one draw of all sums, discrete noise, tighter sensitivities, intervals,
 columns are centred by their bounds where there is an intercept, and no reply in place of a ridge that decides the
@@ -38,6 +40,7 @@ from reticent.statistics.regression.coefficients import Coefficients, Design, Fl
 from reticent.statistics.regression.rows import Integers
 
 UNIT: Final = 1 << 12  # a value at its bound is so many steps
+MOST: Final = 0.9  # of k, the share of the released products that noise and ridge may be
 SURE: Final = 2.0  # least eigenvalues of so many spectral norms of the noise need no ridge
 
 
@@ -106,9 +109,13 @@ class Sufficient:
         if least <= noise or n < FEWEST:
             return NO_REPLY
         ridge = max(0.0, SURE * noise - least)
+        off = (noise + ridge) / (least + ridge)
+        if off > MOST:
+            return NO_REPLY
         inverse = np.asarray(np.linalg.inv(gram + ridge * np.eye(len(gram))), np.float64)
         beta = np.asarray(inverse @ cross, np.float64)
-        return Reply(self._coefficients(beta, inverse, self.spread(beta, gram, cross, square) / n, ridge))
+        found = self._coefficients(beta, inverse, self.spread(beta, gram, cross, square) / n, ridge, 1.0 / (1.0 - off))
+        return Reply(found)
 
     def products(self, table: Integers) -> tuple[int, ...]:
         """The upper triangle of the sums of products of (1, columns, y), in steps; a row adds its own products."""
@@ -135,8 +142,8 @@ class Sufficient:
         left = square - 2.0 * float(beta @ cross) + float(beta @ gram @ beta)
         return max(left, 0.0) + self.deviation * (1.0 + float(beta @ beta))
 
-    def _coefficients(self, beta: Floats, inverse: Floats, variance: float, ridge: float) -> Coefficients:
-        """Back in units of the columns."""
+    def _coefficients(self, beta: Floats, inverse: Floats, variance: float, ridge: float, times: float) -> Coefficients:
+        """Back in units of the columns; half-widths are ``times`` those by the noisy products."""
         of_noise = np.outer(beta, beta)
         np.fill_diagonal(of_noise, 1.0 + float(beta @ beta))
         private = self.deviation**2 * inverse @ of_noise @ inverse
@@ -146,7 +153,7 @@ class Sufficient:
         sampled = self.design.terms.rows * variance * np.diag(turn @ inverse @ turn.T)
         noisy = np.diag(turn @ private @ turn.T)
         estimates = tuple(
-            estimate(float(v), float(s), float(p), float(b))
+            estimate(float(v), times**2 * float(s), times**2 * float(p), times * float(b))
             for v, s, p, b in zip(values, sampled, noisy, skew, strict=True)
         )
         words = "least squares from noisy sums of products" + (", with a ridge" if ridge else "")
