@@ -167,6 +167,8 @@ class _Told:
         if start is not None:
             edges = np.unique(np.concatenate([start[:-1], start[1:] - 1]))
             return int(edges[turn % len(edges)])
+        if isinstance(exact, Candidates):
+            return turn % len(exact.scores)  # a short public list
         assert isinstance(mechanism, Geometric)
         away = (turn % 3 - 1) * round(mechanism.scale)
         return tuple(x + away for x in cast(Sequence[int], exact))  # integers, by its type
@@ -201,8 +203,9 @@ class _Term:
     def of(cls, call: Call) -> _Term:
         if isinstance(call.mechanism, Geometric):
             return cls(call.mechanism, tuple(cast(Sequence[int], call.exact)))  # integers, by its type
-        if isinstance(call.mechanism, Exponential) and isinstance(call.exact, Candidates) and call.start is not None:
-            return cls(call.mechanism, (), call.start, call.exact.scores, np.asarray(call.exact.weights))
+        if isinstance(call.mechanism, Exponential) and isinstance(call.exact, Candidates):
+            start = np.arange(len(call.exact.scores) + 1) if call.start is None else call.start
+            return cls(call.mechanism, (), start, call.exact.scores, np.asarray(call.exact.weights))
         raise CheckError(f"a call of {type(call.mechanism).__name__} is not compared draw by draw")
 
     def loss(self, there: _Term) -> Fraction | None:
