@@ -182,8 +182,8 @@ def test_noise_beside_the_gate_is_found(told: Callable[[str], str], monkeypatch:
 
 
 def test_a_split_without_noise_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def best(self: Growth, bins: Any, of: Any, seen: Any, entropy: Any) -> tuple[int, int]:
-        return 0, min(int(bins[:, 0].max(initial=0)), len(self.edges[0]) - 1)
+    def best(self: Growth, rows: Any, here: Any, seen: Any, entropy: Any) -> tuple[int, int]:
+        return 0, min(int(rows.bins[0, here].max(initial=0)), len(self.edges[0]) - 1)
 
     monkeypatch.setattr(Growth, "split", best)
     assert "answer: " in told("DecisionTreeClassifier")
