@@ -1,0 +1,260 @@
+"""Values that many records share: their share in a density by default, beside the same density without atoms.
+
+    python benchmarks/atoms.py [--runs 10] [--only column,columns,none] [--adult FILE]
+
+Defaults of ``synthesize``: nothing is named, the number of records is private, checks are left out. Laws and tables
+are none that defaults were set on. A line is the mean over runs of: how far the share at the atom is from that of the
+table; the distance of distribution functions (Kolmogorov and Smirnov) and of means, the latter in standard deviations;
+for the density with atoms and, after a stroke, for the one without. "False": atoms of all runs at which the table has
+no record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from reticent.data.query import Query, Tally  # noqa: E402
+from reticent.data.table import Result  # noqa: E402
+from reticent.entropy import Replayed  # noqa: E402
+from reticent.outcome import Reply  # noqa: E402
+from reticent.privacy.adjacency import Adjacency, Kind  # noqa: E402
+from reticent.synthesis.choice import auto  # noqa: E402
+from reticent.synthesis.density import Density  # noqa: E402
+from reticent.synthesis.parted import parted  # noqa: E402
+from reticent.synthesis.sums import Terms  # noqa: E402
+
+Floats = NDArray[np.float64]
+Draw = Callable[[int, np.random.Generator], Floats]
+Column = tuple[str, Fraction, Fraction, bool]
+
+SIZES: Final = (1_000, 10_000, 100_000)
+EPSILONS: Final = (Fraction(1, 10), Fraction(1), Fraction(3))
+KINDS: Final[tuple[Kind, ...]] = ("add_remove", "substitute")
+ADULT: Final = Path("adult.csv")  # codes, as public repositories of marginal methods have them
+
+
+@dataclass(frozen=True)
+class Law:
+    """Columns with public bounds, tables of n records, and of each column the value that is looked at, or None."""
+
+    name: str
+    columns: tuple[Column, ...]
+    table: Draw
+    atoms: tuple[float | None, ...]
+
+
+def real(name: str, low: int, high: int) -> Column:
+    return name, Fraction(low), Fraction(high), False
+
+
+def whole(name: str, low: int, high: int) -> Column:
+    return name, Fraction(low), Fraction(high), True
+
+
+def costs(n: int, rng: np.random.Generator, zeros: float) -> Floats:
+    """Lognormal costs with zeros, and the few above the bound at it."""
+    return np.where(rng.random(n) < zeros, 0.0, np.minimum(rng.lognormal(3.0, 1.0, n), 600.0))
+
+
+def ages(n: int, rng: np.random.Generator) -> Floats:
+    """Ages of which a third is told in multiples of 5."""
+    exact = np.clip(np.round(rng.normal(46, 17, n)), 0, 110)
+    return np.where(rng.random(n) < 1 / 3, 5 * np.round(exact / 5), exact)
+
+
+def fees(n: int, rng: np.random.Generator) -> Floats:
+    """Real amounts, a tenth of which is one flat fee that is no round number."""
+    return np.where(rng.random(n) < 0.1, 37.45, rng.gamma(2.0, 60.0, n).clip(0, 900))
+
+
+def column_laws(extra: Mapping[str, Floats]) -> Iterator[Law]:
+    for zeros in (0.05, 0.1, 0.3, 0.6):
+        made = f"lognormal, {100 * zeros:.0f} % zeros"
+        yield Law(made, (real("cost", 0, 600),), lambda n, rng, z=zeros: costs(n, rng, z)[:, None], (0.0,))  # type: ignore[misc]
+    yield Law("a flat fee, 10 %", (real("fee", 0, 1000),), lambda n, rng: fees(n, rng)[:, None], (37.45,))
+    yield Law("heaped ages", (whole("age", 0, 120),), lambda n, rng: ages(n, rng)[:, None], (40.0,))
+    bounds = {"hours": whole("hours", 1, 99), "gain": whole("gain", 0, 99_990), "meddol": real("meddol", 0, 5_000)}
+    shown = {"hours": 40.0, "gain": 0.0, "meddol": 0.0}
+    for name, values in extra.items():
+        if name in bounds:
+            yield Law(f"table: {name}", (bounds[name],), again(values[:, None]), (shown[name],))
+
+
+def pair_laws(extra: Mapping[str, Floats]) -> Iterator[Law]:
+    yield Law(
+        "age and cost, 30 % zeros",
+        (whole("age", 18, 99), real("cost", 0, 600)),
+        lambda n, rng: np.stack([rng.integers(18, 100, n).astype(float), costs(n, rng, 0.3)], axis=1),
+        (None, 0.0),
+    )
+    yield Law(
+        "two costs, both 0 in 20 %",
+        (real("a", 0, 600), real("b", 0, 600)),
+        lambda n, rng: np.where(rng.random(n) < 0.2, 0.0, np.stack([costs(n, rng, 0.1), costs(n, rng, 0.1)])).T,
+        (0.0, 0.0),
+    )
+    if "hours" in extra:
+        both = np.stack([extra["ages"], extra["hours"]], axis=1)
+        yield Law("table: age, hours", (whole("age", 17, 101), whole("hours", 1, 99)), again(both), (None, 40.0))
+    if "meddol" in extra:
+        both = np.stack([extra["visits"], extra["meddol"]], axis=1)
+        yield Law("table: visits, meddol", (whole("visits", 0, 80), real("meddol", 0, 5_000)), again(both), (0.0, 0.0))
+
+
+def even_laws() -> Iterator[Law]:
+    """No atoms at all: what the search costs."""
+    yield Law("normal", (real("x", 0, 1),), lambda n, rng: rng.normal(0.5, 0.12, n).clip(1e-6, 0.999)[:, None], (None,))
+    yield Law("gamma", (real("x", 0, 100),), lambda n, rng: rng.gamma(2, 8, n).clip(1e-6, 99.9)[:, None], (None,))
+    yield Law(
+        "whole numbers",
+        (whole("x", 0, 5_000),),
+        lambda n, rng: rng.binomial(5_000, rng.beta(2, 3, n))[:, None],
+        (None,),
+    )
+    yield Law(
+        "two normals",
+        (real("x", 0, 1), real("y", 0, 1)),
+        lambda n, rng: rng.multivariate_normal([0.5, 0.5], [[0.01, 0.006], [0.006, 0.01]], n).clip(1e-6, 0.999),
+        (None, None),
+    )
+
+
+def again(values: Floats) -> Draw:
+    """Tables drawn from the rows of a table, with replacement."""
+    return lambda n, rng: values[rng.integers(0, len(values), n)]
+
+
+def tables(adult: Path) -> dict[str, Floats]:
+    """Hours, gain and age of the Adult table (codes made values again), costs and visits of the packaged table."""
+    import pyarrow.parquet as pq
+
+    import reticent
+
+    found: dict[str, Floats] = {}
+    packaged = pq.read_table(Path(reticent.__file__).parent / "demo" / "randhie.parquet")
+    found["meddol"] = np.minimum(np.array(packaged.column("meddol"), np.float64), 5_000.0)
+    found["visits"] = np.array(packaged.column("mdvis"), np.float64)
+    if adult.exists():
+        with adult.open(encoding="utf-8") as opened:
+            names = opened.readline().strip().split(",")
+        codes = np.loadtxt(adult, delimiter=",", skiprows=1)
+        found["hours"] = codes[:, names.index("hours-per-week")] + 1.0
+        found["gain"] = codes[:, names.index("capital-gain")] * 1_010.0
+        found["ages"] = codes[:, names.index("age")] + 17.0
+    return found
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+def answered(queries: Sequence[Query], rows: Floats) -> list[Result]:
+    """What a table says, as the engine does."""
+    found = []
+    for query in queries:
+        if isinstance(query, Tally):
+            edges = np.array([float(edge) for edge in query.edges])
+            place = np.searchsorted(edges, np.clip(rows[:, 0], edges[0], edges[-1]), side="right") - 1
+            counts = np.bincount(np.minimum(place, len(edges) - 2), minlength=len(edges) - 1)
+            found.append(Result(vectors=(tuple(map(int, counts)),)))
+        else:
+            units = np.array([float(unit) for unit in query.units])  # type: ignore[union-attr]
+            found.append(Result(records=np.floor(rows / units).astype(np.int64)))
+    return found
+
+
+@dataclass
+class Errors:
+    """Of one density, summed over runs."""
+
+    share: float = 0.0
+    apart: float = 0.0
+    mean: float = 0.0
+    found: int = 0
+    false: int = 0
+    none: int = 0
+
+    def add(self, density: Density, law: Law, rows: Floats) -> None:
+        for place, (column, atom) in enumerate(zip(law.columns, law.atoms, strict=True)):
+            part, values = density.marginal(column[0]), np.sort(rows[:, place])
+            points = np.unique(np.concatenate([values, np.linspace(float(column[1]), float(column[2]), 257)]))
+            before = np.nextafter(points, -np.inf)
+            truth = [
+                np.searchsorted(values, at, side=side) / len(values)
+                for at, side in ((points, "right"), (points, "left"))
+            ]
+            mine = [part.cdf(at) for at in (points, before)]
+            self.apart += max(float(np.abs(a - b).max()) for a, b in zip(mine, truth, strict=True)) / len(law.columns)
+            self.mean += abs(float(part.mean()[0]) - values.mean()) / max(values.std(), 1e-9) / len(law.columns)
+            told = [value for value, _ in part.atoms]
+            self.false += sum(not np.any(values == value) for value in told)
+            if atom is not None:
+                known = sum(one is not None for one in law.atoms)
+                self.share += abs(part.probability(atom, atom).value - float(np.mean(values == atom))) / known
+                self.found += atom in told
+
+
+def measure(law: Law, n: int, epsilon: Fraction, kind: Kind, runs: int) -> tuple[Errors, Errors]:
+    """Errors of the density with atoms, and of the one without."""
+    terms, with_atoms, without = Terms(Adjacency(kind)), Errors(), Errors()
+    for made, into in ((parted(law.columns, terms, epsilon), with_atoms), (auto(law.columns, terms, epsilon), without)):
+        for run in range(runs):
+            rows = np.asarray(law.table(n, np.random.default_rng(run)), np.float64)
+            stream = Replayed(f"atoms {law.name} {n} {epsilon} {kind} {run}")
+            match made.draw(answered(made.queries, rows), stream):
+                case Reply(density):
+                    into.add(density, law, rows)
+                case _:
+                    into.none += 1
+    return with_atoms, without
+
+
+def line(law: Law, n: int, epsilon: Fraction, kind: Kind, runs: int) -> str:
+    mine, other = measure(law, n, epsilon, kind, runs)
+    replies, before = max(runs - mine.none, 1), max(runs - other.none, 1)
+    share = (
+        ""
+        if not any(one is not None for one in law.atoms)
+        else f"{mine.share / replies:.4f} / {other.share / before:.4f}"
+    )
+    known = sum(one is not None for one in law.atoms)
+    found = f"{mine.found} of {replies * known}" if known else ""
+    none = f"; no reply {mine.none} / {other.none}" if mine.none or other.none else ""
+    return (
+        f"| {law.name} | {kind} | {n:,} | {float(epsilon):g} | {found} | {share} "
+        f"| {mine.apart / replies:.4f} / {other.apart / before:.4f} "
+        f"| {mine.mean / replies:.3f} / {other.mean / before:.3f} | {mine.false}{none} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--only", default="column,columns,none")
+    parser.add_argument("--adult", type=Path, default=ADULT)
+    asked = parser.parse_args()
+    extra = tables(asked.adult)
+    sections = {"column": list(column_laws(extra)), "columns": list(pair_laws(extra)), "none": list(even_laws())}
+    print("| law | neighbours | n | ε | found | share at the atom, off by | distribution function | mean | false |")
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    for name in asked.only.split(","):
+        for law in sections[name]:
+            for kind in KINDS:
+                for n in SIZES:
+                    for epsilon in EPSILONS:
+                        print(line(law, n, epsilon, kind, asked.runs), flush=True)
+
+
+if __name__ == "__main__":
+    main()
