@@ -29,6 +29,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.logarithms import geometric_mean, log_mean
 from reticent.statistics.questions import (
     count,
     histogram,
@@ -50,7 +51,7 @@ from reticent.study import Study, open, read_certificate, study  # noqa: A004 - 
 from reticent.study.direct import density, regress, test
 from reticent.study.sessions import cheaper, holdout, ladder, noisy_answers, sparse_vector
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "NO_REPLY",
@@ -80,12 +81,14 @@ __all__ = [
     "cheaper",
     "count",
     "density",
+    "geometric_mean",
     "histogram",
     "holdout",
     "integer",
     "iqr",
     "ladder",
     "location",
+    "log_mean",
     "mean",
     "median",
     "noisy_answers",

@@ -6,8 +6,13 @@ Declining is a value of its own type, never ``None``, ``NaN`` or an exception, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Generic, TypeAlias, TypeVar
+import math
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -41,7 +46,16 @@ class Estimate:
         return format(self.value, spec)
 
     def __str__(self) -> str:
-        return f"{_short(self.value)} ({100 * self.level:g} % {_short(self.low)} to {_short(self.high)})"
+        value, low, high = (_short(x, self._digits) for x in (self.value, self.low, self.high))
+        return f"{value} ({100 * self.level:g} % {low} to {high})"
+
+    @property
+    def _digits(self) -> int:
+        """Significant digits that tell the ends of the interval apart: four, and more where it is far from 0."""
+        width, size = self.high - self.low, max(abs(self.low), abs(self.high))
+        if not 0.0 < width < size < math.inf:
+            return 4
+        return min(max(math.ceil(math.log10(size) - math.log10(width)) + 1, 4), 17)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +75,20 @@ NO_REPLY: Final = NoReply()
 Outcome: TypeAlias = Reply[T_co] | NoReply
 
 
-def _short(number: float) -> str:
-    """Four significant digits, thousands separated, as a journal prints it."""
-    if number == int(number) and abs(number) < 1e15:
+def restore(value: DataclassInstance, state: Sequence[object]) -> None:
+    """Fill ``value`` from its pickled fields; one that a later version added at the end has its default.
+
+    For ``__setstate__`` of a frozen class with slots whose pickles people keep: without it the field would be missing.
+    """
+    for place, field in enumerate(fields(value)):
+        default = field.default_factory() if field.default_factory is not MISSING else field.default
+        object.__setattr__(value, field.name, state[place] if place < len(state) else default)
+
+
+def _short(number: float, digits: int = 4) -> str:
+    """So many significant digits, thousands separated, as a journal prints it; beyond 1e15 as a power of ten."""
+    if abs(number) >= 1e15:
+        return f"{number:.{digits}g}"
+    if number == int(number):
         return f"{int(number):,}"
-    return f"{number:,.4g}" if abs(number) < 1e6 else f"{number:,.0f}"
+    return f"{number:,.{digits}g}" if abs(number) < 10.0**digits else f"{number:,.0f}"

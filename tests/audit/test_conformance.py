@@ -232,10 +232,13 @@ def test_a_proof_without_headings_fails(monkeypatch: pytest.MonkeyPatch) -> None
     assert {line.check for line in theirs(Theirs).failures} == {"proof beside the code"}
 
 
-def test_without_axioms_the_loss_of_a_stranger_is_not_derived_again() -> None:
+def test_a_mechanism_whose_certificates_could_not_be_verified_fails() -> None:
     specimen = Specimen("theirs", Theirs(Fraction(1)), (17,), (18,), lambda x, y: geometric.mass(1.0, x[0], y[0]))
     report = check([specimen], effort=QUICK)
-    assert [line.verdict for line in report.lines if line.check == "loss derived again"] == ["not applicable"]
+    (line,) = [line for line in report.lines if line.check == "loss derived again"]
+    assert line.verdict == "fail"
+    assert "mechanisms.ALL" in line.reason
+    assert not report.passed
 
 
 def test_a_kit_that_sees_nothing_fails() -> None:
@@ -274,6 +277,7 @@ ASKED = (
     "quantiles(x, 0.25 0.75, method=joint)",
     "location(x)",
     "mean(x, method=clipped)",
+    "log_mean(x)",
 )
 NOISY = (*ASKED, "test(x ~ g)")  # whose noise is cheap, and whose p-value is not
 KEY = bytes(32)

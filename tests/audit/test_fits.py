@@ -15,12 +15,11 @@ from reticent.audit.neighbours import Family
 from reticent.audit.readers import engine
 from reticent.audit.replay import Rows
 from reticent.learning import (
-    circumstances,
     classifiers,
     descent,
     given,
+    held,
     moments,
-    products,
     scaling,
     scores,
     search,
@@ -31,6 +30,7 @@ from reticent.learning.trees import Growth
 from reticent.ledger import Ledger
 from reticent.mechanisms import Candidates, gate
 from reticent.privacy.loss import PureDP
+from reticent.statistics.regression import products
 
 HONEST = fits.left_by
 FITS = {fit.name: fit for fit in models.built_in()}
@@ -227,7 +227,7 @@ def test_pairs_reach_what_a_score_and_a_program_declare(replayed: Replayed) -> N
 def test_cells_that_fail_before_the_charge_are_found(
     told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(circumstances, "table", lambda x: np.asarray(given.table(x), np.float64))
+    monkeypatch.setattr(held, "array", lambda x, name: np.asarray(given.array(x, name), np.float64))
     assert "exception: it fails on both neighbours: ValueError: could not convert" in told("KMeans, arrays")
 
 

@@ -52,6 +52,7 @@ FINDS = {
     "clipped_copy_not_used": "moved 1000000 times",
     "cut_to_an_even_number": "moved 2 times",
     "capped_by_a_name_made_later": "moved 100 times",
+    "folds_by_private_labels": "moved 4 times",
     "rows_that_cannot_be_missing": "answer",
     "bounds_from_the_rows": "public",
     "groups_from_the_rows": "public",

@@ -54,7 +54,7 @@ def test_a_sound_plan_passes_and_its_extremes_reach_what_is_declared(adjacency: 
     found = study(adjacency=adjacency).audit(QUESTIONS, epsilon=8, triples=triples)
     assert found.verdict == "passed"
     assert found.triples == triples
-    assert [moved.answer for moved in found.answers] == [*QUESTIONS, "capped"]
+    assert [moved.answer for moved in found.answers] == [*QUESTIONS, "capped", "incomplete(x)", "incomplete(k, g)"]
     assert all(
         moved.calls and moved.ratio is not None and Fraction(99, 100) < moved.ratio <= 1 for moved in found.answers
     )
@@ -85,7 +85,7 @@ def test_a_plan_is_audited_as_its_questions_are() -> None:
     assert asked.audit(plan, triples=33) == asked.audit(QUESTIONS, epsilon=8, triples=33)
     grouped = asked.by("g")
     by_group = grouped.audit(grouped.plan(["count"], epsilon=1), triples=20)
-    assert [moved.answer for moved in by_group.answers] == ["count by g", "capped"]
+    assert [moved.answer for moved in by_group.answers] == ["count by g", "capped", "incomplete(g)"]
 
 
 def test_what_a_plan_holds_for_its_audit_is_no_part_of_what_it_says() -> None:

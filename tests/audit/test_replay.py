@@ -34,6 +34,7 @@ from reticent.audit.schemas import random_plan, random_schema
 from reticent.data import frames, plan
 from reticent.data import query as asked_of
 from reticent.data.cells import cells_of
+from reticent.data.engines import casts
 from reticent.data.files import CsvFile, ParquetFiles
 from reticent.data.query import Keys, Ordered, Query, Ranks, Records, Tally, stability
 from reticent.data.schema import Column, Person, Schema, category, integer, real
@@ -50,6 +51,7 @@ from reticent.statistics.answer import Answer
 from reticent.statistics.hypotheses.asked import OfTest
 from reticent.study import release
 from reticent.study.asking import Prepared, limit, settle, understand
+from reticent.study.incomplete import NO_SHARES
 from tests.support.data_reference import Reference
 
 COLUMNS: dict[str, Column] = {"x": real(0, 10), "k": integer(0, 100), "g": category(["a", "b", "c"])}
@@ -272,7 +274,7 @@ class Fixed:
 class One:
     """A plan of one step with one mechanism."""
 
-    name, caveat = "one", None
+    name, estimand, caveat, beside = "one", "", None, NO_SHARES
 
     def __init__(self, mechanism: Any) -> None:
         self.mechanism = mechanism
@@ -362,8 +364,12 @@ def test_groups_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None
 
 
 def test_a_nan_that_passes_through_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = plan.number
-    broken.setattr(plan, "number", lambda column, storage: column if storage == "real" else honest(column, storage))
+    honest = casts.number
+
+    def through(column: Any, storage: Any, *form: Any) -> Any:
+        return column if storage == "real" else honest(column, storage, *form)
+
+    broken.setattr(casts, "number", through)
     assert kinds(["median(x)"], triples=132) & {"warning", "exception", "answer"}  # where x comes as doubles
 
 
@@ -378,7 +384,8 @@ def test_a_group_count_without_noise_is_found(broken: pytest.MonkeyPatch) -> Non
 
 def test_a_size_that_is_read_is_found(broken: pytest.MonkeyPatch) -> None:
     def sizes(self: quantiles.QuantileStep, result: Result, entropy: Entropy) -> list[quantiles.Size]:
-        return [quantiles._public(1000.0 * float(data.counts.sum())) for data in result.ranks]
+        sizes = [1000.0 * float(data.counts.sum()) for data in result.ranks]
+        return [quantiles.Size(size, False, size) for size in sizes]
 
     broken.setattr(quantiles.QuantileStep, "_sizes", sizes)
     assert kinds(["median(x)"]) & {"calls", "answer"}

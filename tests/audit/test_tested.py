@@ -17,16 +17,20 @@ from reticent.audit import exact, gated, stepwise, tested
 from reticent.audit.claims import Line
 from reticent.audit.stepwise import Case as Drawn
 from reticent.audit.tested import FEW, NEAR, SOME, STABLE, TRIMMED, TWICE, Case, median
+from reticent.data.cells import Cells
 from reticent.data.order import INFINITE, LARGEST
-from reticent.data.table import content
+from reticent.data.table import Counts, content
 from reticent.entropy import Entropy
 from reticent.errors import CheckError
 from reticent.exact import sampling
 from reticent.mechanisms import Exponential, Geometric, gate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
+from reticent.statistics import magnitude, quantiles
 from reticent.statistics.asked import Iqr, Mean, Quantiles, Regression, Scale, TrimmedMean
+from reticent.statistics.logarithms import LogMean
 from reticent.statistics.quantiles import Size
+from reticent.statistics.ranks import Runs
 from reticent.statistics.robust import core, scale
 from reticent.statistics.robust import median as ranks
 from reticent.statistics.robust.extent import reach
@@ -50,7 +54,10 @@ MANY = Fraction(600)
 JOINT = Drawn(Quantiles("x", stepwise.QUARTERS, method="joint"), "substitute", (5,), MANY, ((0,), (9,)))
 SPREAD = Drawn(Iqr("x", method="joint"), "add_remove", (5, 6), MANY, ((0,), (9,)))
 CLIPPED = Drawn(Mean("x", method="clipped"), "add_remove", (5, 6), MANY, ((0,), (9,)))
+LOGS = Drawn(LogMean("x"), "substitute", (12,), MANY, ((0,), (9,)))
 INVERSE = Drawn(TrimmedMean("x", Fraction(1, 5), method="inverse"), "substitute", (5,), MANY, ((0,), (9,)))
+FREE = Drawn(Quantiles("free", stepwise.QUARTERS[1:2], verb="median"), "add_remove", (12, 13), MANY, ((-3,), (1000,)))
+FREE_IQR = Drawn(Iqr("free"), "substitute", (12,), MANY, ((-3,), (1000,)))
 SLOPES = Drawn(Regression("y", ("x",), method="theil_sen"), "substitute", (6,), MANY, stepwise.LINE)
 
 
@@ -74,7 +81,9 @@ def test_a_statistic_by_its_test_keeps_its_guarantee_and_hardly_less(case: Case)
     assert line.residual < Fraction(1, 1 << 60)
 
 
-@pytest.mark.parametrize("case", [JOINT, SPREAD, CLIPPED, INVERSE, SLOPES], ids=lambda case: case.asked.name)
+@pytest.mark.parametrize(
+    "case", [JOINT, SPREAD, CLIPPED, LOGS, INVERSE, SLOPES, FREE, FREE_IQR], ids=lambda case: case.asked.name
+)
 def test_choices_and_integers_lose_no_more_than_their_sum(case: Drawn) -> None:
     assert drawn(case).verdict == "holds"
 
@@ -84,7 +93,19 @@ def test_statistics_without_bounds_keep_their_guarantee_from_rows_to_answers() -
     lines = list(exact.robust())
     assert [str(line) for line in lines if line.verdict != "holds"] == []
     names = " ".join(line.name for line in lines)
-    for word in ("scale(x)", "stable", "method=M", "width=2", "TM", "smooth", "joint", "iqr", "inverse", "clipped"):
+    for word in (
+        "scale(x)",
+        "stable",
+        "method=M",
+        "width=2",
+        "TM",
+        "smooth",
+        "joint",
+        "iqr",
+        "inverse",
+        "clipped",
+        "log_mean",
+    ):
         assert word in names
     for word in ("theil_sen", "block_medians", "n public", "n declared", "n bought", "substitute", "add_remove"):
         assert word in names
@@ -240,6 +261,29 @@ def test_a_true_number_of_values_for_a_noisy_one(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Census, "draw", true)
     assert drawn(SPREAD).verdict == "refuted"
+
+
+def test_a_magnitude_whose_score_moves_by_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = magnitude.by_binade
+
+    def twice(base: Cells, data: Counts) -> Runs:
+        return honest(base, Counts(data.cells, 2 * data.counts))
+
+    monkeypatch.setattr(quantiles, "by_binade", twice)
+    assert drawn(FREE).verdict == "refuted"
+
+
+def test_a_magnitude_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The binade of the greatest value, in place of the one that was drawn."""
+    honest = quantiles.QuantileStep._among
+
+    def true(self: quantiles.QuantileStep, data: Counts, size: Size, entropy: Entropy) -> Cells:
+        honest(self, data, size, entropy)
+        binade = int(magnitude.by_binade(self.cells, data).start[-2])
+        return magnitude.candidates(self.cells, int(data.cells.max() > 0) + binade, tied=size.tied)
+
+    monkeypatch.setattr(quantiles.QuantileStep, "_among", true)
+    assert drawn(FREE).verdict == "refuted"
 
 
 def test_a_score_that_moves_by_two(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import reticent
+from reticent import mechanisms
 from reticent.privacy.guarantee import Theorem
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,21 @@ def theorems() -> dict[str, Theorem]:
 def test_every_theorem_of_the_code_is_on_the_page() -> None:
     named = set(re.findall(r"^\| `([a-z_0-9]+)` \|", PAGE, re.MULTILINE))
     assert named == set(theorems())
+
+
+def test_every_theorem_a_mechanism_states_can_be_derived_again() -> None:
+    """A module that states axioms is in the one list, and pairs each theorem with the function that restates it."""
+    stating = set()
+    for module in pkgutil.iter_modules(mechanisms.__path__):
+        found = importlib.import_module(f"reticent.mechanisms.{module.name}")
+        if "axiom" in vars(found):
+            stating.add(found)
+    assert stating == set(mechanisms.ALL)
+    for found in stating:
+        paired = [theorem for theorem, _ in found.AXIOMS]
+        assert paired == [value for value in vars(found).values() if isinstance(value, Theorem)]
+    names = [theorem.name for found in mechanisms.ALL for theorem, _ in found.AXIOMS]
+    assert len(names) == len(set(names))
 
 
 def test_no_theorem_is_without_statement_and_source() -> None:

@@ -18,12 +18,13 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.data import brackets
-from reticent.data.cells import cells_of
+from reticent.data.cells import cells_on
 from reticent.data.engines.duckdb import Limits
 from reticent.data.order import ABSENT, LARGEST, Fetched, Needs, Order, RunLength, Sorted, fetched
 from reticent.data.plan import columns_of
 from reticent.data.query import (
     Capped,
+    Incomplete,
     Keys,
     Moments,
     Ordered,
@@ -95,6 +96,12 @@ def columns() -> dict[str, Real | Integer | Category]:
         "flag": category([True, False]),
         "town": category(["a", "b", "é'\"x"]),
         "code": category([1, 12, -3], constant=True),
+        "whole_x": real("-3", "7.3", complete=True),
+        "whole_site": integer(complete=True),
+        "whole_k": integer(-4, 11, complete=True),
+        "whole_town": category(["b", "a"], complete=True),
+        "whole_code": category([12, 1], complete=True),
+        "whole_flag": category([False, True], complete=True),
     }
 
 
@@ -111,6 +118,12 @@ def random_rows(stream: random.Random, size: int) -> list[Row]:
             "flag": stream.choice(FLAGS),
             "town": stream.choice(TOWNS),
             "code": stream.choice(WHOLES),
+            "whole_x": stream.choice(REALS),
+            "whole_site": stream.choice(WHOLES),
+            "whole_k": stream.choice(WHOLES),
+            "whole_town": stream.choice(TOWNS),
+            "whole_code": stream.choice(WHOLES),
+            "whole_flag": stream.choice(FLAGS),
         }
         for _ in range(size)
     ]
@@ -136,10 +149,17 @@ def queries() -> list[Query]:
             asked += [Present("stands", keys, per), Present("town", keys, per), Moments("x", width, 4, keys, per)]
             asked += [Moments("whole", grid_by_width(Fraction(-4), Fraction(11)), 2, keys, per)]
             asked += [Ranks(name, keys, per) for name in ("x", "free", "word", "whole", "site")]
+            asked += [Ranks(name, keys, per, "binades") for name in ("x", "whole")]
         asked += [Ordered("free", Fraction(1, 4), None, keys), Ordered("word", Fraction(3, 7), None, keys, "person")]
         asked += [Ordered("stands", Fraction(1, 2), NEEDS, keys), Ordered("site", Fraction(1), NEEDS, keys, "person")]
     asked += [Records(("free",), (Fraction(1, 4),)), Records(("site", "stands", "x"), UNITS)]
     asked += [Records(("flag", "x", "code"), (Fraction(1), *UNITS[:2]), ("flag", "code")), TOWN]
+    complete, place = Keys("whole_town", ("a", "b"), 2), Keys("whole_code", (1, 12), 1)
+    asked += [Rows(complete), Persons(place), Total("whole_x", size, complete), Present("whole_town", None, "person")]
+    asked += [Tally("whole_town", among=("b", "a")), Tally("whole_flag", among=(True, False), keys=place)]
+    asked += [Moments("whole_x", width, 2), Ranks("whole_site"), Ranks("whole_k", complete, "person")]
+    asked += [Records(("whole_x", "whole_town"), (Fraction(1, 4), Fraction(1)), ("whole_town",))]
+    asked += [Incomplete(("x",)), Incomplete(("town", "code", "whole")), Incomplete(("whole_town", "stands"))]
     asked += [Tally("site", among=(0, 5)), Moments("word", grid_by_width(Fraction(0), Fraction(50)), 1)]
     return asked
 
@@ -161,7 +181,7 @@ def expected(schema: Schema, rows: list[Row], asked: list[Query]) -> list[object
 
 
 def ranked(values: dict[float, int], query: Ranks, schema: Schema) -> list[tuple[int, int]]:
-    cells = cells_of(schema.column(query.column), query.column)
+    cells = cells_on(query.on, schema.column(query.column), query.column)
     counts: dict[int, int] = {}
     for value, many in values.items():
         cell = int(cells.index(np.array([value]))[0])

@@ -42,7 +42,8 @@ ALLOWED = {
     *("IfElse", "SearchedCase", "Coalesce"),
     *("Count", "CountDistinct", "CountStar", "Sum", "Min"),
     *("RowNumber", "DenseRank", "WindowFunction"),
-    *("RandomScalar", "HexDigest", "Lowercase", "RegexSearch", "StringConcat", "StringLength", "Strip"),
+    *("RandomScalar", "HexDigest", "Lowercase", "RegexSearch"),
+    *("StringConcat", "StringLength", "StringReplace", "Strip"),
 }
 
 

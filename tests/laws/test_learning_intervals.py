@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Replayed
 from reticent.learning.erm import Inferred
 from reticent.learning.intervals import AT_95, Around, curvature, moved
-from reticent.learning.losses import Logistic
+from reticent.learning.losses import Logistic, Loss, Squared
 from reticent.learning.price import Price
 from reticent.learning.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths, longest, shortened
 from reticent.mechanisms import Geometric
@@ -43,6 +43,18 @@ def extremes(width: int, key: int) -> Iterator[Integers]:
 def triangle(rows: Integers, at: Floats) -> list[int]:
     found = curvature(Logistic(2), rows, rows.astype(np.float64), np.zeros(len(rows)), at)
     return [int(value) for value in found]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)])
+def test_the_curvature_of_any_number_of_columns_can_be_bought(delta: Fraction, kind: Kind) -> None:
+    """A category has more columns than a row is long: what a replaced row moves is then no whole number by itself."""
+    every: tuple[Loss, ...] = (Logistic(2), Squared(Fraction(1)))
+    for loss, (times, width) in product_of(every, product_of((1, 2, 3), (3, 5, 7, 12, 15, 33))):
+        near = Price(Fraction(1), delta, Adjacency(kind, times))
+        for long in {2, width // 2 + 1, width - 1, width}:
+            reach = Fraction(long * UNIT) if near.norm == "l1" else Fraction(long * UNIT**2)
+            near.noise(moved(loss, reach, width, near.norm, near.neighbours), Fraction(1, 10))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,18 +12,20 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Replayed
-from reticent.learning import descent, losses, moments, products, reach, scaling, tabled, trees
+from reticent.learning import descent, losses, moments, reach, scaling, tabled, trees
 from reticent.learning.clusters import Lloyd
 from reticent.learning.descent import Descent
 from reticent.learning.losses import Hinge, Logistic, Quantile, Squared
 from reticent.learning.moments import Axes, Moments
 from reticent.learning.price import Price
-from reticent.learning.products import Products
 from reticent.learning.scaling import UNIT, Floats, Scaling
 from reticent.learning.trees import Growth
 from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.statistics.regression import products
+from reticent.statistics.regression.frame import Frame
+from reticent.statistics.regression.squares import LeastSquares
 
 BOUNDS = ((Fraction(0), Fraction(1)), (Fraction(-3), Fraction(5)), (Fraction(10), Fraction(20)))
 CLASSES = 3
@@ -60,6 +62,10 @@ def _alone(plan: object, rows: Floats, y: Floats, entropy: Entropy) -> object:
     return plan.draw(rows, entropy)  # type: ignore[attr-defined]  # as above, without a target
 
 
+def _squares(price: Price, clip: Fraction) -> LeastSquares:
+    return LeastSquares(Frame(BOUNDS, (Fraction(-1), Fraction(1))), price, clip=clip)
+
+
 SQUARED_HINGE, _ = tabled.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 2), 2, Fraction(3), None)
 AGAINST_THE_REST, _ = tabled.of_classes(lambda z, t: -t / (1 + np.exp(t * z)), CLASSES, Fraction(8), None)
 COUNTS, _ = tabled.of_numbers(lambda z, k: np.exp(z) - k, np.array([-2.0, 2.0]), np.array([0.0, 4.0]), Fraction(3))
@@ -73,7 +79,7 @@ CASES = (
     Case("tabled, two", _linear(SQUARED_HINGE, Fraction(2)), lambda p, x, y, e: _drawn(p, x, y % 2, e)),
     Case("tabled, three", _linear(AGAINST_THE_REST, Fraction(2)), _drawn),
     Case("tabled, numbers", _linear(COUNTS, Fraction(2)), lambda p, x, y, e: _drawn(p, x, y - 1, e)),
-    Case("products", lambda price: Products(FLAT, price, Fraction(3, 2)), lambda p, x, y, e: _drawn(p, x, y - 1, e)),
+    Case("least squares", lambda price: _squares(price, Fraction(3, 2)), lambda p, x, y, e: _drawn(p, x, y - 1, e)),
     Case("moments", lambda price: Moments(FLAT, price, CLASSES), _drawn),
     Case("axes", lambda price: Axes(FLAT, price), _alone),
     Case("lloyd", lambda price: Lloyd(FLAT, price, 3, 2), _alone),
@@ -189,14 +195,15 @@ def _raw(rows: scaling.Integers, most: Fraction, norm: scaling.Norm) -> scaling.
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(descent, "logistic"), (products, "products"), (reach, "axes"), (reach, "lloyd")],
-    ids=["descent", "products", "axes", "lloyd"],
+    [(descent, "logistic"), (products, "least squares"), (reach, "axes"), (reach, "lloyd")],
+    ids=["descent", "least squares", "axes", "lloyd"],
 )
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])
 def test_rows_that_are_shortened_and_then_used_raw_are_noticed(
     module: object, name: str, delta: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "shortened", _raw)
+    monkeypatch.setattr(products, "MOST_CELLS", 1)  # sums one by one shorten rows
     case = next(case for case in CASES if case.name == name)
     assert max(worst(case, "add_remove", delta)) > 1
 
@@ -262,13 +269,13 @@ def test_a_row_at_its_bounds_moves_a_tabled_gradient_by_all_that_is_declared() -
 
 def test_the_bounds_of_the_declared_sensitivity_are_reached() -> None:
     """Noise is not wider than it must be: a row at its bounds moves a sum by all that is declared, or nearly."""
-    plan = Products(FLAT, Price(Fraction(1), Fraction(0), Adjacency("add_remove")), Fraction(3))
-    case = next(case for case in CASES if case.name == "products")
+    plan = _squares(Price(Fraction(1), Fraction(0), Adjacency("add_remove")), Fraction(3))
+    case = next(case for case in CASES if case.name == "least squares")
     x, y = np.array([[1.0, 5.0, 20.0]]), np.array([2.0])
     first = run(case, plan, x, y, None, 0)
     again = run(case, plan, x[:0], y[:0], [call.output for call in first], 0)
     found = [ratio(a, b) for a, b in zip(first, again, strict=True)]
-    assert min(found) == 1
+    assert min(found[:-1]) == 1  # the last, the meat, is cut where the noisy sums say
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from reticent.data.query import (
     Capped,
+    Incomplete,
     Keys,
     Moments,
     Ordered,
@@ -79,7 +80,11 @@ def queries(keys: Keys | None) -> list[Query]:
     found += [Tally("x", edges=(Fraction(-3), Fraction(1), Fraction(3)), keys=keys)]
     for per in ("row", "person"):
         found += [Present("x", keys, per), Moments("x", GRID, 3, keys, per)]
-    return found if keys is not None else [*found, Capped(), Tally("g", among=("b",)), Tally("g", among=("a", "b"))]
+    return (
+        found
+        if keys is not None
+        else [*found, Capped(), Incomplete(("x",)), Tally("g", among=("b",)), Tally("g", among=("a", "b"))]
+    )
 
 
 @cache

@@ -113,7 +113,7 @@ def law_line(monkeypatch: pytest.MonkeyPatch, kind: str, claim: Fraction) -> str
     """The verdict of enumerating all draws of three quantiles on all tables of three rows in two cells."""
     monkeypatch.setattr(slices, "SLICES", 2)
     monkeypatch.setattr(joint, "SLICES", 2)
-    monkeypatch.setattr(JointQuantiles, "feasible", lambda self, size: True)
+    monkeypatch.setattr(JointQuantiles, "feasible", lambda self, size, among=None: True)
     cells = Cells((Segment(0, 1, 1), Segment(1, 2, 3)), Fraction(1), True)
     made = JointQuantiles(cells, QUARTERS, Terms(Adjacency("substitute"), 3), Fraction(2), SHARES, ())
 
@@ -180,7 +180,7 @@ def plans(terms: Terms, epsilon: Fraction) -> dict[str, Any]:
 
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """No rule of refusal, and few candidates: small tables are answered, quickly."""
-    monkeypatch.setattr(JointQuantiles, "feasible", lambda self, size: True)
+    monkeypatch.setattr(JointQuantiles, "feasible", lambda self, size, among=None: True)
     monkeypatch.setattr(ladder.Choice, "outweighs", lambda self, cells, size: True)
     monkeypatch.setattr(ladder.Choice, "slack", property(lambda self: 0.5))
     rungs = np.exp2(np.arange(-4, 24) / 4.0)

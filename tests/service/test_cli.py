@@ -306,3 +306,16 @@ def test_stems_are_made_of_names() -> None:
         "a-b",
         "answers",
     ]
+
+
+def test_json_gives_the_guarantee_as_data(tmp_path: Path) -> None:
+    study = clinic(tmp_path)
+    asked = ("--ask", "count", "--epsilon", "0.1", "--json")
+    for verb in ("rehearse", "release"):
+        out = ("--out", str(tmp_path / "out")) if verb == "release" else ()
+        found = run(verb, str(study), *asked, *out).document["guarantee"]
+        assert found.pop("words").startswith("ε 0.1, add or remove one person")
+        assert found == {
+            **{"epsilon": "0.1", "delta": "0", "rho": None},
+            **{"adjacency": "add_remove", "unit": "person", "rows": 3},
+        }

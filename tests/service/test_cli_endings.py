@@ -266,7 +266,7 @@ def test_an_unexpected_error_elsewhere_charged_nothing(study: Path, monkeypatch:
 
 
 def test_answers_are_printed_where_their_files_cannot_be_written(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Release, "save", full)

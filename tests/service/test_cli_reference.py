@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 from reticent.cli import words
 from reticent.cli.app import app
@@ -41,3 +45,12 @@ def test_exit_codes_are_the_same_in_the_page_and_in_explain() -> None:
 def test_every_synonym_leads_to_a_text() -> None:
     assert set(words.SAME.values()) <= set(words.TEXTS)
     assert set(words.SAME).isdisjoint(words.TEXTS)
+
+
+def test_the_shell_completes_verbs() -> None:
+    asked = {"_RETICENT_COMPLETE": "complete_bash", "COMP_WORDS": "reticent ledger s", "COMP_CWORD": "2"}
+    program = Path(sys.executable).with_name("reticent")
+    done = subprocess.run(
+        [program], env={**os.environ, **asked}, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == ["show"]

@@ -32,7 +32,7 @@ WRONG: tuple[tuple[Any, str], ...] = (
     *(({"method": "ks", "size": n}, "size (is|must be)") for n in ("half", 0, 1.5, "40", True, [3])),
     *(({"method": "histogram", "settle": word}, "settle is one of simplex, clip") for word in ("simplx", None, 3)),
     *(({"atoms": [word]}, "atoms are numbers within the bounds, or missing") for word in ("mising", "Missing", "zero")),
-    *(({"atoms": given}, "atoms is a list") for given in ("missing", 5, 0, None, {0: 1})),
+    *(({"atoms": given}, "atoms is a list") for given in ("missing", 5, 0, "some", {0: 1})),
     *(({"atoms": [value]}, "atoms must be") for value in (None, True, [0], float("nan"))),
     *(({"atoms": twice}, "twice") for twice in ([0, 0], ["missing", "missing"])),
     *(({"method": name, "atoms": [200]}, "0 to 100, got 200") for name in ("auto", "histogram", "series", "sparse")),

@@ -12,6 +12,7 @@ import pytest
 
 from reticent.errors import LedgerError
 from reticent.ledger import Ledger
+from reticent.ledger.events import canonical, digest_of
 from reticent.ledger.fingerprint import (
     Source,
     Table,
@@ -318,8 +319,7 @@ def test_a_head_is_noted_in_every_claim_that_can_be_written(source: Path, home: 
     ledger = opened(source, "rand.ledger")
     beside = Path("randhie.csv.reticent")
     own = home / "state" / "reticent" / "sources" / (fingerprint(source, COLUMNS).split()[0] + ".reticent")
-    own.parent.mkdir(parents=True)
-    own.write_bytes(beside.read_bytes())
+    assert own.read_bytes() == beside.read_bytes()
     charge(ledger)
     beside.write_text("damaged")
     note_head(source, ledger)
@@ -465,3 +465,72 @@ def test_two_processes_claim_one_source_for_one_ledger(source: Path) -> None:
 
     codes = joined([forked(lambda name=f"{n}.ledger": child(name)) for n in range(6)])  # type: ignore[misc]
     assert sorted(codes) == [0, 7, 7, 7, 7, 7]
+
+
+# --- the second witness, and a file by its inode ----------------------------------------------------------------------
+
+
+def test_a_folder_put_back_as_it_was_is_noticed_by_the_second_witness(source: Path) -> None:
+    ledger = opened(source, "rand.ledger")
+    before = {path: path.read_bytes() for path in (Path("rand.ledger"), Path("randhie.csv.reticent"))}
+    charge(ledger)
+    note_head(source, ledger)
+    for path, text in before.items():
+        path.write_bytes(text)
+    with pytest.raises(LedgerError, match=r"rand\.ledger is an older copy"):
+        opened(source, "rand.ledger")
+
+
+def test_a_ledger_deleted_with_its_claim_is_not_made_anew(source: Path) -> None:
+    charge(opened(source, "rand.ledger"))
+    Path("rand.ledger").unlink()
+    Path("randhie.csv.reticent").unlink()
+    with pytest.raises(LedgerError, match="is gone"):
+        opened(source, "rand.ledger")
+
+
+def test_a_moved_file_and_a_second_name_are_the_same_source(source: Path, home: Path) -> None:
+    opened(source, "rand.ledger")
+    os.link(source, "again.csv")
+    with source.open("a") as file:
+        file.write("3,4\n")
+    with pytest.raises(LedgerError, match=r"already under rand\.ledger"):
+        opened(Path("again.csv"), "second.ledger")
+    Path("again.csv").unlink()
+    opened(source, "rand.ledger")
+    (home / "elsewhere").mkdir()
+    moved = source.rename(home / "elsewhere" / "new.csv")
+    with pytest.raises(LedgerError, match=r"already under rand\.ledger"):
+        opened(moved, "second.ledger")
+    opened(moved, "rand.ledger")
+
+
+def test_a_number_of_a_deleted_file_that_is_given_to_another_is_no_claim(source: Path, home: Path) -> None:
+    opened(source, "rand.ledger")
+    (kept,) = [file for file in (home / "state" / "reticent" / "sources").iterdir() if '"file"' in file.read_text()]
+    other = Path("other.csv")
+    other.write_text("mdvis,disea\n7,8\n9,9\n")
+    facts = other.stat()
+    name = digest_of(canonical(["inode", facts.st_dev, facts.st_ino]))
+    kept.rename(kept.with_name(f"{name}.reticent"))  # as if the system had given the number again
+    opened(other, "other.ledger")
+    with pytest.raises(LedgerError, match=r"already under other\.ledger"):
+        opened(other, "third.ledger")
+
+
+def test_an_export_that_replaces_the_file_stays_under_its_ledger(source: Path) -> None:
+    ledger = opened(source, "rand.ledger")
+    charge(ledger)
+    fresh = Path("export.tmp")
+    fresh.write_text("mdvis,disea\n5,6\n")
+    fresh.replace(source)
+    assert opened(source, "rand.ledger").spent() == ledger.spent()
+
+
+def test_a_claim_of_an_earlier_version_gains_its_witnesses(source: Path, home: Path) -> None:
+    charge(opened(source, "rand.ledger"))
+    folder = home / "state" / "reticent" / "sources"
+    for file in folder.iterdir():
+        file.unlink()
+    opened(source, "rand.ledger")
+    assert len(list(folder.iterdir())) == 2

@@ -324,6 +324,9 @@ def test_after_a_failed_sync_a_handle_charges_no_more(file: Path) -> None:
                 raise store.SyncError("The disk did not take the entry.")
             store.at(file).append(since, decide)
 
+        def migrate(self, seal: store.Seal) -> None:
+            store.at(file).migrate(seal)
+
     kept = Failing()
     ledger = Ledger(kept)
     with pytest.raises(LedgerError, match="did not take"):

@@ -73,7 +73,7 @@ def test_opening_planning_and_rehearsing_touch_neither_rows_nor_ledger(folder: P
     (folder / "visits.parquet").unlink()
     plan = study.plan([rt.count(), rt.mean("visits")], epsilon=1, people=3000)
     rehearsal = study.rehearse([rt.count(), rt.mean("visits")], epsilon=1)
-    assert [line.name for line in plan.lines] == ["count", "mean(visits)", "capped"]
+    assert [line.name for line in plan.lines] == ["count", "mean(visits)", "capped", "incomplete(visits)"]
     assert plan.affordable
     assert set(rehearsal) == {"count", "mean(visits)"}
     assert repr(rehearsal) == repr(study.rehearse([rt.count(), rt.mean("visits")], epsilon=1))
@@ -229,7 +229,8 @@ def test_epsilon_spent_in_a_rho_ledger_costs_half_its_square() -> None:
 
 
 def test_own_epsilons_are_taken_and_the_rest_share_equally() -> None:
-    study = rt.study({"x": [1] * 900}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=9)
+    column = rt.integer(0, 9, complete=True)
+    study = rt.study({"x": [1] * 900}, adjacency="add_remove", columns={"x": column}, budget=9)
     release = study.release([rt.count(epsilon="0.5"), rt.sum("x"), rt.persons()], epsilon=1)
     losses = {part.label: part.loss for part in release.guarantee.parts}
     assert losses == {

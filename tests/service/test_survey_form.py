@@ -19,16 +19,17 @@ from pathlib import Path
 from typing import Final, cast
 
 import pytest
+from playwright.sync_api import Browser
 from scipy.stats import chi2
 
 from reticent import survey
 from reticent.entropy import Replayed
 from reticent.survey import Design, Questionnaire, answers, form
 from tests.support import survey_browser
-from tests.support.survey_browser import Browser, Tab, let_out, tab
+from tests.support.survey_browser import Tab, let_out, tab
 
 needs_browser = pytest.mark.skipif(
-    survey_browser.found() is None,
+    survey_browser.excused(),
     reason="no browser is installed: the page of a survey was not tested (Debian: the package chromium)",
 )
 TRUTHS: Final = ("canary-7731-amber", "canary-9182-violet")
@@ -138,8 +139,8 @@ def serving() -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def driven(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with survey_browser.browser(tmp_path_factory.mktemp("browser")) as made:
+def driven() -> Iterator[Browser]:
+    with survey_browser.browser() as made:
         yield made
 
 
@@ -443,22 +444,22 @@ def test_the_page_works_from_the_keyboard_and_draws_once(driven: Browser, server
     with tab(driven) as page:
         page.go(server.put(form.page(survey.two_coins(QUESTION), f"{server.address}/answers", ask=region)))
         page.run("document.querySelector('#ask button').focus()")
-        page.key("Enter", 13, "\r")
+        page.key("Enter")
         assert "Nothing was drawn" in page.run("document.getElementById('problem').textContent")
         assert page.run("document.activeElement.name") == "q0"  # where the answer is missing
-        page.key(" ", 32, " ")
+        page.key("Space")
         for _ in range(2):  # to the open question, past it to the button
-            page.key("Tab", 9)
-            page.key(" ", 32, " ") if page.run("document.activeElement.name") == "o0" else None
+            page.key("Tab")
+            page.key("Space") if page.run("document.activeElement.name") == "o0" else None
         assert page.run("document.activeElement.type") == "submit"
-        page.key("Enter", 13, "\r")
+        page.key("Enter")
         assert page.run("document.activeElement.id") == "result-head"
         assert page.run("document.getElementById('ask')") is None  # no second draw
         assert page.run("document.getElementById('drawn').innerText").split("\n")[1] in ("yes", "no")
-        page.key("Tab", 9)
-        page.key("Tab", 9)
+        page.key("Tab")
+        page.key("Tab")
         assert page.run("document.activeElement.id") == "send"
-        page.key("Enter", 13, "\r")
+        page.key("Enter")
         page.until("/received/.test(document.getElementById('status').textContent)")
         assert page.run("document.getElementById('send').disabled")
     assert json.loads(server.bodies[0])["open"] == {"region": "north"}
@@ -469,14 +470,14 @@ def left_and_back(page: Tab, address: str, elsewhere: str) -> int:
     page.go(address)
     page.run("document.querySelectorAll('[name=q0]')[0].click()")
     page.go(elsewhere)
-    page.run("history.back()")
-    page.until("location.pathname === '/page.html' && document.readyState === 'complete'")
+    page.back()
     return int(page.run("[...document.querySelectorAll('[name=q0]')].filter((one) => one.checked).length"))
 
 
 @needs_browser
 def test_who_comes_back_to_the_page_finds_no_choice_made(driven: Browser, server: Server) -> None:
     text, elsewhere = form.page(survey.two_coins(QUESTION), None, ask={}), f"{server.address}/elsewhere"
+    server.pages["/elsewhere"] = "<p>Elsewhere</p>"
     with tab(driven) as page:
         assert left_and_back(page, server.put(text), elsewhere) == 0
     kept = re.sub(r" autocomplete=\"off\"", "", text)

@@ -75,6 +75,15 @@ def test_checks_are_paid_for_by_default_and_said(study: Path) -> None:
     assert run("verify", certificate, "--allow-unsigned")[0] != 0
 
 
+def test_what_rows_are_good_for_is_said_once(study: Path) -> None:
+    out = study.with_name("rows.csv")
+    code, text = run("synth", study, "--columns", "cost,age", "--epsilon", "2", "--out", out, "--yes")
+    assert code == 0, text
+    told = " ".join(text.split())
+    assert told.count("single values of cost") == 1
+    assert told.count("single values of age") == 1
+
+
 def test_none_are_bought_where_none_are_wanted_and_a_question_has_its_own(study: Path) -> None:
     out = study.with_name("rows.csv")
     code, text = run(

@@ -170,7 +170,7 @@ def test_atoms_have_a_share_of_their_own() -> None:
     unit = int(1 / made.queries[0].units[0])  # type: ignore[union-attr]
     records = np.array([0] * 500 + [unit // 2] * 500, np.int64).reshape(-1, 1)
     (check,) = counted(made, records, Replayed("atoms"))
-    assert check.atoms == (0.0,)
+    assert check.atoms == (0.0, 10.0)  # what is listed, and the ends
     assert check.counts[10] == pytest.approx(500, abs=check.radius)
     spread = check.fit({"x": np.full(1000, 0.5)}, absent=True)  # the same stretch, without the atom
     assert not spread.reproduced

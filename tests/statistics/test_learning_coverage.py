@@ -21,9 +21,10 @@ from reticent.learning.descent import Linear
 from reticent.learning.erm import Fit
 from reticent.learning.losses import Logistic
 from reticent.learning.price import Price
-from reticent.learning.products import Products
 from reticent.learning.scaling import Floats, Scaling
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.statistics.regression.frame import Frame
+from reticent.statistics.regression.squares import Fitted, LeastSquares
 
 TABLES = 60
 ROWS = 8000
@@ -34,7 +35,7 @@ ADD = Adjacency("add_remove")
 
 
 @lru_cache(maxsize=1000)
-def drawn(model: str, delta: Fraction, key: int) -> Linear:
+def drawn(model: str, delta: Fraction, key: int) -> Linear | Fitted:
     """One made-up table and its model."""
     rng, entropy = np.random.default_rng(key), Replayed(f"{model} {key}")
     price = Price(Fraction(1) if model == "linear" else Fraction(1, 2), delta, ADD)  # noise as wide as sampling
@@ -42,9 +43,7 @@ def drawn(model: str, delta: Fraction, key: int) -> Linear:
     score = TRUE[model][0] + x @ TRUE[model][1:]
     if model == "linear":
         y = score + np.clip(0.2 * rng.normal(size=ROWS), -1, 1)
-        clip = Fraction(1733, 1000) if delta else Fraction(3)
-        found = Products(Scaling(BOX, intercept=False), price, clip).draw(x, y / 2.1, entropy)
-        return found
+        return LeastSquares(Frame(BOX, (Fraction(-21, 10), Fraction(21, 10))), price).draw(x, y, entropy)
     y = (rng.random(ROWS) < 1 / (1 + np.exp(-score))).astype(float)
     return planned(price, 4, None).draw(x, y, entropy)
 
@@ -56,8 +55,11 @@ def planned(price: Price, size: int, people: int | None) -> Fit:
     return erm.planned("auto", Logistic(2), scaling, price, clip, Fraction(1), people, refined=True)
 
 
-def inside(found: Linear, true: Floats, times: float = 1.0) -> list[bool]:
+def inside(found: Linear | Fitted, true: Floats, times: float = 1.0) -> list[bool]:
     """Whether coefficients lie in their intervals, of those that have one, noise variance ``times`` what was told."""
+    if isinstance(found, Fitted):
+        known = [(one, value) for one, value in zip(found.estimates, true, strict=True) if one is not None]
+        return [abs(one.value - value) <= math.hypot(one.sampling, one.noise * times**0.5) for one, value in known]
     if found.around is not None:
         around = found.around
         root = math.sqrt(times)
@@ -72,7 +74,7 @@ def inside(found: Linear, true: Floats, times: float = 1.0) -> list[bool]:
 
 def covered(model: str, delta: Fraction, times: float = 1.0) -> float:
     """The share of coefficients inside intervals whose noise variance is ``times`` what was told."""
-    true = TRUE[model] / (2.1 if model == "linear" else 1.0)
+    true = TRUE[model]
     hits = [inside(drawn(model, delta, key), true, times) for key in range(TABLES)]
     told = [one for one in hits if one]
     assert len(told) > TABLES * 9 // 10  # the noise does not hide these

@@ -280,7 +280,7 @@ def test_a_release_names_its_method_charges_its_delta_and_verifies() -> None:
         study.plan(["scale(x)"], epsilon=1)
     for text in ("scale(x)", "median(x, method=M)"):
         asked = f"{text[:-1]}, delta=1e-7)"
-        (line,) = study.plan([asked], want={text: 2}, people=6_000).lines
+        line, *_ = study.plan([asked], want={text: 2}, people=6_000).lines  # the share of odd cells stands behind
         assert line.expected.noise is not None
         assert line.expected.noise <= 2
     plan = study.plan(["scale(x)", "median(x)"], epsilon=2, delta="1e-6", people=6_000)
@@ -291,7 +291,7 @@ def test_a_release_names_its_method_charges_its_delta_and_verifies() -> None:
     loss = epsilon_delta(release.guarantee.loss)
     assert loss.epsilon == 2
     assert 0 < loss.delta <= Fraction(1, 10**6)
-    assert "S, by propose-test-release" in release["scale(x)"].caveats[0]
+    assert any("S, by propose-test-release" in text for text in release["scale(x)"].caveats)
     certificate = rt.read_certificate(release.certificate.to_json())
     assert certificate.guarantee == release.guarantee
 

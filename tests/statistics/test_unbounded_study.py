@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -25,13 +25,13 @@ from reticent.data.query import Query
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.table import Result, Table, open_table
 from reticent.entropy import Replayed
-from reticent.mechanisms import Exponential
-from reticent.outcome import NO_REPLY, Reply
+from reticent.mechanisms import Exponential, Geometric
+from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Kind
-from reticent.privacy.sensitivity import Linf
+from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.answer import Answer
-from reticent.statistics.intervals import NONE
-from reticent.statistics.unbounded import coinpress, joint, ladder, location, spread, trimmed
+from reticent.statistics.intervals import Side, distance
+from reticent.statistics.unbounded import clipped, coinpress, joint, ladder, location, logs, spread, trimmed
 from reticent.statistics.unbounded.level import UNIT
 from reticent.study.asking import Prepared, limit, settle, understand
 from reticent.study.release import draw
@@ -108,6 +108,12 @@ CASES = [
 ]
 
 
+def evenly(value: float, sides: tuple[Side, Side], n: float) -> Estimate:
+    apart = 2.0 * min(side.slope for side in sides)
+    low, high = (replace(side, apart=apart * side.shift) for side in sides)
+    return distance(value, (low, high), n)
+
+
 def test_the_distance_of_quartiles_is_covered_where_one_of_them_is_among_sparse_values(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -126,7 +132,7 @@ def test_the_distance_of_quartiles_is_covered_where_one_of_them_is_among_sparse_
     honest = covered()
     assert not too_low(honest, runs)
     assert not too_high(honest, runs)
-    monkeypatch.setattr(spread, "known", lambda variance: NONE)  # ends as if values were as dense at both
+    monkeypatch.setattr(spread, "distance", evenly)  # an interval as if values were as dense at both
     assert too_low(covered(), runs)
 
 
@@ -169,7 +175,7 @@ def test_joint_quantiles_by_group_cover_in_the_order_asked(kind: Kind) -> None:
         assert [cell.label for cell in answer] == [
             (("g", g), ("level", str(level))) for g in (1, 2) for level in levels
         ]
-        assert answer.caveats == ("by joint exponential mechanisms",)
+        assert answer.caveats[0] == "by joint exponential mechanisms"
         for place, cell in enumerate(answer):
             assert isinstance(cell.outcome, Reply)
             truth = (1 + place // 3) * normal.quantile(levels[place % 3])
@@ -207,10 +213,12 @@ def test_what_was_clipped_is_said_of_each_group_and_reaches_the_certificate() ->
     study = rt.study(rows, adjacency="add_remove", columns={"x": rt.real(), "g": rt.category([1, 2])}, budget=10)
     release = study.release(["mean(x, method=clipped) by g"], epsilon=4)
     (answer,) = release.answers
-    assert len(answer.caveats) == 2
-    for key, caveat in zip((1, 2), answer.caveats, strict=True):
+    said = [caveat for caveat in answer.caveats if caveat.startswith("g ")]  # the other is about readable cells
+    for key, caveat in zip((1, 2), said, strict=True):
         assert caveat.startswith(f"g {key}: ")
-        assert "clipped to [-" in caveat  # by noise alone the tails may not be known, and then it says so besides
+        assert "of the values lie beyond [-" in caveat
+    named = answer.estimand.split("; ")
+    assert [text.partition(" to [")[0] for text in named] == ["g 1: mean of x cut", "g 2: mean of x cut"]
     assert all(caveat in release.certificate.to_json() for caveat in answer.caveats)
 
 
@@ -275,6 +283,9 @@ AUDITED = [
     "quantiles(x, 0.1 0.5 0.6 0.9)",
     "location(k)",
     "mean(k, method=clipped) by g",
+    "mean(x, method=clipped, tail=3)",
+    "log_mean(x)",
+    "geometric_mean(k) by g",
     "iqr(x, per=person) by g",
     "location(x) by g",
     COIN + " by g",
@@ -300,11 +311,17 @@ def test_no_made_up_neighbours_move_a_number_further_than_declared(kind: Kind, r
 MUTANTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "joint": ("quantiles(x, 0.1 0.5 0.6 0.9)", lambda patch: patch.setattr(joint, "UNIT", UNIT // 2)),
     "spread by group": ("iqr(x) by g", lambda patch: patch.setattr(joint, "UNIT", UNIT // 2)),
+    "logs": ("log_mean(x)", lambda patch: patch.setattr(logs.LogMoments, "mechanism", property(_halved))),
     "clipped": ("mean(x, method=clipped)", lambda patch: patch.setattr(ladder, "UNIT", UNIT // 2)),
     "huber": ("location(x)", lambda patch: patch.setattr(location.Huber, "_choice", _finer)),
     "coinpress": (COIN, lambda patch: patch.setattr(coinpress.CoinPress, "_squared", _quarter)),
     "trimmed": ("trimmed_mean(x, trim=0.4)", lambda patch: patch.setattr(trimmed, "distance", _doubled)),
 }
+
+
+def _halved(plan: logs.LogMoments) -> Geometric:
+    bound = clipped.moments_of(plan.terms, plan.epsilon, sized=False).mechanism.sensitivity.bound
+    return Geometric(L1(Fraction(bound // 2), plan.terms.neighbours), plan.epsilon)
 
 
 def _finer(plan: location.Huber, share: Fraction) -> Any:

@@ -35,6 +35,8 @@ VERBS: Final = (
     "explain",
     "verify",
     "audit",
+    "registry",
+    "doctor",
     "demo",
 )
 

@@ -18,6 +18,7 @@ from reticent.data.order import ABSENT
 from reticent.data.query import (
     POWER_ONE,
     Capped,
+    Incomplete,
     Keys,
     Moments,
     Ordered,
@@ -94,6 +95,21 @@ def typed_of(cell: Cell, column: Column) -> float | str | None:
             return number
 
 
+def stand_in_of(column: Column) -> float | str | None:
+    """The public value that an odd cell takes, by the words of the study file."""
+    if isinstance(column, Category):
+        first = column.among[0]
+        return None if not column.complete else str(first).lower() if isinstance(first, bool) else str(first)
+    if column.missing != "drop":
+        return float(column.missing)
+    if not column.complete:
+        return None
+    if column.low is None or column.high is None:
+        return 0.0
+    middle = (Fraction(column.low) + Fraction(column.high)) / 2
+    return float(math.floor(middle)) if isinstance(column, Integer) else float(middle)
+
+
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -136,6 +152,8 @@ class Reference:
         groups: dict[str, list[Typed]] = defaultdict(list)
         for row in rows:
             found = row[keys.column]
+            if found is None:
+                found = stand_in_of(self.schema.columns[keys.column])
             group = str(int(found)) if isinstance(found, float) and math.isfinite(found) else found
             if group in wanted:
                 assert isinstance(group, str)
@@ -147,6 +165,9 @@ class Reference:
         assert not isinstance(query, Ranks | Ordered | Records)
         if isinstance(query, Capped):
             return ((sum(len(mine) > self.cap for mine in self.persons.values()),),)
+        if isinstance(query, Incomplete):
+            kept = [row for who in self.persons for row in self.kept(who)]
+            return ((sum(any(row[name] is None for name in query.columns) for row in kept),),)
         sums: dict[str, Counter[int]] = defaultdict(Counter)
         for who in self.persons:
             rows = self.persons[who] if isinstance(query, Total) else self.kept(who)
@@ -176,6 +197,8 @@ class Reference:
     def _cell(self, row: Typed, name: str) -> list[float]:
         """The number of one cell, of a category the place of its key; nothing where it is missing."""
         column, found = self.schema.columns[name], row[name]
+        if found is None and isinstance(column, Category):
+            found = stand_in_of(column)
         if not isinstance(column, Category):
             return self.present([row], name)
         texts = [("true" if key else "false") if isinstance(key, bool) else str(key) for key in column.among]
@@ -194,7 +217,7 @@ class Reference:
 
     def present(self, rows: list[Typed], name: str) -> list[float]:
         column = self.schema.columns[name]
-        stand_in = None if isinstance(column, Category) or column.missing == "drop" else float(column.missing)
+        stand_in = stand_in_of(column)
         cells = [row[name] if row[name] is not None else stand_in for row in rows]
         return [cell for cell in cells if cell is not None]  # type: ignore[misc]
 

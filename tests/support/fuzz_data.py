@@ -34,6 +34,10 @@ STUDIES: Final = {
     .replace('column = "pid"', "")
     .replace("rows.ledger", "each.ledger")
     .replace("rows.csv", "each.csv"),
+    "written": BASE.replace("rows.ledger", "written.ledger").replace(
+        'source = "rows.csv"',
+        'source = "written.csv"\nencoding = "windows-1252"\ndecimal = ","\nthousands = "."\nna = ["NA", "7", "-999"]',
+    ),
 }
 
 
@@ -48,7 +52,9 @@ def one(chance: random.Random, room: Room) -> list[Trouble]:
     way = chance.random()
     if way < 0.15:
         return _in_memory(chance, room)
-    name = "parquet" if way < 0.4 else chance.choice(["csv", "csv", "public", "each"])
+    if way < 0.2:
+        return _without_names(chance, room)
+    name = "parquet" if way < 0.4 else chance.choice(["csv", "csv", "public", "each", "written"])
     study = rt.open(room.work / f"{name}.toml")
     source = room.work / study.spec.source.rsplit("/", 1)[1]
     source.write_bytes(parquet(chance, room.canaries) if name == "parquet" else csv(chance, room.canaries))
@@ -64,6 +70,20 @@ def one(chance: random.Random, room: Room) -> list[Trouble]:
     made = released(study, ask, "0.01")
     room.endings[f"{name} {made.name}"] += 1
     return [*made.troubles, *room.swept(_said(made, study), source)]
+
+
+def _without_names(chance: random.Random, room: Room) -> list[Trouble]:
+    """A file whose first line is a person, or whose header takes rows in: no verb and no refusal repeats them."""
+    head, _, body = rows_csv(room.canaries).partition("\n")
+    body = body[body.index(room.canaries.words[0]) :] if chance.random() < 0.5 else body
+    text = chance.choice([body, f'"{body}', f'{head},"note\n{body}', f"{head},{'x' * 200}\n{body}"])
+    source = room.work / "rows.csv"
+    source.write_text(text)
+    if chance.random() < 0.5:
+        ran = run_here(["init", source.name, "--out", "new.toml", *["--json"] * chance.randrange(2)])
+        return ran.troubles() + room.swept(ran.said, source)
+    made = released(rt.open(room.work / "csv.toml"), ["count"], "0.01")
+    return [*made.troubles, *room.swept(made.said, source)]
 
 
 def _said(made: Tried, study: rt.Study) -> bytes:

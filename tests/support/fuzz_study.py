@@ -162,7 +162,7 @@ def _key(chance: random.Random) -> str:
         "study", "person", "budget", "columns", "columns.age", "release", "title", "source", "epsilon", "delta",
         "rho", "rows", "people", "low", "high", "kind", "among", "ask", "want", "ends", "missing", "resolution",
         "constant", "delimiter", "override", "synthesize", "why", "a.b.c", "want.'mean(age)'", '""', "columns.''",
-        "1", "ledger", "adjacency",
+        "1", "ledger", "adjacency", "decimal", "thousands", "encoding", "na", "complete",
     ]  # fmt: skip
     return chance.choice(names) if chance.random() < 0.85 else f'"{_quoted(odd_text(chance))}"'
 
@@ -218,7 +218,20 @@ def question(chance: random.Random) -> str:
     if chance.random() < 0.3:
         return spoiled(chance.choice(ASKS).encode(), chance, 1).decode("utf-8", "replace")
     verb = chance.choice(
-        ["count", "mean", "sum", "median", "quantile", "quantiles", "histogram", "sd", "iqr", "proportion", "capped"]
+        [
+            "count",
+            "mean",
+            "sum",
+            "median",
+            "quantile",
+            "quantiles",
+            "histogram",
+            "sd",
+            "iqr",
+            "proportion",
+            "capped",
+            "incomplete",
+        ]
     )
     options = ["level=", "low=", "high=", "edges=", "value=", "per=", "epsilon=", "levels=", "interval=", ""]
     inner = [chance.choice(["age", "cost", "town", "pid", odd_text(chance)])]
@@ -238,6 +251,10 @@ def grammar(chance: random.Random) -> str:
     put("title", '"t"', '"x y"')
     put("source", '"rows.csv"')
     put("ledger", '"rows.ledger"')
+    put("decimal", '"."', '","', share=0.3)
+    put("thousands", '""', '","', '" "', share=0.3)
+    put("encoding", '"utf-8"', '"windows-1252"', '"latin-1"', '"utf-16"', share=0.3)
+    put("na", '["NA", "-999"]', "[]", '["a"]', share=0.3)
     said.append("[person]")
     put("adjacency", '"add_remove"', '"substitute"')
     put("rows", '"one_each"', "{ at_most = 3 }")
@@ -258,6 +275,7 @@ def grammar(chance: random.Random) -> str:
             put("low", "0", "-5", "1", share=0.98)
             put("high", "100", "1000", '"7"', share=0.98)
         put("missing", "3", '"drop"', share=0.7)
+        put("complete", "true", "false", share=0.3)
     if chance.random() < 0.7:
         said += ["[columns.town]", 'kind = "category"']
         put("among", '["a", "b"]', "[1, 2]", '["a"]')

@@ -10,11 +10,12 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import cells_of
+from reticent.data.cells import cells_on
 from reticent.data.order import ABSENT, LARGEST, Integers, Order, fetched, ordered
 from reticent.data.query import (
     POWER_ONE,
     Capped,
+    Incomplete,
     Moments,
     Ordered,
     Persons,
@@ -63,12 +64,12 @@ class Fake:
 
     def _values(self, column: str, part: NDArray[np.int64]) -> NDArray[np.float64]:
         values, declared = self.rows[column][part], self.schema.columns[column]
-        if not isinstance(declared, Category) and declared.missing != "drop":
-            values = np.where(np.isnan(values), float(declared.missing), values)
+        if declared.stand_in is not None:
+            values = np.where(np.isnan(values), float(declared.stand_in), values)
         return values[~np.isnan(values)]
 
     def _ranks(self, query: Ranks, part: NDArray[np.int64]) -> Counts:
-        cells = cells_of(self.schema.columns[query.column], query.column)
+        cells = cells_on(query.on, self.schema.columns[query.column], query.column)
         held, counts = np.unique(cells.index(self._values(query.column, part)), return_counts=True)
         return Counts(held.astype(np.int64), counts.astype(np.int64))
 
@@ -80,8 +81,8 @@ class Fake:
         cells = []
         for column in query.columns:
             values, declared = self.rows[column], self.schema.columns[column]
-            if not isinstance(declared, Category) and declared.missing != "drop":
-                values = np.where(np.isnan(values), float(declared.missing), values)
+            if declared.stand_in is not None:
+                values = np.where(np.isnan(values), float(declared.stand_in), values)
             cells.append(values)
         whole = ~np.any(np.isnan(cells), axis=0)
         steps = [_steps(np.where(whole, x, 0.0), unit) for x, unit in zip(cells, query.units, strict=True)]
@@ -95,6 +96,8 @@ class Fake:
                 return (len(part),)
             case Capped():
                 return (0,)
+            case Incomplete(columns=columns):
+                return (int(np.any([np.isnan(self.rows[name][part]) for name in columns], axis=0).sum()),)
             case Present(column=column):
                 return (len(self._values(column, part)),)
             case Total(column=column, grid=grid):

@@ -1,21 +1,11 @@
-"""A real headless browser, driven through a pair of pipes, and everything that a page in it could let out.
-
-No driver is installed: the browser reads commands from its file descriptor 3 and answers on 4 (the DevTools protocol,
-messages ended by a zero byte).
-"""
+"""A real headless browser, driven by Playwright, and everything that a page in it could let out."""
 
 from __future__ import annotations
 
-import base64
-import fcntl
 import json
 import os
 import re
-import select
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,97 +13,49 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from playwright.sync_api import Browser, BrowserContext, CDPSession, Download, Page, sync_playwright
+
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PATIENCE: Final = 60.0  # seconds for one answer of the browser; a busy machine is slow to start it
-START: Final = (
-    "import os, sys\n"
-    "os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4)\n"
-    "os.set_inheritable(3, True); os.set_inheritable(4, True)\n"
-    "os.execv(sys.argv[3], sys.argv[3:])"
-)
+PATIENCE: Final = 60_000.0  # milliseconds for one answer of the browser; a busy machine is slow to start it
+FLAGS: Final = ("--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync")
 
 
 def found() -> str | None:
-    """The path of a browser that speaks the protocol, or None."""
+    """The path of an installed browser, or None."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-@dataclass(slots=True)
-class Browser:
-    """A running browser: commands out, answers and events in."""
-
-    process: subprocess.Popen[bytes]
-    out: int
-    into: int
-    serial: int = 0
-    rest: bytes = b""
-    events: list[dict[str, Any]] = field(default_factory=list)
-
-    def call(self, method: str, session: str | None = None, **params: object) -> dict[str, Any]:
-        """One command, and its result; events that come in between are kept."""
-        self.serial += 1
-        asked = {"id": self.serial, "method": method, "params": params}
-        os.write(self.out, json.dumps(asked if session is None else {**asked, "sessionId": session}).encode() + b"\0")
-        until = time.monotonic() + PATIENCE
-        while True:
-            said = self.read(until)
-            if said.get("id") == self.serial:
-                assert "error" not in said, f"{method}: {said['error']}"
-                return dict(said["result"])
-            self.events.append(said)
-
-    def read(self, until: float) -> dict[str, Any]:
-        """The next message."""
-        while b"\0" not in self.rest:
-            ready, _, _ = select.select([self.into], [], [], max(0.0, until - time.monotonic()))
-            piece = os.read(self.into, 1 << 20) if ready else b""
-            assert piece, "the browser did not answer"
-            self.rest += piece
-        one, _, self.rest = self.rest.partition(b"\0")
-        return dict(json.loads(one))
+def excused() -> bool:
+    """The browser's tests may be left out: none is installed, and this is not CI or CI says so by ``CI_WITHOUT``."""
+    return found() is None and ("CI" not in os.environ or "browser" in os.environ.get("CI_WITHOUT", "").split(","))
 
 
 @contextmanager
-def browser(folder: Path) -> Iterator[Browser]:
-    """A browser with a profile of its own in ``folder``, ended when done."""
+def browser() -> Iterator[Browser]:
+    """A browser with a profile of its own, ended when done."""
     program = found()
-    assert program is not None
-    ours_in, theirs_out = os.pipe()
-    theirs_in, ours_out = os.pipe()
-    high = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (theirs_in, theirs_out)]
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--disable-sync"]
-    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"]
-    own = ["--remote-debugging-pipe", f"--user-data-dir={folder / 'profile'}", "about:blank"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", START, *map(str, high), program, *flags, *quiet, *own],
-        pass_fds=high,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    for end in (theirs_in, theirs_out, *high):
-        os.close(end)
-    try:
-        yield Browser(process, ours_out, ours_in)
-    finally:
-        os.close(ours_out)
-        os.close(ours_in)
-        os.killpg(process.pid, signal.SIGKILL)  # its own group: the browser and its children, nothing else
-        process.wait()
+    assert program is not None, "no browser is installed (Debian: chromium); CI_WITHOUT=browser leaves its tests out"
+    with sync_playwright() as driver:
+        made = driver.chromium.launch(executable_path=program, args=list(FLAGS), timeout=PATIENCE)
+        try:
+            yield made
+        finally:
+            made.close()
 
 
 @dataclass(slots=True)
 class Tab:
     """One page in a context of its own: no cookies, storage or cache are shared with another."""
 
-    browser: Browser
-    context: str
-    target: str
-    session: str
+    context: BrowserContext
+    page: Page
+    protocol: CDPSession
+    events: list[tuple[str, Any]] = field(default_factory=list)
+    downloads: list[Download] = field(default_factory=list)
 
     def call(self, method: str, **params: object) -> dict[str, Any]:
-        return self.browser.call(method, self.session, **params)
+        """One command of the DevTools protocol, and its result."""
+        return dict(self.protocol.send(method, params))
 
     def run(self, program: str) -> Any:
         """The value of an expression in the page; a promise is waited for."""
@@ -122,58 +64,54 @@ class Tab:
         return done["result"].get("value")
 
     def go(self, address: str) -> None:
-        """Load a page and wait until it is there."""
-        self.call("Page.navigate", url=address)
-        self.until("document.readyState === 'complete' && location.href !== 'about:blank'")
+        """Load a page and wait until it is there, whatever its status."""
+        self.page.goto(address)
+
+    def back(self) -> None:
+        """Go one page back and wait until that page is there."""
+        self.page.go_back()
 
     def until(self, condition: str) -> None:
-        end = time.monotonic() + PATIENCE
+        """Wait for a condition; asked by the protocol, since the page's own policy forbids programs as text."""
+        end = time.monotonic() + PATIENCE / 1000
         while not self.run(condition):
             assert time.monotonic() < end, f"never came: {condition}"
-            time.sleep(0.02)
+            self.page.wait_for_timeout(20)
 
-    def key(self, name: str, code: int, text: str = "") -> None:
+    def key(self, name: str) -> None:
         """One press of a key, as a keyboard sends it."""
-        down = "keyDown" if text else "rawKeyDown"
-        for kind in (down, "keyUp"):
-            more = {"text": text} if text and kind == "keyDown" else {}
-            self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=code, **more)
+        self.page.keyboard.press(name)
 
     def before(self, program: str) -> None:
         """Run this in every page before its own scripts."""
-        self.call("Page.addScriptToEvaluateOnNewDocument", source=program)
-
-    def picture(self, file: Path, width: int, height: int, *, mobile: bool = False) -> None:
-        """The whole page as a PNG."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True)
-        file.write_bytes(base64.b64decode(shot["data"]))
-
-    def close(self) -> None:
-        self.browser.call("Target.disposeBrowserContext", browserContextId=self.context)
+        self.page.add_init_script(program)
 
 
 @contextmanager
 def tab(driven: Browser, downloads: Path | None = None) -> Iterator[Tab]:
     """A new page, watched from its first moment."""
-    driven.events.clear()
-    context = driven.call("Target.createBrowserContext")["browserContextId"]
-    driven.call("Target.setDiscoverTargets", discover=True)
-    target = driven.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
-    session = driven.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-    made = Tab(driven, context, target, session)
+    context = driven.new_context()
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    made = Tab(context, page, context.new_cdp_session(page))
+    for method in (method for methods in KINDS.values() for method in methods):
+        made.protocol.on(method, lambda params, method=method: made.events.append((method, params)))
+    page.on("download", lambda download: made.downloads.append(download))
     for domain in ("Page", "Runtime", "Network", "Log", "DOM"):
         made.call(f"{domain}.enable")
-    if downloads is not None:
-        driven.call(
-            "Browser.setDownloadBehavior", behavior="allow", browserContextId=context, downloadPath=str(downloads)
-        )
     try:
         yield made
+        for download in made.downloads if downloads is not None else []:
+            download.save_as(Path(str(downloads)) / download.suggested_filename)
     finally:
-        made.close()
+        context.close()
 
 
+KINDS: Final = {
+    "requests": ("Network.requestWillBeSent", "Network.webSocketCreated", "Network.webTransportCreated"),
+    "console": ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"),
+    "windows": ("Page.windowOpen", "Page.frameRequestedNavigation", "Page.navigatedWithinDocument"),
+}
 STORES: Final = """(async () => ({
     local: {...localStorage}, session: {...sessionStorage}, cookie: document.cookie,
     databases: (await indexedDB.databases()).map((d) => d.name),
@@ -208,14 +146,9 @@ def let_out(page: Tab, *, server: list[str] | None = None) -> dict[str, str]:
     }
     page.run("new Promise((done) => setTimeout(done, 60))")  # what was started and has not come yet
     page.call("Runtime.evaluate", expression="0")
-    kinds = {
-        "requests": ("Network.requestWillBeSent", "Network.webSocketCreated", "Network.webTransportCreated"),
-        "console": ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"),
-        "windows": ("Page.windowOpen", "Page.frameRequestedNavigation", "Page.navigatedWithinDocument"),
-        "downloads": ("Page.downloadWillBegin", "Browser.downloadWillBegin"),
-    }
-    for name, methods in kinds.items():
-        said[name] = [_plain(event["params"]) for event in page.browser.events if event.get("method") in methods]
+    for name, methods in KINDS.items():
+        said[name] = [_plain(params) for method, params in page.events if method in methods]
+    said["downloads"] = [download.suggested_filename for download in page.downloads]
     said["server"] = server or []
     return {name: json.dumps(what, sort_keys=True, ensure_ascii=False) for name, what in said.items()}
 

@@ -387,6 +387,14 @@ def test_a_signature_by_another_key_fails(tmp_path: Path, keys: tuple[Path, Path
     assert "another key" in verification.lines[0]
 
 
+def test_a_signature_that_fits_every_text_is_worthless() -> None:
+    identity = "01" + "00" * 31  # as a key, and as the first half of a signature, it verifies whatever was signed
+    signed = {"algorithm": "Ed25519", "public_key": identity, "value": identity + "00" * 32}
+    verification = Certificate.of({**document(), "signature": signed}).verify(allow_unsigned=True)
+    assert [check.name for check in verification.checks if not check.ok] == ["signature"]
+    assert "worthless" in verification.lines[0]
+
+
 def test_a_change_at_any_place_is_noticed(keys: tuple[Path, Path]) -> None:
     certificate, ledger = released(None)
     whole = certificate.sign(load_private(keys[0])).document

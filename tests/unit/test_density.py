@@ -16,7 +16,7 @@ from reticent.errors import CheckError, PublicParameterError
 from reticent.mechanisms import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
-from reticent.synthesis.axis import Axis, axis, even
+from reticent.synthesis.axis import Axis, axis, even, with_atoms
 from reticent.synthesis.density import Density, from_json, sampled
 
 PAID = Geometric(L1(Fraction(2), Adjacency("substitute")), Fraction(1)).guarantee
@@ -33,7 +33,34 @@ WHOLE = of(K, masses=[0.5, 0.5])
 PLANE = of(X, K, masses=[[0.1, 0.2], [0.3, 0.0], [0.15, 0.25]])
 ATOMS = of(X, masses=[0.2, 0.2, 0.2], atoms=((0.0, 0.25), (2.0, 0.15)))
 BOXES = of(X, K, masses=[0.25, 0.75], boxes=np.array([[[0, 1], [0, 2]], [[1, 3], [1, 2]]]))
-ALL = [PLAIN, WHOLE, PLANE, ATOMS, BOXES]
+ALONE = with_atoms(X, [Fraction(0), Fraction(2), Fraction(4)])  # cells of no width to speak of
+SINGLE = of(ALONE, K, masses=[[0.1, 0.1], [0.1, 0.0], [0.05, 0.05], [0.2, 0.1], [0.0, 0.1], [0.1, 0.05], [0.0, 0.05]])
+ALL = [PLAIN, WHOLE, PLANE, ATOMS, BOXES, SINGLE]
+
+
+def test_an_atom_of_an_axis_is_one_value_with_all_of_its_cell() -> None:
+    assert ALONE.cells == 7
+    assert ALONE.lone.tolist() == [0, 3, 6]
+    margin = SINGLE.marginal("x")
+    assert [value for value, _ in margin.atoms] == [0.0, 2.0, 4.0]
+    assert [mass for _, mass in margin.atoms] == pytest.approx([0.2, 0.3, 0.05])
+    for value, mass in margin.atoms:
+        assert SINGLE.probability((value, 0), (value, 4)).value == pytest.approx(mass)
+        up_to, before = SINGLE.cdf([[value, 4.0], [np.nextafter(value, -1.0), 4.0]])
+        assert up_to - before == pytest.approx(mass)
+        assert margin.cdf([value])[0] - margin.cdf([np.nextafter(value, -1.0)])[0] == pytest.approx(mass)
+    assert SINGLE.probability((0, 0), (4, 4)).value == pytest.approx(1.0)
+    assert SINGLE.pdf([[2.0, 1.0], [0.0, 3.0]]).tolist() == [0.0, 0.0]
+    drawn = sampled(SINGLE, 40_000, Replayed("single"))
+    for value, mass in margin.atoms:  # five deviations
+        assert float(np.mean(drawn[:, 0] == value)) == pytest.approx(mass, abs=5 * (mass / 40_000) ** 0.5)
+
+
+def test_atoms_of_an_axis_have_a_cell_to_themselves() -> None:
+    assert with_atoms(K, [Fraction(3)]).edges == tuple(map(Fraction, (0, 2, 3, 4, 5)))
+    for edges, atoms, whole in (([0, 1, 2], [3], False), ([0, 2, 5], [2], True), ([0, 1], [0, 1], False)):
+        with pytest.raises(PublicParameterError, match="atom"):
+            axis("x", edges, whole=whole, atoms=atoms)
 
 
 def test_a_density_is_mass_over_size() -> None:
@@ -171,7 +198,7 @@ def test_sampling_never_reads_the_generator_of_the_noise(monkeypatch: pytest.Mon
     assert asked == [256]
 
 
-@pytest.mark.parametrize("density", ALL, ids=["real", "whole", "plane", "atoms", "boxes"])
+@pytest.mark.parametrize("density", ALL, ids=["real", "whole", "plane", "atoms", "boxes", "single"])
 def test_json_gives_the_same_numbers_back(density: Density) -> None:
     shaped = replace(density, band=density.masses / 7, missing=0.1 + 0.2, wander=1 / 3, words=("ε said",))
     again = from_json(shaped.to_json())
@@ -256,7 +283,7 @@ def test_it_says_what_it_is() -> None:
     assert "2 boxes" in repr(BOXES)
 
 
-@pytest.mark.parametrize("density", ALL, ids=["real", "whole", "plane", "atoms", "boxes"])
+@pytest.mark.parametrize("density", ALL, ids=["real", "whole", "plane", "atoms", "boxes", "single"])
 def test_every_density_can_be_drawn(density: Density) -> None:
     drawn = replace(density, band=density.masses / 5).plot()
     drawn.canvas.draw()

@@ -38,7 +38,7 @@ def columns(count: int) -> list[tuple[str, Fraction, Fraction, bool]]:
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_every_number_of_bars_draws_by_one_mechanism(kind: Kind) -> None:
     made = auto(X, terms(kind, 1_000 if kind == "substitute" else None), Fraction(1))
-    assert len({made._paid(one).sums.mechanism for one in made.candidates}) == 1
+    assert len({made.paid(one).sums.mechanism for one in made.candidates}) == 1
     assert made.guarantee.loss == rt.PureDP(Fraction(1))
     assert [one.detail for one in made.candidates] == list(BARS[1])
 
@@ -161,7 +161,7 @@ def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, c
     place = np.ravel_multi_index(tuple(cell.T), [cells] * count)
     counts = np.bincount(place, minlength=cells**count).astype(np.int64)
     outcome = smooth.drawn(
-        made._paid(made.pair(2_000)[0]), counts, Replayed(f"{kind} {count}"), smooth.Size(2_000.0, 0.0)
+        made.paid(made.pair(2_000)[0]), counts, Replayed(f"{kind} {count}"), smooth.Size(2_000.0, 0.0)
     )
     assert isinstance(outcome, Reply)
     np.testing.assert_allclose(outcome.value.mean(), 0.5, atol=0.05)
@@ -176,7 +176,7 @@ def test_what_was_chosen_is_written_and_read_and_has_margins_with_intervals() ->
     made = auto(columns(2), PLAIN, Fraction(1))
     counts = np.zeros(48 * 48, np.int64)
     counts[: 48 * 12] = 3
-    outcome = smooth.drawn(made._paid(made.pair(2_000)[0]), counts, Replayed("margin"), smooth.Size(2_000.0, 28.0))
+    outcome = smooth.drawn(made.paid(made.pair(2_000)[0]), counts, Replayed("margin"), smooth.Size(2_000.0, 28.0))
     assert isinstance(outcome, Reply)
     found = outcome.value
     assert found.grain is not None

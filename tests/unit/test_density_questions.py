@@ -31,10 +31,35 @@ PLAIN = Terms(NEAR)
         rt.density("x", method="ks", size=40),
         rt.density("x", method="ks", size="two_thirds"),
         rt.density("x", atoms=[0, "5.5", "missing"], low=-1, high=10),
+        rt.density("x", atoms="auto"),
+        rt.density("x", atoms=["auto", 7, "missing"]),
+        rt.density(["x", "y"], atoms="none"),
+        rt.density("x", atoms=["none", "missing"]),
     ],
 )
 def test_the_name_of_a_density_reads_back_as_the_same_question(asked: DensityOf) -> None:
     assert parse(asked.name) == (asked, None)
+
+
+def test_atoms_are_sought_by_default_of_auto_alone_and_never_beside_a_list() -> None:
+    assert rt.density("x").seeks
+    assert rt.density(["x", "y"], atoms=["missing"]).seeks
+    assert rt.density("x", atoms=[0, "auto"]).seeks
+    for other in (
+        rt.density("x", atoms=[0]),
+        rt.density("x", atoms=[]),
+        rt.density("x", atoms="none"),
+        rt.density("x", method="series"),
+        rt.density(["a", "b", "c", "d"]),
+    ):
+        assert not other.seeks
+    with pytest.raises(PublicParameterError, match="by method=auto alone"):
+        rt.density("x", atoms="auto", method="series")
+    with pytest.raises(PublicParameterError, match="in 1 to 3 columns"):
+        rt.density(["a", "b", "c", "d"], atoms="auto")
+    for listed in (["auto", "none"], ["auto", "auto"]):
+        with pytest.raises(PublicParameterError):
+            rt.density("x", atoms=listed)
 
 
 def test_atoms_may_be_written_with_commas_and_the_cost_is_no_part_of_the_name() -> None:

@@ -108,7 +108,7 @@ def test_the_audit_of_a_plan_passes_and_refutes_noise_made_for_half_the_sensitiv
 ) -> None:
     study = rt.study({"k": [1] * 500}, adjacency="substitute", columns={"k": rt.integer(0, 9)}, budget=10)
     for kind in KINDS:
-        (found,) = study.audit([f"density(k, method={kind}, {OPTION[kind]}=auto)"], epsilon=8, triples=20).answers
+        found, _share = study.audit([f"density(k, method={kind}, {OPTION[kind]}=auto)"], epsilon=8, triples=20).answers
         assert found.ratio == 1
     monkeypatch.setattr(module.Padded, "moved", property(lambda sums: max(sums.bound // 2, 1)))
     for kind in KINDS:
@@ -314,7 +314,7 @@ def test_a_study_plans_charges_and_tells_the_choice(near: Near) -> None:
     study = rt.study(
         {"cost": cost, "age": generator.integers(18, 90, 6_000)},
         adjacency=near,
-        columns={"cost": rt.real(0, 600), "age": rt.integer(0, 99)},
+        columns={"cost": rt.real(0, 600, complete=True), "age": rt.integer(0, 99, complete=True)},
         budget=4,
     )
     text = "density(cost, method=kernel, bandwidth=auto)"

@@ -296,3 +296,20 @@ def test_meaning_holds_at_absurd_losses() -> None:
     assert told.own.power == 1
     assert "from 10 % to no more than 100 %" in told.lines()[1].replace("From", "from")
     assert [explain.percent(x) for x in (0.9995, 0.99999, 0.232, 0.00047)] == ["99.95 %", "100 %", "23 %", "0.047 %"]
+
+
+@pytest.mark.parametrize(
+    ("loss", "numbers"),
+    [
+        (PureDP(Fraction(1, 10)), ("0.1", "0", None)),
+        (ApproxDP(Fraction(2), Fraction(1, 10**9)), ("2", "1e-9", None)),
+        (ZCDP(Fraction(1, 4)), (None, "0", "0.25")),
+        (ApproxZCDP(Fraction(1, 4), Fraction(1, 1000)), (None, "0.001", "0.25")),
+    ],
+)
+def test_a_guarantee_is_given_as_data_beside_its_sentence(loss: Loss, numbers: tuple[str | None, ...]) -> None:
+    people = Adjacency("substitute", rows=3)
+    found = explain.as_data(loss, people)
+    assert tuple(found[name] for name in ("epsilon", "delta", "rho")) == numbers
+    assert found["words"] == explain.sentence(loss, people)
+    assert (found["adjacency"], found["unit"], found["rows"]) == ("substitute", "person", 3)

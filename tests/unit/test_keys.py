@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
 from reticent.errors import CheckError, SpecError
-from reticent.study.keys import load_private, load_public, make_keys
+from reticent.study.keys import load_private, load_public, make_keys, small_order
 
 
 def test_a_pair_belongs_together_and_the_private_file_to_its_owner(tmp_path: Path) -> None:
@@ -65,3 +66,32 @@ def test_keys_of_another_kind_or_under_a_passphrase_are_refused_in_words(tmp_pat
         load_public(rsa_public)
     with pytest.raises(SpecError, match="passphrase"):
         load_private(locked)
+
+
+# The points of order 1, 2, 4 and 8 (RFC 8032, section 5.1.7), and y = 0 and 1 written above the prime.
+WEAK = (
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "0000000000000000000000000000000000000000000000000000000000000080",
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+)
+
+
+@pytest.mark.parametrize("text", WEAK)
+def test_a_key_of_small_order_is_refused(tmp_path: Path, text: str) -> None:
+    assert small_order(bytes.fromhex(text))
+    der = bytes.fromhex("302a300506032b6570032100" + text)
+    pem = b"-----BEGIN PUBLIC KEY-----\n" + base64.b64encode(der) + b"\n-----END PUBLIC KEY-----\n"
+    (tmp_path / "weak.pub").write_bytes(pem)
+    with pytest.raises(CheckError, match="weak key"):
+        load_public(tmp_path / "weak.pub")
+
+
+def test_keys_that_are_made_are_not_weak(tmp_path: Path) -> None:
+    assert not any(small_order(load_public(make_keys(tmp_path / f"{place}")[1])) for place in range(20))

@@ -133,12 +133,12 @@ def test_labels_that_were_not_declared_change_nothing_one_can_see() -> None:
 
 
 def test_a_fault_after_the_charge_is_opaque_and_stays_charged(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reticent.learning.products import Products
+    from reticent.statistics.regression.products import Products
 
     def broken(*_: object) -> object:
         raise ValueError(f"row {CANARY}")
 
-    monkeypatch.setattr(Products, "sums", broken)
+    monkeypatch.setattr(Products, "draw", broken)
     ledger = account()
     with pytest.raises(Fault) as caught:
         fitted(private.LinearRegression, ledger)

@@ -158,7 +158,7 @@ def test_the_robust_method_is_chosen_as_rt_regress_chooses_it() -> None:
     model.set_params(method="robust")
     assert model._method(2) == "tukey"
     assert model.set_params(delta="1e-9")._method(1) == "R_H"
-    with pytest.raises(PublicParameterError, match="method is one of adassp, robust, theil_sen"):
+    with pytest.raises(PublicParameterError, match="method is one of least_squares, robust, theil_sen"):
         model.set_params(method="huber").fit(ROWS[["age"]], EDUC)
     with pytest.raises(PublicParameterError, match='method="theil_sen" needs a public number of rows: people='):
         model.set_params(method="theil_sen", people=None, delta=0).fit(ROWS[["age"]], EDUC)
@@ -180,3 +180,14 @@ def test_refusals_say_what_was_given_and_what_is_meant() -> None:
         GridSearchCV(model, {"logisticregression__C": [1]}).fit(ROWS, AGE > 50)
     with pytest.raises(QuestionError, match="leave StandardScaler out of the pipeline"):
         make_pipeline(StandardScaler(), LogisticRegression()).fit(*study().xy(["age"], "old"))
+
+
+def test_a_summary_names_the_line_and_the_rows_that_count() -> None:
+    of = study()
+    handles, target = of.xy(["age"], "grade")
+    model = LinearRegression(epsilon=1).fit(handles, target)
+    assert f"Estimates: {model.estimand_}." in model.summary().splitlines()
+    assert model.estimand_ == "least-squares coefficients, every number cut to its bounds, among rows that lack none"
+    whole = {"age": rt.integer(18, 90, complete=True), "grade": rt.integer(0, 2, complete=True)}
+    vouched = rt.study({"age": AGE, "grade": GRADE}, adjacency="substitute", columns=whole, budget=10, people=N)
+    assert "that lack none" not in LinearRegression(epsilon=1).fit(*vouched.xy(["age"], "grade")).summary()

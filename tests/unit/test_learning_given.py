@@ -88,6 +88,8 @@ def objects() -> Any:
 
 
 TABLES: dict[str, Callable[[], Any]] = {
+    "ragged": lambda: [[0.5], *GRID[1:]],
+    "a row that is none": lambda: [None, *GRID[1:]],
     "objects": objects,
     "text": lambda: objects().astype(str),
     "bytes": lambda: objects().astype(bytes),
@@ -187,7 +189,6 @@ def test_a_label_is_kept_as_a_plain_value(cell: object, kept: object) -> None:
 
 
 REFUSED: dict[str, Callable[[], Any]] = {
-    "ragged": lambda: [[0.1], *GRID[1:]],
     "one column": lambda: ["a", "b"],
     "complex": lambda: np.array(GRID, complex),
     "dates": lambda: np.array([["2020-01-01"]], "M8[D]"),
@@ -245,14 +246,15 @@ def test_one_text_in_whatever_has_an_order_moves_no_other_cell() -> None:
 
 
 @pytest.mark.parametrize("odd", [None, 1, [1, 2], []])
-def test_targets_of_which_some_are_lists_are_refused_by_their_shape(odd: object) -> None:
-    """Read as cells, one row that is no list would make every other one a cell that is none."""
+def test_a_target_in_a_list_of_one_is_that_target_and_any_other_list_is_missing(odd: object) -> None:
+    """Refused by its shape, it would be one cell that decides what happens before the charge."""
     ledger = account()
-    with pytest.raises(ValueError, match="one length"):
-        private.GaussianNB(**{**named(classes=[0, 1]), "ledger": ledger}).fit(
-            GRID, [*([side] for side in SIDES[1:]), odd]
-        )
-    assert not ledger.releases()
+    targets = [*([side] for side in SIDES[1:]), odd]
+    private.GaussianNB(**{**named(classes=[0, 1]), "ledger": ledger}).fit(GRID, targets)
+    assert len(ledger.releases()) == 1
+    found = indices(read(GRID, targets)[1], np.array([0, 1]))
+    assert found[:-1].tolist() == SIDES[1:]
+    assert np.isnan(found[-1]) != (odd == 1)
 
 
 @pytest.mark.parametrize("spec", [str, int, float, bool])

@@ -176,7 +176,7 @@ def test_a_summary_tells_the_size_of_the_noise_in_people(tmp_path: Path) -> None
     model: Any = private.GaussianNB(**named(account(tmp_path), **CLASSES)).fit(ROWS, SIDES)
     told = model.summary().splitlines()
     assert told[:3] == ["GaussianNB", "columns      x0, x1", "classes      0, 1"]
-    assert "geometric ± 15 × what one person moves" in model.summary()  # ln 20 over an epsilon of a fifth
+    assert "geometric ± 15.8 × what one person moves" in model.summary()  # ln 20 over a fifth of 95 % of epsilon
     assert [line.split(":")[0].split()[-1] for line in told if ": " in line][:4] == ["0", "1", "0", "1"]
     tree: Any = private.DecisionTreeClassifier(**named(account(tmp_path / FOLDER), max_depth=1, **CLASSES))
     text = tree.fit(ROWS, SIDES).summary()

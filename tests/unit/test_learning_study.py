@@ -132,20 +132,17 @@ def _named(x: object) -> list[tuple[str, tuple[Fraction, Fraction]]]:
     return list(zip(x.columns, x.bounds, strict=True))
 
 
-def test_a_model_profits_from_the_length_without_being_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths_used: list[Fraction] = []
-    from reticent.learning.products import Products
-
-    kept = Products.__post_init__
-
-    def noted(self: Products) -> None:
-        lengths_used.append(self.clip)
-        kept(self)
-
-    monkeypatch.setattr(Products, "__post_init__", noted)
+def test_a_category_is_told_from_its_first_key_or_the_one_that_is_named() -> None:
+    """The reference has the coefficient 0, and keys of one category share a block of the model."""
     x, y = study().xy(["work", "answer", "truth"], "age")
-    LinearRegression(epsilon=1).fit(x, y)
-    assert lengths_used == [3]  # of seven columns, and no constant in these sums
+    model = LinearRegression(epsilon=1).fit(x, y)
+    names = list(model.feature_names_in_)
+    firsts = [next(name for name in names if name.startswith(of)) for of in ("work=", "answer=", "truth=")]
+    assert [name for name, told in zip(names, model.estimates_[1:], strict=True) if told.noise == 0] == firsts
+    named = LinearRegression(epsilon=1, reference=["no"]).fit(x, y)
+    assert named.coef_[names.index("answer=no")] == 0.0
+    with pytest.raises(PublicParameterError, match="no key of a category"):
+        LinearRegression(epsilon=1, reference=["nobody"]).fit(x, y)
 
 
 @pytest.mark.parametrize(

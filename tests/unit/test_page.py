@@ -371,7 +371,8 @@ def test_zero_has_no_sign() -> None:
 def test_the_sheet_holds_every_cell_with_every_digit() -> None:
     rows = list(csv.DictReader(io.StringIO(sheet(EXAMPLE))))
     assert list(rows[0]) == [
-        *("name", "mdvis", "site", "outcome", "value", "low", "high", "noise", "sampling", "level"),
+        *("name", "mdvis", "site", "outcome", "value", "low", "high", "noise", "sampling", "level", "estimand"),
+        *("incomplete", "incomplete_low", "incomplete_high"),
     ]
     cells = [(answer, cell) for answer in answers() for cell in answer]
     assert len(rows) == len(cells)

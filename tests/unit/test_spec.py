@@ -16,6 +16,7 @@ import pytest
 
 from reticent.data.schema import Category, Integer, Person, Real
 from reticent.data.skeleton import skeleton, skeleton_words
+from reticent.data.source import names_of
 from reticent.data.spec import KEYS, Budget, Spec, read_spec, warnings
 from reticent.errors import ReticentError, SpecError
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
@@ -293,12 +294,9 @@ def test_check_says_the_same_whatever_the_rows_hold(tmp_path: Path) -> None:
     spec = spec_of(GOOD, tmp_path)
     (tmp_path / "t.csv").write_text("")
     said = warnings(spec)
-    assert (
-        "Values of age that are not integers count as missing (missing = 40). How many there are is not said." in said
-    )
-    assert (
-        'Values of x that are not numbers count as missing (missing = "drop"). How many there are is not said.' in said
-    )
+    beside = "A noisy share of them stands beside the answers."
+    assert f"Values of age that are not integers count as 40 (missing = …). {beside}" in said
+    assert f'Values of x that are not numbers count as missing (missing = "drop"). {beside}' in said
     assert "columns.x has no bounds: mean and sum will be refused; median, iqr, trimmed mean may give no reply." in said
     for rows in ("", "who,age,x,y,town\n", "who,age,x,y,town\np,old,1,2,a\n"):
         (tmp_path / "t.csv").write_text(rows)
@@ -366,7 +364,7 @@ def test_init_writes_names_and_types_and_no_bounds(tmp_path: Path) -> None:
         "an odd.name": "category",
     }
     for private in ("77123", "9.75", "0.25", "2 rows"):
-        assert private not in text + skeleton_words(tmp_path / "t.parquet", "t.toml")
+        assert private not in text + skeleton_words(names_of(tmp_path / "t.parquet"), "t.toml")
     assert words(text, tmp_path) == NO_PERSON
 
 
@@ -375,9 +373,19 @@ def test_init_of_a_csv_looks_at_the_first_line_only(tmp_path: Path) -> None:
     text = skeleton(tmp_path / "t.csv")
     assert set(tomllib.loads(text)["columns"]) == {"id", 'x "y"'}
     assert "77123" not in text
-    said = skeleton_words(tmp_path / "t.csv", "t.toml")
+    said = skeleton_words(names_of(tmp_path / "t.csv"), "t.toml")
     assert said.startswith("wrote t.toml: 2 columns, names from the first line of the file. No row was read.")
 
 
 def test_every_refusal_is_one_of_ours() -> None:
     assert issubclass(SpecError, ReticentError)
+
+
+def test_a_skeleton_suggests_no_kind_for_a_header_and_says_that_columns_may_go(tmp_path: Path) -> None:
+    (tmp_path / "visits.csv").write_text("day,cost\n2026-01-02,3\n", encoding="utf-8")
+    text = skeleton(tmp_path / "visits.csv")
+    day = text[text.index("[columns.day]") : text.index("[columns.cost]")]
+    assert "# kind = …" in day  # a date is none of the kinds
+    guide = text[text.index("[budget]") : text.index("[columns.day]")]
+    assert "Delete" in guide
+    assert "date" in guide

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from reticent.data.query import Keys
+from reticent.data.query import Keys, Tally
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
@@ -89,6 +89,23 @@ def test_the_share_of_capped_people_costs_what_it_was_given() -> None:
     assert loss(step) == Fraction(1, 20)
     with pytest.raises(QuestionError, match="there is no cap"):
         prepare(parse("capped")[0], setting("add_remove"), Fraction(1))
+
+
+def test_few_integers_have_a_bin_each_and_more_need_edges() -> None:
+    """400 values need no edges and 401 do; a real column always does."""
+    for most, enough in ((399, True), (400, False)):
+        schema = Schema({"n": integer(0, most)}, Person("add_remove"))
+        setting = Setting(schema, None)
+        (asked, _) = parse("histogram(n)")
+        if not enough:
+            with pytest.raises(QuestionError, match="at most 400 values need none"):
+                prepare(asked, setting, Fraction(1))
+            continue
+        step = prepare(asked, setting, Fraction(1))
+        (query,) = step.queries
+        assert isinstance(query, Tally)
+        assert query.edges == tuple(map(Fraction, range(401)))
+        assert step.guarantee.loss == PureDP(Fraction(1))
 
 
 @pytest.mark.parametrize(

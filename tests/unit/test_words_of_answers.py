@@ -38,10 +38,11 @@ def test_the_statistic_of_a_test_has_no_interval_wherever_it_is_printed(made: Re
     effect, statistic, p = made["test(age ~ sex)"]
     assert statistic.as_it_is
     assert not effect.as_it_is
-    assert not p.as_it_is
+    assert p.as_it_is
     printed = repr(made).splitlines()
     assert "95 %" in printed[0]
     assert "95 %" not in printed[1]
+    assert "95 %" not in printed[2]
     assert "95 %" not in str(made["test(age ~ sex)"]).splitlines()[1]
     assert layout.numbers(statistic, discrete=False)[1] == "–"
     assert layout.numbers(effect, discrete=False)[1] != "–"
@@ -63,10 +64,11 @@ def test_the_parts_of_a_test_are_named_without_the_name_of_their_axis(made: Rele
 
 def test_caveats_of_several_tests_say_which_test_is_meant(made: Release) -> None:
     found = made.certificate.caveats
+    found = tuple(text for text in found if not text.endswith("they are left out"))  # shares of odd cells
     assert len(found) == 2
     assert found[0].startswith("test(age ~ sex): kind auto: means")
     assert found[1].startswith("test(age): kind auto: normal")
-    assert all(text in found[0] for text in made["test(age ~ sex)"].caveats)
+    assert all(text in found[0] or text in made.caveats for text in made["test(age ~ sex)"].caveats)
 
 
 def test_only_the_effect_of_a_test_has_a_bar_in_a_notebook(made: Release) -> None:

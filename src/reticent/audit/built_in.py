@@ -30,6 +30,7 @@ QUESTIONS: Final = (
     ("count by g", "mean(x) by b", "proportion(g, value=a)", "quantiles(y, 0.25 0.75)", "sd(x, per=person)"),
     ("test(x ~ b)", "test(k ~ x, kind=correlation)", "test(g ~ b, kind=proportions, value=a)"),
     ("persons by g", "sum(k) by g", "iqr(x)", "quantile(k, 0.9) by b", "histogram(g)", "mean(y, low=0, high=1)"),
+    ("log_mean(x)", "geometric_mean(k) by g", "mean(y, method=clipped)", "log_mean(x, per=person)"),
 )
 DENSITIES: Final = (density("x", method="histogram", cells=4), density("x", method="series", degree=2))
 PERSONS: Final[tuple[tuple[Kind, int], ...]] = (

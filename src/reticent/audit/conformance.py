@@ -22,6 +22,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from reticent import mechanisms
 from reticent.audit import sampled
+from reticent.audit.alarm import Alarm
 from reticent.audit.events import form
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, ReticentError
@@ -125,6 +126,7 @@ def check(
     axioms: Callable[[Guarantee], Guarantee] | None = None,
     effort: Effort | None = None,
     entropy: Callable[[str], Entropy] = Replayed,
+    alarm: Alarm | None = None,
 ) -> Report:
     """Every check of every case: of a module with ``SPECIMENS``, or of specimens and cases.
 
@@ -137,6 +139,8 @@ def check(
     entropy : function
         From a name to a stream of coins, by default one that repeats, so that a report can be printed again;
         ``lambda name: system()`` for fresh ones.
+    alarm : Alarm, optional
+        Told of every failure as it is found; it may end the report at the first.
 
     Raises
     ------
@@ -147,7 +151,13 @@ def check(
     cases = [c if isinstance(c, Case) else Case(c.name, c.mechanism, c.here, c.there, c.mass) for c in listed]
     if not cases:
         raise PublicParameterError("there is nothing to check: give specimens, or a module with SPECIMENS")
-    return Report(tuple(line for case in cases for line in _Kit(case, axioms, effort or Effort(), entropy).lines()))
+    lines = (line for case in cases for line in _Kit(case, axioms, effort or Effort(), entropy).lines())
+    return Report(tuple(lines if alarm is None else alarm.watch(lines, failed)))
+
+
+def failed(line: Line) -> str:
+    """A failed check in words; empty for any other."""
+    return f"{line.case}: {line.check}: {line.reason}" if line.verdict == "fail" else ""
 
 
 def louder(case: Case, factor: Fraction) -> AnyMechanism | None:
@@ -308,8 +318,9 @@ class _Kit:
             yield self._line("loss derived again", again == guarantee.loss, loss)
         except (ReticentError, KeyError, ValueError) as error:
             unknown = self.axioms is None and "no mechanism of this version" in str(error)
-            reason = "give axioms= to state its leaves again" if unknown else str(error)
-            yield self._line("loss derived again", None if unknown else False, reason)
+            listed = "so no certificate that uses it can be verified: put its module, with AXIOMS, into mechanisms.ALL"
+            reason = f"{error}, {listed}; or give axioms= for one of your own" if unknown else str(error)
+            yield self._line("loss derived again", False, reason)
         back = record.from_json(json.loads(json.dumps(record.to_json(guarantee))))
         yield self._line("JSON and back", back == guarantee, loss)
 

@@ -37,7 +37,7 @@ class Rows(Protocol):
 
 @dataclass(slots=True)
 class Counted:
-    """A table that notes how many records it gave."""
+    """A table that notes how many records it gave, and of how many persons where it told whose they are."""
 
     rows: Rows
     records: set[int] = field(default_factory=set)
@@ -45,6 +45,7 @@ class Counted:
     def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
         found = self.rows.run(queries, key)
         self.records.update(len(one.records) for one in found if one.records is not None)
+        self.records.update(int(one.owners.max(initial=-1)) + 1 for one in found if one.owners is not None)
         return found
 
 
@@ -82,6 +83,8 @@ def in_one_order(here: Rows, there: Rows) -> tuple[Rows, Rows]:
 def _ordered(one: Result, other: Result) -> tuple[Result, Result]:
     if one.records is None or other.records is None:
         return one, other
+    if one.owners is not None and other.owners is not None:
+        return _ordered_by_person(one, one.records, one.owners, other, other.records, other.owners)
     mine, theirs = _counted(one.records), _counted(other.records)
     both = mine & theirs
     first, second = (
@@ -89,6 +92,30 @@ def _ordered(one: Result, other: Result) -> tuple[Result, Result]:
         for own, records in ((mine, one.records), (theirs, other.records))
     )
     return replace(one, records=first), replace(other, records=second)
+
+
+def _ordered_by_person(
+    one: Result, records: Integers, owners: Integers, other: Result, others: Integers, theirs: Integers
+) -> tuple[Result, Result]:
+    """The persons that both tables have, then those of each, numbered in that order."""
+    first, second = _persons(records, owners), _persons(others, theirs)
+    both = first & second
+    found = []
+    for result, own in ((one, first), (other, second)):
+        persons = [*both.elements(), *(own - both).elements()]
+        rows = [record for person in persons for record in person]
+        whose = [place for place, person in enumerate(persons) for _ in person]
+        shape = (len(rows), records.shape[1])
+        found.append(replace(result, records=np.array(rows, np.int64).reshape(shape), owners=np.array(whose, np.int64)))
+    return found[0], found[1]
+
+
+def _persons(records: Integers, owners: Integers) -> Counter[tuple[tuple[int, ...], ...]]:
+    """The records of each person, as often as there are such persons."""
+    of: dict[int, list[tuple[int, ...]]] = {}
+    for record, owner in zip(records.tolist(), owners.tolist(), strict=True):
+        of.setdefault(owner, []).append(tuple(record))
+    return Counter(tuple(sorted(person)) for person in of.values())
 
 
 def _counted(records: Integers) -> Counter[tuple[int, ...]]:

@@ -6,8 +6,9 @@
 
 A fit is the public one, on handles of a study of made-up rows with a ledger in memory: charged, read, drawn, certified.
 Given equal outputs of the gate all that a fit leaves must be equal (every attribute, the certificate, the ledger), the
-calls must be the same calls, each must be of a kind the guarantee pays for, no exact number may move further than its
-mechanism declares, and together they may lose no more than is charged. Where records are dealt out by coins (the test
+calls must be the same calls, the guarantee must pay for all of them in the ledger's currency and in the other
+(``drawn``), no exact number may move further than its mechanism declares, and together they may lose no more than is
+charged. Where records are dealt out by coins (the test
 part of a search, blocks), the same coin meets the same record on both tables (``dealt``).
 
 Rows are columns of a study, or arrays the caller holds: then the records a study would read stand in an array of
@@ -28,7 +29,9 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, assert_never, cast
 import numpy as np
 
 from reticent.audit.changes import alike
-from reticent.audit.dealt import WORD, Counted, Rows, in_one_order
+from reticent.audit.dealt import WORD, Rows, in_one_order
+from reticent.audit.dealt import Counted as CountedRows
+from reticent.audit.drawn import unpaid
 from reticent.audit.found import Comparison, Finding, Seen, cause_of, excess, raised, seen_of, unlike
 from reticent.audit.proofs import charge_of, nodes
 from reticent.audit.talks import Made, Watched
@@ -43,15 +46,16 @@ from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import PROCESSED
+from reticent.privacy.filters import enter
 from reticent.privacy.guarantee import Guarantee, Theorem
-from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP, words
 from reticent.privacy.numbers import about
 from reticent.study.certificate import Certificate
 from reticent.study.handles import Columns, xy
 from reticent.study.in_memory import study as in_memory
 
 BUDGET: Final = ApproxDP(Fraction(1000), Fraction(1, 5000))
-
+IN_RHO: Final = ZCDP(Fraction(10**6))
 
 Kind: TypeAlias = tuple[Loss, Adjacency, Theorem]
 Held: TypeAlias = Literal["handles", "arrays"]
@@ -71,7 +75,8 @@ class Model(Protocol):
 class Fit:
     """A model of ``y`` by the columns ``x`` of tables over ``schema``; ``make`` gives it unfitted, each time anew.
 
-    ``scored`` is the epsilon of a score of the same rows after the fit; None where there is none.
+    ``scored`` is the epsilon of a score of the same rows after the fit; None where there is none. ``budget`` is that of
+    the ledger, and says in which currency the fit is charged.
     """
 
     name: str
@@ -81,6 +86,7 @@ class Fit:
     y: str | None = None
     held: Held = "handles"
     scored: str | None = None
+    budget: Counted = BUDGET
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,14 +101,17 @@ class Shelf(Columns):
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What one fit did and left; ``wrong`` is what is wrong with its charge, in words."""
+    """What one fit did and left. ``guarantee`` is as it was stated, ``charged`` in the ledger's currency.
+
+    ``wrong`` is what is wrong with its charge, in words.
+    """
 
     calls: tuple[Call, ...]
     tossed: tuple[int, ...]
     records: frozenset[int]
     left: object
     guarantee: Guarantee | None
-    refit: Guarantee | None
+    charged: Guarantee | None
     warned: tuple[str, ...]
     wrong: tuple[str, ...]
     raised: str | None
@@ -123,19 +132,19 @@ class Fits:
         second = fitted(self.fit, there, tape, first.calls)
         name = self.fit.name
         found = raised(first.raised, second.raised) or [*_tossed(first, second), *unlike(first.calls, second.calls)]
-        if found or first.guarantee is None:
+        if found or first.guarantee is None or first.charged is None:
             return Comparison((), None, tuple(found))
         found = [Finding("loss", name, text) for text in dict.fromkeys((*first.wrong, *second.wrong))]
-        paid = [tree for tree in (first.guarantee, first.refit) if tree is not None]
-        times, seen = paying(paid, first.calls), []
+        found += [Finding("proof", name, text) for text in unpaid(first.charged, first.calls)]
+        times, seen = paying(first.guarantee, first.calls), []
         for call, other, often in zip(first.calls, second.calls, times, strict=True):
             if not often:
                 found.append(Finding("proof", name, f"no part of the proof pays for {type(call.mechanism).__name__}"))
             seen.append(seen_of(call, other, name, often or 1))
             found += excess(call, other, seen[-1], often or 1, same=same)
-        share = _share(first, seen, times)
+        share = _share(first.charged, first.calls, seen, times)
         if share is not None and share > 1:
-            what = f"{about(share)} of what is charged, {words(first.guarantee.loss)}, was lost in all"
+            what = f"{about(share)} of what is charged, {words(first.charged.loss)}, was lost in all"
             found.append(Finding("loss", name, what))
         if first.warned != second.warned:
             found.append(Finding("warning", name, f"warnings differ: {list(first.warned)} and {list(second.warned)}"))
@@ -152,16 +161,16 @@ def fitted(fit: Fit, rows: Rows, tape: Tape, earlier: tuple[Call, ...] = ()) -> 
         {},
         adjacency=person.adjacency,
         columns=fit.schema.columns,
-        budget=BUDGET,
+        budget=fit.budget,
         person=person.column,
         rows_each=person.rows,
         people=person.people,
         override="made up",
     )
-    ledger, recorder, counted = made_up.ledger, recorded(tape, earlier), Counted(rows)
+    ledger, recorder, counted = made_up.ledger, recorded(tape, earlier), CountedRows(rows)
     made = Made(counted, ledger.spent, hashlib.sha256(f"audit key {tape.coins}".encode()).digest())
     study = Watched(made_up.spec, {}, ledger, made=made, recorder=recorder)
-    left, guarantee, refit, failed = None, None, None, None
+    left, guarantee, charged, failed = None, None, None, None
     wrong: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -170,18 +179,18 @@ def fitted(fit: Fit, rows: Rows, tape: Tape, earlier: tuple[Call, ...] = ()) -> 
             x, y = _given(model, study, fit, recorder)
             made.read.clear()  # a caller has arrays before there is anything to charge
             guarantee, charges = _bought(model, x, y, fit.scored, ledger.spent)
-            refit = _refit(model)
+            charged = compose.in_zcdp(guarantee) if ledger.currency == "zcdp" else guarantee
             lines = [(line.what, line.charge, line.state) for line in ledger.releases()]
             left = {"model": left_by(model, before), "ledger": lines}
-            whole = _pair(ledger.spent()) == _pair(guarantee.loss)
-            wrong += [] if whole else [f"{words(ledger.spent())} is charged for {words(guarantee.loss)}"]
+            whole = enter(charged.loss, fit.budget) == enter(ledger.spent(), fit.budget)
+            wrong += [] if whole else [f"{words(ledger.spent())} is charged for {words(charged.loss)}"]
             early = made.read != ([] if fit.held == "arrays" else charges)
             wrong += ["rows are read before all of it is charged"] if early else []
         except Exception as cause:
             failed = cause_of(cause)
     warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
     calls, tossed = tuple(recorder.calls), tuple(recorder.tossed)
-    return Fitted(calls, tossed, frozenset(counted.records), left, guarantee, refit, warned, tuple(wrong), failed)
+    return Fitted(calls, tossed, frozenset(counted.records), left, guarantee, charged, warned, tuple(wrong), failed)
 
 
 def _bought(
@@ -227,28 +236,12 @@ def _as_arrays(model: Any, study: Watched, x: Handle, y: Handle | None) -> tuple
     return held, [ABSENT if value is None or value != value else value for value in target.tolist()]
 
 
-def _refit(model: object) -> Guarantee | None:
-    """A search pays for the dearest of the refits that there may be; this is the one there was."""
-    return model.best_estimator_.guarantee_ if isinstance(model, GridSearchCV) else None
-
-
 def _shelved(study: Watched, fit: Fit, recorder: Recorder) -> tuple[Handle, Handle | None]:
     """The handles a study gives, on a shelf that hands out the recorder."""
     x, y = xy(study, fit.x, fit.y)
     assert isinstance(x.shelf, Columns)
     shelf = Shelf(study, x.shelf.keys, recorder=recorder)
     return replace(x, shelf=shelf), None if y is None else replace(y, shelf=shelf)
-
-
-def _pair(loss: Loss) -> tuple[Fraction, Fraction]:
-    """Epsilon and delta: the currency of ``BUDGET``."""
-    match loss:
-        case PureDP(epsilon):
-            return epsilon, Fraction(0)
-        case ApproxDP(epsilon, delta):
-            return epsilon, delta
-        case other:
-            raise TypeError(f"a fit is charged in epsilon and delta, not in {type(other).__name__}")
 
 
 # --- what a fit leaves ------------------------------------------------------------------------------------------------
@@ -303,13 +296,13 @@ def _tossed(first: Fitted, second: Fitted) -> list[Finding]:
 # --- calls against the guarantee --------------------------------------------------------------------------------------
 
 
-def paying(paid: Sequence[Guarantee], calls: Sequence[Call]) -> list[int]:
+def paying(paid: Guarantee, calls: Sequence[Call]) -> list[int]:
     """For each call how many steps of its own neighbours lie between two tables; 0 where nothing is like it.
 
-    A leaf of a partition stands for any number of calls, so calls are not counted off here: what they lose together is.
+    A leaf of a partition stands for any number of calls, so calls are not counted off here: ``unpaid`` does.
     """
     leaves: dict[Kind, int] = {}
-    for node, often in (one for tree in paid for one in nodes(tree, 1)):
+    for node, often in nodes(paid, 1):
         leaves[kind_of(node)] = max(often, leaves.get(kind_of(node), 0))
     found = []
     for call in calls:
@@ -320,12 +313,11 @@ def paying(paid: Sequence[Guarantee], calls: Sequence[Call]) -> list[int]:
     return found
 
 
-def _share(first: Fitted, seen: list[Seen], times: list[int]) -> Fraction | None:
+def _share(tree: Guarantee, calls: Sequence[Call], seen: list[Seen], times: list[int]) -> Fraction | None:
     """What all calls lost by their numbers, of what is charged; None where a mechanism does not say."""
-    assert first.guarantee is not None
-    charge, in_rho = charge_of(first.guarantee), dict(_converted(first.guarantee))
+    charge, in_rho = charge_of(tree), dict(_converted(tree))
     lost = Fraction(0)
-    for call, one, often in zip(first.calls, seen, times, strict=True):
+    for call, one, often in zip(calls, seen, times, strict=True):
         stated = cast(Guarantee, call.mechanism.guarantee)  # type: ignore[attr-defined]  # a mechanism has one
         match charge, stated.loss, one.ratio:
             case (PureDP(), PureDP(epsilon), Fraction() as ratio):

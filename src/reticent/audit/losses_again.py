@@ -330,7 +330,7 @@ def _laws(node: Guarantee) -> Listed | None:
     if name in (compose.SEQUENCE.name, compose.CONCURRENT.name):
         worst = [_worst(part.loss) for part in node.parts]
         return None if None in worst else Listed((tuple(law for law in worst if law is not None),))
-    if name == compose.ACROSS.name:
+    if name in (compose.ACROSS.name, compose.ONE_OF.name):
         return _either(_worst(part.loss) for part in node.parts)
     if name == compose.GROUP.name:
         return _either([_worst(node.parts[0].loss, int(node.parameter("size")))])
@@ -476,7 +476,8 @@ def _most(node: Guarantee, steps: int) -> Decimal | None:
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
-    return max(known) if node.by.name == compose.ACROSS.name else sum(known, Decimal(0))
+    alone = node.by.name in (compose.ACROSS.name, compose.ONE_OF.name)
+    return max(known) if alone else sum(known, Decimal(0))
 
 
 def _apart(node: Guarantee) -> int:
@@ -532,6 +533,8 @@ def suite() -> Iterator[tuple[str, Callable[[], Guarantee]]]:
     yield "conversations", lambda: compose.concurrent([count, choice, scalar])
     yield "across", lambda: compose.across([count, choice], neighbours=row)
     yield "across, under substitution", lambda: compose.across([count], neighbours=Adjacency("substitute", unit="row"))
+    yield "one of two", lambda: compose.one_of([count, choice])
+    yield "one of two, in rho", lambda: compose.in_zcdp(compose.one_of([count, noise]))
     yield "three rows of a person", lambda: compose.of_person(count, person, rows=3)
     yield "three rows, with delta", lambda: compose.of_person(scalar, person, rows=3)
     yield "three rows, in rho", lambda: compose.of_person(noise, person, rows=3)

@@ -3,7 +3,8 @@
     built_in()     a ``Fit`` for each estimator and way of fitting it, under both relations
     audits(pairs)  sessions and fits, each on some pairs of neighbours, extremes first
 
-Half of the fits are pure and half have a delta; persons have one row, or up to two. Tables have few rows; those of the
+Half of the fits are pure and half have a delta; persons have one row, or up to two. Where they have one, each is fitted
+once for a ledger in epsilon and once for one in rho. Tables have few rows; those of the
 robust regressions have as many as are declared, so that their blocks are full.
 """
 
@@ -19,7 +20,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from reticent import learning
-from reticent.audit.fits import Fit, Fits, Held
+from reticent.audit.fits import IN_RHO, Fit, Fits, Held
 from reticent.audit.found import Comparison
 from reticent.audit.neighbours import Dice, Family, family
 from reticent.audit.plan import Audited, Tally
@@ -110,6 +111,10 @@ def ways() -> Iterator[Way]:
     yield Way(learning.GridSearchCV, {"estimator": linear, "param_grid": {"C": [1, 10]}}, y="g", how="linear")
     tree = learning.DecisionTreeClassifier()
     yield Way(learning.GridSearchCV, {"estimator": tree, "param_grid": {"max_depth": [1, 2]}}, y="c", how="trees")
+    for place in (0, 1):  # refits of one epsilon, of which the first or the last is the dearest in rho
+        grid = {"max_depth": [2], "splitter": ["best", "random"][:: (1, -1)[place]]}
+        unlike = {"estimator": tree, "param_grid": grid}
+        yield Way(learning.GridSearchCV, unlike, y="c", how=f"unlike trees {place + 1}", pure=True)
     yield from arrays()
     yield from scores()
 
@@ -171,6 +176,8 @@ def built_in() -> Iterator[Fit]:
         for way in ways():
             make = partial(way.made, spent)
             yield Fit(f"{way.name}, {each}", schema, make, way.x, way.y, way.held, way.scored)
+            if rows == 1:
+                yield Fit(f"{way.name}, {each}, in ρ", schema, make, way.x, way.y, way.held, way.scored, IN_RHO)
     for kind in kinds:
         schema = Schema(ALWAYS, Person(kind, None, 1, PEOPLE))
         for method in ROBUST:

@@ -1,7 +1,8 @@
 """The audit of one plan before its release: the compiled plan of this study, run on made-up neighbours.
 
-It needs the public schema and the prepared steps and nothing else: no row of the study is read, no ledger is opened,
-and the same plan gives the same audit. It can refute a plan and cannot prove one; the proof is the guarantee.
+It needs the public schema and the prepared steps and nothing else: no row of the study is read, its ledger is not
+opened. One made-up release is charged to a scratch ledger and certified (``scratch``); all else repeats, so the same
+plan gives the same audit. It can refute a plan and cannot prove one; the proof is the guarantee.
 """
 
 from __future__ import annotations
@@ -166,7 +167,8 @@ class Tally:
 def audit(plan: Prepared, schema: Schema, *, triples: int = TRIPLES) -> Audited:
     """Run the plan on made-up neighbours, extremes first, and compare (``replay``).
 
-    The readers are tried row by row first (``readers``), and the losses of the proof listed again (``losses_again``).
+    The readers are tried row by row first (``readers``), the losses of the proof listed again (``losses_again``), and
+    one made-up release is charged to a scratch ledger, verified and changed (``scratch``).
 
     Parameters
     ----------
@@ -194,6 +196,8 @@ def audit(plan: Prepared, schema: Schema, *, triples: int = TRIPLES) -> Audited:
     with engine() as opened:
         for turn, (form, made, places) in enumerate(_batches(schema, triples)):
             held = {place: opened(made, place, form) for pair in places for place in (pair.here, pair.there)}
+            if turn == 0:
+                tally.note(replayer.made_up_release(held[places[0].here], schema))
             for pair in places:
                 files = tally.triples % FILES == 0
                 style = replayer.styles[tally.triples % len(replayer.styles)]

@@ -18,8 +18,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from reticent.audit import scratch
 from reticent.audit.changes import alike
 from reticent.audit.dealt import KEY_BITS, WORD, Counted, Filled, Rows, filling, in_one_order
+from reticent.audit.drawn import unpaid
 from reticent.audit.found import (
     Comparison,
     Finding,
@@ -110,7 +112,16 @@ class Replayer:
         self.charge = charge_of(plan.guarantee)
         self.styles = LIKELY if _tests(plan.guarantee) or _deals(plan) else STYLES
         self._stated: dict[object, Guarantee] = {}
+        self._looked: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._more = filling(plan) if _deals(plan) else {}
+
+    def made_up_release(self, rows: Rows, schema: Schema) -> tuple[Finding, ...]:
+        """What is wrong with a release of the plan on made-up rows, charged to a ledger of its own (``scratch``)."""
+        rows = Filled(rows, self._more) if self._more else rows
+        ran = self._run(rows, Tape(), ())
+        if ran.raised is not None:
+            return tuple(raised(ran.raised, ran.raised))
+        return tuple(dict.fromkeys(scratch.found(self.plan, schema, rows, ran.calls)))
 
     def compare(self, here: Rows, there: Rows, tape: Tape, *, same: bool = False) -> Comparison:
         if self._more:
@@ -127,6 +138,7 @@ class Replayer:
         if findings:
             return self._ended(findings)
         found, paid = self._matched(first.calls)
+        found += [Finding("proof", "", text) for text in self._unpaid(first.calls)]
         seen = [
             seen_of(one, other, *(("", 1) if by is None else (by.leaf.answer, by.leaf.times)))
             for one, other, by in zip(first.calls, second.calls, paid, strict=True)
@@ -183,6 +195,13 @@ class Replayer:
                 at, left = last.place + 1, last.among - 1
             matched.append(last)
         return findings, matched
+
+    def _unpaid(self, calls: Sequence[Call]) -> tuple[str, ...]:
+        """What the proof does not pay for; the same kinds of calls are looked at once."""
+        kinds = tuple(call.mechanism for call in calls)
+        if kinds not in self._looked:
+            self._looked[kinds] = unpaid(self.plan.guarantee, calls)
+        return self._looked[kinds]
 
     def _next(self, at: int, stated: Guarantee) -> Paid | None:
         """The next leaf of the loss stated, else the next that is a multiple of it."""

@@ -14,10 +14,11 @@ import html
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from reticent import mechanisms
-from reticent.audit import conformance, exact, models, released, roster, system_path
+from reticent.audit import conformance, exact, models, released, roster, system_path, workflows
+from reticent.audit.alarm import Alarm
 from reticent.audit.built_in import built_in, robust
 from reticent.audit.claims import Line
 from reticent.audit.conformance import Effort
@@ -30,6 +31,7 @@ from reticent.study.sheet import plain
 Part: TypeAlias = Literal["exact", "kit", "plans"]
 Named: TypeAlias = tuple[str, Audited]
 Tell: TypeAlias = Callable[[str], None]
+T = TypeVar("T")
 
 PARTS: Final[tuple[Part, ...]] = ("exact", "kit", "plans")
 FEWER: Final = 10  # of so many pairs one, for plans and fits that take longer
@@ -202,6 +204,7 @@ def verified(
     study: str = "",
     day: str = "",
     tell: Tell | None = None,
+    alarm: Alarm | None = None,
 ) -> Verified:
     """Run the parts named.
 
@@ -220,18 +223,42 @@ def verified(
         Title of the study and day of the report, for the page.
     tell : callable, optional
         Called with a few words as each stage begins.
+    alarm : Alarm, optional
+        Told of each refutation as it is found. Where one is enough, what was not begun by then is not run.
     """
-    told = tell or (lambda stage: None)
+    told, rings = tell or (lambda stage: None), alarm or Alarm(lambda words: None)
+    learn = "plans" in parts and not plans and not study
     return Verified(
-        tuple(_exact(told, deep=deep)) if "exact" in parts else None,
-        tuple(_kit(told, Effort() if deep else BRIEF)) if "kit" in parts else None,
-        tuple(plans) or (tuple(_plans(told, triples)) if "plans" in parts else None),
+        _until(rings, _exact(told, deep=deep), not_holding) if "exact" in parts else None,
+        _until(rings, _kit(told, Effort() if deep else BRIEF, rings), quiet) if "kit" in parts else None,
+        tuple(plans) or (_until(rings, _plans(told, triples), refuted) if "plans" in parts else None),
         own=bool(plans or study),
         study=study,
         declined=tuple(declined),
         day=day,
-        learned=tuple(_learned(told, triples)) if "plans" in parts and not plans and not study else None,
+        learned=_until(rings, _learned(told, triples), refuted) if learn else None,
     )
+
+
+def _until(alarm: Alarm, found: Iterator[T], wrong: Callable[[T], str]) -> tuple[T, ...] | None:
+    """What was found, each refutation told; None where an earlier one was enough and this part was not begun."""
+    return None if alarm.over else tuple(alarm.watch(found, wrong))
+
+
+def not_holding(line: Line) -> str:
+    """A claim that does not hold, in words; empty for any other."""
+    return str(line) if line.verdict != "holds" else ""
+
+
+def refuted(named: Named) -> str:
+    """A plan, session or fit that was refuted, in words; empty for any other."""
+    name, audited = named
+    return f"{name or 'as asked'}: {audited.reason}" if audited.verdict != "passed" else ""
+
+
+def quiet(report: conformance.Report) -> str:
+    """Nothing: the lines of a report were watched one by one."""
+    return ""
 
 
 def _exact(tell: Tell, *, deep: bool) -> Iterator[Line]:
@@ -240,14 +267,16 @@ def _exact(tell: Tell, *, deep: bool) -> Iterator[Line]:
         yield from stage
 
 
-def _kit(tell: Tell, effort: Effort) -> Iterator[conformance.Report]:
+def _kit(tell: Tell, effort: Effort, alarm: Alarm) -> Iterator[conformance.Report]:
     for module in (module for module in mechanisms.ALL if module.SPECIMENS):
         tell(f"conformance kit: {module.__name__.rpartition('.')[2].replace('_', ' ')}")
-        yield conformance.check(module, effort=effort)
-    tell("conformance kit: the path of a release, on the system's coins")
-    yield system_path.check()
-    tell("conformance kit: a release, from charge to answer")
-    yield released.check()
+        yield conformance.check(module, effort=effort, alarm=alarm)
+    for words, check in (
+        ("the path of a release, on the system's coins", system_path.check),
+        ("a release, from charge to answer", released.check),
+    ):
+        tell(f"conformance kit: {words}")
+        yield conformance.Report(tuple(alarm.watch(check().lines, conformance.failed)))
 
 
 def _plans(tell: Tell, triples: int) -> Iterator[Named]:
@@ -260,8 +289,9 @@ def _plans(tell: Tell, triples: int) -> Iterator[Named]:
 
 
 def _learned(tell: Tell, triples: int) -> Iterator[Named]:
-    """Every session and every estimator, on fewer pairs: there are many of them."""
+    """Every session, every estimator and every workflow, on fewer pairs: there are many of them."""
     yield from models.audits(_fewer(triples), tell)
+    yield from workflows.audits(_fewer(triples), tell)
 
 
 def _fewer(triples: int) -> int:
@@ -272,7 +302,7 @@ def _fewer(triples: int) -> int:
 
 
 def _of_plans(found: tuple[Named, ...], *, own: bool) -> Section:
-    refuted = [(name, audited) for name, audited in found if audited.verdict != "passed"]
+    wrong = [(name, audited) for name, audited in found if audited.verdict != "passed"]
     pairs, calls = sum(audited.triples for _, audited in found), sum(audited.calls for _, audited in found)
     ratios = [audited.ratio for _, audited in found if audited.ratio is not None]
     most = f"; exact numbers moved by at most {float(max(ratios)):.3f} of what is declared" if ratios else ""
@@ -281,31 +311,32 @@ def _of_plans(found: tuple[Named, ...], *, own: bool) -> Section:
         "nothing published depends on one person but through the noise, and no exact number moves further than its "
         "noise was made for",
         "the program that reads, answers and certifies was run on a made-up table and on one that differs in one "
-        "person, as arrays and as files, with the same noise; the readers row by row; and the losses of the proof were "
-        "listed again",
+        "person, as arrays and as files, with the same noise; the readers row by row; the losses of the proof were "
+        "listed again; and one made-up release of each plan was charged to a scratch ledger, held against what was "
+        "drawn, verified, changed and refused",
         f"{_counted(len(found), *(('plan of the study', 'plans of the study') if own else ('built-in plan',)))}, "
         f"{_counted(sum(len(audited.answers) for _, audited in found), 'answer')}, {pairs:,} pairs of tables, "
         f"{calls:,} noise calls, {sum(audited.losses for _, audited in found)} losses",
-        f"{f'{len(refuted)} of {len(found)} refuted' if refuted else 'all passed'} on {pairs:,} made-up pairs{most}",
-        not refuted,
-        tuple(f"{name or 'as asked'}: {audited.reason}" for name, audited in refuted),
+        f"{f'{len(wrong)} of {len(found)} refuted' if wrong else 'all passed'} on {pairs:,} made-up pairs{most}",
+        not wrong,
+        tuple(f"{name or 'as asked'}: {audited.reason}" for name, audited in wrong),
     )
 
 
 def _of_learned(found: tuple[Named, ...]) -> Section:
-    refuted = [(name, audited) for name, audited in found if audited.verdict != "passed"]
+    wrong = [(name, audited) for name, audited in found if audited.verdict != "passed"]
     pairs, calls = sum(audited.triples for _, audited in found), sum(audited.calls for _, audited in found)
     return Section(
         "Sessions and models on made-up neighbours",
         "nothing a session tells or a fit leaves depends on one person but through noise that was charged",
-        "each was opened or fitted on made-up tables that differ in one person, with the same noise; noise calls were "
+        "each was run on made-up tables that differ in one person, with the same noise; noise calls were "
         "compared with each other, with what was charged, and those of sparse vectors with their rules; so were "
         "answers, attributes, certificates and the ledger",
-        f"{_counted(len(found), 'session or fit', 'sessions and fits')}, "
+        f"{_counted(len(found), 'session, fit or workflow', 'sessions, fits and workflows')}, "
         f"{pairs:,} pairs of tables, {calls:,} noise calls",
-        f"{len(refuted)} of {len(found)} refuted" if refuted else f"all passed on {pairs:,} made-up pairs",
-        not refuted,
-        tuple(f"{name}: {audited.reason}" for name, audited in refuted),
+        f"{len(wrong)} of {len(found)} refuted" if wrong else f"all passed on {pairs:,} made-up pairs",
+        not wrong,
+        tuple(f"{name}: {audited.reason}" for name, audited in wrong),
     )
 
 
@@ -377,6 +408,11 @@ CAPPED_WORDS: Final = (
     "the share of people who had more rows than are kept; it is asked beside the answers, paid by a twentieth of their "
     "share, and printed as a note of the release"
 )
+INCOMPLETE: Final = "incomplete"
+INCOMPLETE_WORDS: Final = (
+    "the share of rows with a cell that is missing, cannot be read or is not listed; it is asked beside the answers, "
+    "paid by a twentieth of their share, and printed with them"
+)
 
 
 def exact_rows(found: Sequence[Line]) -> list[tuple[str, ...]]:
@@ -431,9 +467,9 @@ def roster_rows(found: Verified) -> list[tuple[str, ...]]:
 
 
 def plan_notes(found: Sequence[Named]) -> list[tuple[str, str]]:
-    """What needs a word in the tables of plans: the row that nobody asked for."""
-    capped = any(moved.answer == CAPPED for _, audited in found for moved in audited.answers)
-    return [(CAPPED, CAPPED_WORDS)] if capped else []
+    """Words for the rows in the tables of plans that nobody asked for."""
+    names = {moved.answer.partition("(")[0] for _, audited in found for moved in audited.answers}
+    return [(name, words) for name, words in ((CAPPED, CAPPED_WORDS), (INCOMPLETE, INCOMPLETE_WORDS)) if name in names]
 
 
 def plan_rows(audited: Audited) -> list[tuple[str, ...]]:

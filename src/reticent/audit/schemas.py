@@ -16,6 +16,7 @@ from reticent.statistics.asked import (
     CapShare,
     Count,
     Histogram,
+    IncompleteShare,
     Iqr,
     Location,
     Mean,
@@ -30,6 +31,8 @@ from reticent.statistics.asked import (
     Variance,
 )
 from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
+from reticent.statistics.logarithms import LogMean, OfLogs
+from reticent.statistics.unbounded.tails import Tail
 
 if TYPE_CHECKING:
     from reticent.study.asking import Asked, Limit, Prepared
@@ -112,12 +115,12 @@ def _asked(schema: Schema, dice: Dice) -> Asked:
     from reticent.study.asking import Asked, keys_of
 
     statistic = MAKERS[dice.pick(tuple(MAKERS))](dice)
-    if dice.chance(25) and not isinstance(statistic, CapShare):
+    if dice.chance(25) and not isinstance(statistic, CapShare | IncompleteShare):
         statistic = replace(statistic, epsilon=Fraction(dice.pick(EPSILONS)))
-    numeric = Mean | Sum | Quantiles | Iqr | Location | TrimmedMean
+    numeric = Mean | LogMean | Sum | Quantiles | Iqr | Location | TrimmedMean
     if isinstance(schema.columns.get("who"), Integer) and isinstance(statistic, numeric):
         statistic = replace(statistic, column="who")
-    if dice.chance(60) or isinstance(statistic, CapShare | HypothesisTest):
+    if dice.chance(60) or isinstance(statistic, CapShare | IncompleteShare | HypothesisTest):
         return Asked(statistic)
     column = dice.pick(tuple(name for name, column in schema.columns.items() if isinstance(column, Category)))
     declared = schema.columns[column]
@@ -143,11 +146,18 @@ def _sum_of(dice: Dice) -> Statistic:
 def _mean_of(dice: Dice) -> Statistic:
     low, high = _own(dice)
     if dice.chance(30):
-        return Mean(dice.pick(("x", "y", "k")), method="clipped", per=_per(dice), low=low, high=high)
+        tail: Tail | None = dice.pick((None, None, "normal", Fraction(3)))
+        return Mean(dice.pick(("x", "y", "k")), method="clipped", tail=tail, per=_per(dice), low=low, high=high)
     if dice.chance(15):
         delta, around = Fraction(1, 10**6), (Fraction(dice.pick((0, 5, -(10**6)))), Fraction(1000), Fraction(2))
         return Mean(dice.pick(("x", "y", "k")), method="coinpress", around=around, delta=delta, per=_per(dice))
     return Mean(dice.pick(("x", "k")), per=_per(dice), low=low, high=high, interval=dice.chance(70))
+
+
+def _logs_of(dice: Dice) -> Statistic:
+    verb: OfLogs = dice.pick(("log_mean", "geometric_mean"))
+    low, high = (Fraction(1, 2), Fraction(2)) if dice.chance(10) else (None, None)
+    return LogMean(dice.pick(("x", "y", "k")), verb=verb, per=_per(dice), low=low, high=high)
 
 
 def _variance_of(dice: Dice) -> Statistic:
@@ -189,7 +199,7 @@ def _trimmed_of(dice: Dice) -> Statistic:
 
 def _test_of(dice: Dice) -> Statistic:
     """A hypothesis of each kind; one that does not fit the schema is refused, and another question made."""
-    kind: OfTest = dice.pick(("means", "proportions", "independence", "ranks", "correlation", "normal"))
+    kind: OfTest = dice.pick(("means", "proportions", "independence", "ranks", "correlation", "normal", "density"))
     number, (group, other, *_) = dice.pick(("x", "k")), dice.shuffled(("g", "h", "b"))
     edges = tuple(Fraction(edge) for edge in dice.pick(((), (), ("-1", "0", "1", "3"), ("-2", "1000000"))))
     low, high = _own(dice)
@@ -206,6 +216,8 @@ def _test_of(dice: Dice) -> Statistic:
             return HypothesisTest(number, group, kind=kind, edges=edges, low=low, high=high)
         case "correlation":
             return HypothesisTest("x", "k", kind=kind, low=low, high=high)
+        case "density":
+            return HypothesisTest(number, kind=kind, density=Fraction(dice.pick(("1/100", "1/2", "3"))))
         case _:
             centre, deviation = dice.pick(((None, None), (Fraction(0), Fraction(2))))
             return HypothesisTest(
@@ -218,6 +230,7 @@ MAKERS: Final[Mapping[str, Callable[[Dice], Statistic]]] = {
     "persons": lambda dice: People(),
     "sum": _sum_of,
     "mean": _mean_of,
+    "log_mean": _logs_of,
     "proportion": lambda dice: Proportion(dice.pick(("g", "h", "b")), value=dice.pick((None, "a", "1", "True"))),
     "variance": _variance_of,
     "histogram": _histogram_of,
@@ -226,5 +239,6 @@ MAKERS: Final[Mapping[str, Callable[[Dice], Statistic]]] = {
     "location": _location_of,
     "trimmed_mean": _trimmed_of,
     "capped": lambda dice: CapShare(),
+    "incomplete": lambda dice: IncompleteShare(tuple(dice.some(("x", "y", "k", "g", "h", "b"), 3))),
     "test": _test_of,
 }

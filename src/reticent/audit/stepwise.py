@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from reticent.audit.claims import Line, Verdict
 from reticent.audit.laws import form
 from reticent.audit.pipelines import KEY
-from reticent.data.schema import Column, Person, Schema, integer
+from reticent.data.schema import Column, Person, Schema, integer, real
 from reticent.data.table import Result, content, open_table
 from reticent.entropy import Replayed
 from reticent.errors import CheckError
@@ -37,6 +37,7 @@ from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP, words
 from reticent.statistics.asked import Iqr, Location, Mean, Quantiles, Regression, Statistic, TrimmedMean
+from reticent.statistics.logarithms import LogMean
 from reticent.statistics.prepare import prepare
 from reticent.statistics.setting import Setting, Step
 
@@ -58,6 +59,7 @@ class Case:
 
 LINE: Final = ((0, 0), (4, 1), (1, 9))
 SIZES: Final[tuple[tuple[Kind, tuple[int, ...]], ...]] = (("substitute", (5,)), ("add_remove", (5, 6)))
+LARGER: Final[tuple[tuple[Kind, tuple[int, ...]], ...]] = (("substitute", (24,)), ("add_remove", (24, 25)))
 QUARTERS: Final = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
@@ -72,11 +74,25 @@ def cases(*, deep: bool = False) -> Iterator[Case]:
     few = ((0,), (3,), (9,)) if deep else ((0,), (9,))
     for (kind, size), asked in product(SIZES, columns):
         yield Case(asked, kind, size, many, few)
+    for (kind, size), asked in product(LARGER, free_columns(deep=deep)):
+        yield Case(asked, kind, size, many, ((-3,), (1000,)))
     for kind, size in (("substitute", (12,)), SIZES[1]):  # fewer values of a public number have no answer
         yield Case(Mean("x", method="clipped"), kind, size, many, few)
+        yield Case(Mean("x", method="clipped", tail="normal"), kind, size, many, few)
+        yield Case(LogMean("x"), kind, size, many, few)
     yield Case(TrimmedMean("x", Fraction(1, 5), method="inverse"), "substitute", (5,), many, few)
     for slope in (Regression("y", ("x",), method="theil_sen"), Regression("y", ("x",), method="block_medians")):
         yield Case(slope, "substitute", (8,) if deep else (6,), many, LINE)
+
+
+def free_columns(*, deep: bool = False) -> Iterator[Statistic]:
+    """Questions of columns without bounds, real and whole: a magnitude, and draws about it."""
+    for column in ("free", "whole") if deep else ("free",):
+        yield Quantiles(column, QUARTERS[1:2], verb="median")
+        yield Iqr(column)
+        if deep:
+            yield Iqr(column, method="separate")
+            yield Location(column)
 
 
 def lines(*, deep: bool = False) -> Iterator[Line]:
@@ -96,8 +112,9 @@ def verified(case: Case, *, paths: int = PATHS) -> Line:
 
 
 def schema_of(kind: Kind) -> Schema:
-    """Columns with bounds; a value stands for a missing one, so that n is public under substitution."""
+    """Columns with and without bounds; a value stands for a missing one, so that n is public under substitution."""
     columns: dict[str, Column] = {"x": integer(0, 9, missing=0), "y": integer(0, 9, missing=0)}
+    columns |= {"free": real(missing=0), "whole": integer(missing=0)}
     return Schema(columns, Person(kind))
 
 
@@ -140,6 +157,7 @@ def read(table: Rows, step: Step, schema: Schema) -> tuple[Result, ...]:
 
     names = ("x", "y")[: len(table[0])]
     data = {name: pa.array([row[place] for row in table], pa.float64()) for place, name in enumerate(names)}
+    data |= dict.fromkeys(("free", "whole"), data["x"])
     for name in schema.columns.keys() - data.keys():
         data[name] = pa.array([0.0] * len(table), pa.float64())
     return tuple(open_table(pa.table(data), schema).run(step.queries, KEY))

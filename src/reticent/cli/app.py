@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from reticent.cli import demonstrate, describe, publish, records, synth, verification
+from reticent.cli import demonstrate, describe, inventory, publish, records, synth, verification
 from reticent.cli import survey as surveys
 from reticent.cli.boundary import Verbs
 
 app = typer.Typer(
     cls=Verbs,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -62,6 +61,8 @@ app.add_typer(survey, name="survey")
 app.command()(records.explain)
 app.command()(records.verify)
 app.command()(verification.audit)
+app.command()(inventory.registry)
+app.command()(inventory.doctor)
 app.command()(demonstrate.demo)
 
 ledger.command("show")(records.ledger_show)

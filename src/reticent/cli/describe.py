@@ -7,7 +7,7 @@ import glob
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
@@ -24,12 +24,14 @@ from reticent.cli.options import (
     study_of,
     voice_of,
     widths,
+    write_new,
 )
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from reticent.data.format import Format
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.study.plan import Plan
 
@@ -44,18 +46,31 @@ def init(
     key: Annotated[
         Path | None, typer.Option(metavar="NAME", help="Write a key pair NAME.key and NAME.pub instead.")
     ] = None,
+    header_is_names: Annotated[
+        bool, typer.Option("--header-is-names", help="The first line holds names, although one looks like a value.")
+    ] = False,
+    delimiter: Annotated[str, typer.Option(metavar="SIGN", help="Between the cells of a CSV file.")] = ",",
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="Of a CSV file, such as windows-1252.")] = "utf-8",
+    decimal: Annotated[str, typer.Option(metavar="SIGN", help="The decimal sign of numbers.")] = ".",
+    thousands: Annotated[str, typer.Option(metavar="SIGN", help="The sign between groups of three digits.")] = "",
+    na: Annotated[
+        list[str] | None, typer.Option(metavar="TEXT", help="A text that counts as missing. May be repeated.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a study file to fill in, from names and types alone; or a key pair with --key.
 
     No row is read, and bounds are left empty on purpose: only you can state them without looking.
     """
+    from reticent.data.format import Format
+
     if (file is None) == (key is None):
         raise typer.BadParameter("Give a FILE, or --key NAME.")
     if key is not None:
         _keys(ctx, key)
     elif file is not None:
-        _study_file(ctx, file, out)
+        form = Format(encoding, decimal, thousands, tuple(na or ()))
+        _study_file(ctx, file, out, delimiter, form, "names" if header_is_names else "unsure")
 
 
 def _keys(ctx: typer.Context, name: Path) -> None:
@@ -70,36 +85,26 @@ def _keys(ctx: typer.Context, name: Path) -> None:
     )
 
 
-def _study_file(ctx: typer.Context, file: Path, out: Path | None) -> None:
+def _study_file(
+    ctx: typer.Context, file: Path, out: Path | None, delimiter: str, form: Format, header: Literal["names", "unsure"]
+) -> None:
     from reticent.data.skeleton import skeleton, skeleton_words
     from reticent.data.source import names_of
 
     if out is None and glob.has_magic(file.name):
         raise typer.BadParameter("Several files have no one name: say --out STUDY.toml.")
-    text = skeleton(file)
+    text = skeleton(file, delimiter=delimiter, form=form, header=header)
+    names = names_of(file, delimiter=delimiter, encoding=form.encoding)
     target = file.with_suffix(".toml") if out is None else out
     if target.resolve().parent != file.resolve().parent:  # the source is named as seen from the study file
         seen = os.path.relpath(file.resolve(), target.resolve().parent)
         text = text.replace(f"source = {_quoted(file.name)}", f"source = {_quoted(seen)}", 1)
-    try:
-        with target.open("x", encoding="utf-8") as opened:
-            opened.write(text)
-    except FileExistsError:
-        raise SpecError(f"{target} exists and is not overwritten. Name another file: --out STUDY.toml") from None
-    except OSError:
-        raise SpecError(f"{target} cannot be written: check that its folder exists and is yours.") from None
+    write_new(target, text, hint="Name another file: --out STUDY.toml")
     voice_of(ctx).result(
-        {"verb": "init", "wrote": str(target), "columns": list(names_of(file))},
-        " ".join(skeleton_words(file, str(target)).split("\n", 1)[0].split()) + _rest(file, target),
+        {"verb": "init", "wrote": str(target), "columns": list(names)},
+        " ".join(skeleton_words(names, str(target)).split()),
         f"Then: reticent check {target}",
     )
-
-
-def _rest(file: Path, target: Path) -> str:
-    """The words after the first line, as sentences that the terminal breaks by itself."""
-    from reticent.data.skeleton import skeleton_words
-
-    return "".join(f" {line}" for line in skeleton_words(file, str(target)).split("\n")[1:])
 
 
 def _quoted(text: str) -> str:
@@ -112,7 +117,7 @@ def check(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
 
     opened = study_of(study)
     doubts = [doubt for item in opened.spec.releases for doubt in _askable(study, opened.spec, item)]
-    warned, noted = (*warnings(opened.spec), *doubts), _notes(opened.spec)
+    warned, noted = (*warnings(opened.spec), *doubts), (*_notes(opened.spec), *_layout(opened.spec))
     voice = voice_of(ctx)
     names = [item.name for item in opened.spec.releases]
     voice.result(
@@ -123,6 +128,7 @@ def check(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
             "warnings": list(warned),
             "notes": list(noted),
             "releases": names,
+            "format": format_to_json(opened.spec),
         },
         f"{study}  ok",
         *([] if not noted else [layout.fields(layout.under("note", noted))]),
@@ -173,6 +179,21 @@ def _notes(spec: Spec) -> tuple[str, ...]:
     return (f"{said}: what one person's record says changes any odds by at most {once}; presence is not hidden.",)
 
 
+def format_to_json(spec: Spec) -> dict[str, object]:
+    """The format of the source as the study file declares it."""
+    form = spec.schema.format
+    numbers = {"decimal": form.decimal, "thousands": form.thousands, "na": list(form.na)}
+    return {"delimiter": spec.delimiter, "encoding": form.encoding, **numbers}
+
+
+def _layout(spec: Spec) -> tuple[str, ...]:
+    """How text in the source is read: in CSV files all of it, else numbers and missing values."""
+    form = spec.schema.format
+    if Path(spec.source).suffix.lower() in {".parquet", ".pq"}:
+        return () if form.plain and not form.na else (f"text is read as: {form.words().partition(', ')[2]}",)
+    return (f"the file is read as: cells between '{spec.delimiter}', {form.words()}",)
+
+
 def plan(
     ctx: typer.Context,
     study: StudyFile,
@@ -205,20 +226,18 @@ def plan(
 
 
 def plan_parts(made: Plan, name: str) -> list[RenderableType]:
-    """A plan as a heading, a table and its notes, each note said once."""
+    """A plan as a heading, a table, its notes and estimands, each said once."""
     from reticent.privacy.loss import words
 
     title = f"{name} · " if name else ""
-    marks: dict[str, str] = {}
-    rows = []
-    for *shown, note in made.rows():
-        mark = marks.setdefault(note, str(len(marks) + 1)) if note else ""
-        rows.append((*shown, mark))
+    estimands = [f"{names}: {text}" for names, text in made.estimands()]
+    rows, notes = made.marked()
     heads = ("statistic", "loss", "± noise", "± sampling*", "")
     return [
         f"{title}{words(made.guarantee.loss)} · {made.guarantee.adjacency.words()}",
         layout.columns(heads, rows, right=(1, 2, 3), wrap=[0]),
-        layout.fields([*((mark, note) for note, mark in marks.items()), ("*", made.footnote().removeprefix("* "))]),
+        layout.fields([*notes, ("*", made.footnote().removeprefix("* "))]),
+        layout.fields(layout.under("estimates", estimands)),
     ]
 
 
@@ -234,7 +253,7 @@ def rehearse(
     as_json: Json = False,
 ) -> None:
     """The same release on made-up rows: free, repeatable, about nobody. Your file is not read."""
-    from reticent.privacy.explain import sentence
+    from reticent.privacy.explain import as_data, sentence
     from reticent.study.certificate import answer_to_json
 
     opened = study_of(study)
@@ -248,7 +267,7 @@ def rehearse(
             "people": people,
             "answers": [answer_to_json(answer) for answer in found.answers],
             "caveats": list(found.caveats),
-            "guarantee": promised,
+            "guarantee": as_data(found.guarantee.loss, found.guarantee.adjacency),
         },
         f"Made-up rows for {people:,} people; your file was not read and nothing was charged.",
         layout.answers(found.answers),

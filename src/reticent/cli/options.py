@@ -12,7 +12,7 @@ import typer
 
 from reticent.cli.boundary import Stopped
 from reticent.cli.voice import Voice, clean
-from reticent.errors import QuestionError
+from reticent.errors import QuestionError, SpecError
 
 if TYPE_CHECKING:
     from reticent.data.spec import ReleaseSpec
@@ -109,6 +109,23 @@ def confirm(question: str, *, yes: bool) -> None:
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Stopped
+
+
+def write_new(path: Path, text: str, *, newline: str | None = None, hint: str = "Name another file.") -> None:
+    """Write a file that is not there yet.
+
+    Raises
+    ------
+    SpecError
+        When it exists, or cannot be written.
+    """
+    try:
+        with path.open("x", encoding="utf-8", newline=newline) as opened:
+            opened.write(text)
+    except FileExistsError:
+        raise SpecError(f"{path} exists and is not overwritten. {hint}") from None
+    except OSError:
+        raise SpecError(f"{path} cannot be written: check that its folder exists and is yours.") from None
 
 
 def ledger_place(path: Path) -> Path:

@@ -47,6 +47,7 @@ def release(
     delta: Delta = None,
     rho: Rho = None,
     out: Annotated[Path | None, typer.Option(metavar="STEM", help="Write STEM.csv, .json, .html, .svg.")] = None,
+    xlsx: Annotated[bool, typer.Option("--xlsx", help="Write STEM.xlsx too, an Excel workbook.")] = False,
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Sign the certificate with this private key.")
     ] = None,
@@ -69,7 +70,8 @@ def release(
     opened = with_ledger(study_of(study), study, ledger)
     item = asked_of(opened, named, ask, epsilon, delta, rho)
     stem = Path(stem_of(item.name)) if out is None else out
-    ready(opened, item, stem, force=force, same_people=same_people)
+    suffixes = (*SUFFIXES, ".xlsx") if xlsx else SUFFIXES
+    ready(opened, item, stem, force=force, same_people=same_people, suffixes=suffixes)
     reason = override or item.override or opened.spec.budget.override
     if not yes:
         ask_first(voice, opened, item, reason)
@@ -88,7 +90,7 @@ def release(
         audit="quick" if audit else None,
         on_stage=voice.stage,
     )
-    _publish(voice, made, stem)
+    _publish(voice, made, stem, suffixes)
 
 
 def with_ledger(study: Study, path: Path, ledger: Path | None) -> Study:
@@ -111,12 +113,15 @@ def ready(
 ) -> None:
     """What would be too late to find after the charge."""
     from reticent.ledger.fingerprint import source_changed
+    from reticent.study import workbook
 
     if item.want:
         raise QuestionError(
             f"'{item.name}' states widths (want). See what they cost with reticent plan, then write epsilon into the "
             "questions."
         )
+    if ".xlsx" in suffixes:
+        workbook.ready()
     _writable(stem, suffixes, force=force)
     changed = None if same_people else source_changed(Path(study.spec.source))
     if changed is not None:
@@ -157,13 +162,13 @@ def ask_first(voice: Voice, study: Study, item: ReleaseSpec, reason: str) -> Non
     confirm(f"Release, and spend {cost}?", yes=False)
 
 
-def _publish(voice: Voice, made: Release, stem: Path) -> None:
+def _publish(voice: Voice, made: Release, stem: Path, suffixes: Sequence[str]) -> None:
     """Write the files, then print; the answers are printed even where they cannot be written."""
     from reticent.privacy.loss import words
 
     voice.charged = words(made.certificate.charged)
     try:
-        written = [str(path) for path in made.save(stem)]
+        written = [str(path) for path in made.save(stem, files=suffixes)]
     except OSError:
         written = []
     show(voice, made, written)
@@ -178,14 +183,18 @@ def _publish(voice: Voice, made: Release, stem: Path) -> None:
 
 def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
     """A release on standard output, what surrounds it on standard error."""
-    from reticent.privacy.explain import sentence
+    from reticent.privacy.explain import as_data, sentence
     from reticent.privacy.loss import from_json, words
+    from reticent.statistics.answer import estimates
     from reticent.study.checks import audit_words
 
     document = made.certificate.document
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
     left, approved = (words(from_json(document["budget"][name])) for name in ("left", "approved"))
-    ending = layout.under("note", made.certificate.caveats)
+    ending = [
+        *layout.under("estimates", estimates(made.answers)),
+        *layout.under("note", made.certificate.caveats),
+    ]
     if not made.replied:
         ending.append(("no reply", layout.ASK_WHY))
     ending.append(("guarantee", promised))
@@ -203,7 +212,7 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
             "name": document["name"],
             "charged": document["charged"],
             "left": document["budget"]["left"],
-            "guarantee": promised,
+            "guarantee": as_data(made.guarantee.loss, made.guarantee.adjacency),
             "replied": made.replied,
             "signed": made.certificate.signed,
             "answers": document["answers"],

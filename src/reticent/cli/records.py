@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reticent.cli import boundary, layout, words
-from reticent.cli.options import Json, LedgerFile, StudyFile, Yes, confirm, ledger_place, voice_of
+from reticent.cli.options import Json, LedgerFile, StudyFile, Yes, confirm, ledger_place, voice_of, write_new
 from reticent.cli.voice import put
-from reticent.errors import LedgerError, SpecError
+from reticent.errors import LedgerError
 from reticent.privacy.loss import to_json as loss_json
 from reticent.privacy.loss import words as loss_words
 
@@ -146,13 +146,7 @@ def ledger_export(
     if out is None:
         put(document, sys.stdout, indent=None if as_json else 2)
         return
-    try:
-        with out.open("x", encoding="utf-8") as opened:
-            opened.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
-    except FileExistsError:
-        raise SpecError(f"{out} exists and is not overwritten. Name another file.") from None
-    except OSError:
-        raise SpecError(f"{out} cannot be written: check that its folder exists and is yours.") from None
+    write_new(out, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     head = str(document["head"])
     voice_of(ctx).result(
         {"verb": "ledger export", "wrote": str(out), "head": head},

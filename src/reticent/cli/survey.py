@@ -466,10 +466,18 @@ def _names(answers: Path) -> tuple[str, ...]:
 
     if answers.suffix.lower() == ".duckdb":
         return ()
-    names = tuple(names_of(answers))
-    for mark in ";\t|" if len(names) == 1 and answers.suffix.lower() == ".csv" else "":
-        if mark in names[0]:  # as some spreadsheets write CSV; the engine finds it out, too
-            return tuple(names_of(answers, delimiter=mark))
+    marks = ",;\t|" if answers.suffix.lower() == ".csv" else ","  # as some spreadsheets write; the engine finds it, too
+    names: tuple[str, ...] = ()
+    refused: SpecError | None = None
+    for mark in marks:
+        try:
+            names = tuple(names_of(answers, delimiter=mark)) or names
+        except SpecError as problem:  # a tab is no part of a name, but may part names
+            refused = refused or problem
+        if len(names) > 1:
+            return names
+    if refused is not None and not names:
+        raise refused
     return names
 
 

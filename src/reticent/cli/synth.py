@@ -117,7 +117,7 @@ def _item(asked: DensityOf, epsilon: str | None, delta: str | None) -> ReleaseSp
 
 
 def _publish(voice: Voice, made: DensityRelease, rows: int | None, out: Path) -> None:
-    from reticent.privacy.explain import sentence
+    from reticent.privacy.explain import as_data, sentence
     from reticent.privacy.loss import from_json, words
     from reticent.study.release import save
 
@@ -137,7 +137,8 @@ def _publish(voice: Voice, made: DensityRelease, rows: int | None, out: Path) ->
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
     budget = made.certificate.document["budget"]
     left, approved = (words(from_json(budget[name])) for name in ("left", "approved"))
-    ending = [*layout.under("note", made.caveats), *layout.under("good for", good[:-1]), *layout.under("", good[-1:])]
+    once = [text for text in made.caveats if text not in good]
+    ending = [*layout.under("note", once), *layout.under("good for", good[:-1]), *layout.under("", good[-1:])]
     if not made.replied:
         ending.append(("no reply", layout.ASK_WHY))
     ending += [("guarantee", promised), ("wrote", ", ".join(written)), ("ledger", f"{left} of {approved} is left")]
@@ -150,7 +151,7 @@ def _publish(voice: Voice, made: DensityRelease, rows: int | None, out: Path) ->
             "replied": made.replied,
             "charged": made.certificate.document["charged"],
             "left": budget["left"],
-            "guarantee": promised,
+            "guarantee": as_data(made.guarantee.loss, made.guarantee.adjacency),
             "good_for": list(good),
             "caveats": list(made.caveats),
             "files": written,

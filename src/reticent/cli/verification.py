@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from reticent.audit.alarm import Alarm
     from reticent.audit.plan import Audited
     from reticent.audit.report import Declined, Part, Verified
     from reticent.audit.report import Named as NamedPlan
@@ -43,6 +44,7 @@ def audit(
     ] = None,
     exact: Annotated[bool, typer.Option("--exact", help="The exact laws on small domains.")] = False,
     kit: Annotated[bool, typer.Option("--kit", help="The conformance kit on every mechanism.")] = False,
+    fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first refutation.")] = False,
     deep: Annotated[bool, typer.Option("--deep", help="Of these, larger domains and more draws: minutes.")] = False,
     page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as a page.")] = None,
     as_json: Json = False,
@@ -50,8 +52,9 @@ def audit(
     """Verify the program on made-up rows. No row is read. Exit code 6 if anything is found.
 
     With a STUDY: its plans, before a release; a question that is refused is named, and the others are run. With
-    nothing: all of it, briefly, for a privacy officer.
+    nothing: all of it, briefly, for a privacy officer. Each refutation is printed as it is found.
     """
+    from reticent.audit.alarm import Alarm
     from reticent.audit.plan import QUICK
     from reticent.audit.report import PARTS, verified
 
@@ -63,6 +66,7 @@ def audit(
     if page is not None:
         _free(page)
     voice = voice_of(ctx)
+    alarm = Alarm(lambda words: voice.say(f"FOUND {words}"), first=fail_fast)
     wanted: dict[Part, bool] = {"exact": exact, "kit": kit, "plans": False}
     parts = PARTS if everything else [part for part, is_wanted in wanted.items() if is_wanted]
     plans: list[NamedPlan] = []
@@ -72,7 +76,8 @@ def audit(
         opened = study_of(study)
         title, day = opened.title, datetime.now(UTC).date().isoformat()
         for item in _items(opened, release, ask, epsilon, delta, rho):
-            _audited(voice, opened, item, triples, plans, declined)
+            if not alarm.over:
+                _audited(voice, alarm, opened, item, triples, plans, declined)
         if not plans and not parts:
             raise QuestionError("\n".join(one.line if len(declined) > 1 else one.words for one in declined))
     found = verified(
@@ -84,6 +89,7 @@ def audit(
         study=title,
         day=day,
         tell=lambda stage: _tell(voice, stage),
+        alarm=alarm,
     )
     written = [] if page is None else [_write(page, found)]
     shown = _brief(found) if everything else list(_parts(found))
@@ -128,6 +134,7 @@ def _items(
 
 def _audited(
     voice: Voice,
+    alarm: Alarm,
     study: Study,
     item: ReleaseSpec,
     triples: int | None,
@@ -135,11 +142,11 @@ def _audited(
     declined: list[Declined],
 ) -> None:
     """Audit a release. If it is refused, find the questions it is refused for, and audit the others."""
-    from reticent.audit.report import Declined
+    from reticent.audit.report import Declined, refuted
 
     _tell(voice, f"made-up neighbours: {item.name or 'as asked'}")
     try:
-        plans.append((item.name, _run(study, item, triples)))
+        plans += alarm.watch([(item.name, _run(study, item, triples))], refuted)
         return
     except Refusal as problem:
         whole = typed(str(problem))
@@ -147,7 +154,7 @@ def _audited(
     kept = tuple(question for question in item.ask if question not in refused)
     if refused and kept:
         try:
-            plans.append((item.name, _run(study, replace(item, ask=kept), triples)))
+            plans += alarm.watch([(item.name, _run(study, replace(item, ask=kept), triples))], refuted)
         except Refusal:
             refused = {}
     told = refused if refused and kept else {"" if len(item.ask) > 1 else "".join(item.ask): whole}

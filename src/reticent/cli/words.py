@@ -91,6 +91,16 @@ TEXTS: Final = {
         share is an answer about the rows like any other, so it gets noise and costs a twentieth of the share of each
         answer it speaks of. In a release it is printed as a note; in a plan and an audit it is the row 'capped'.
         """,
+    "incomplete": """
+        A cell is odd where it is missing, cannot be read as what its column is declared to be, or is not listed. A row
+        with an odd cell is incomplete: answers on the column leave it out, or count the value that stands in. Beside
+        every such answer stands a noisy share of incomplete rows. It costs a twentieth of the share of each answer, and
+        is bought once for the same columns; in a plan and an audit it is a row incomplete(column).
+
+        A large share often means that numbers are written otherwise than declared: [study] decimal, thousands, na,
+        encoding. complete = true for a column says that you know it to have no odd cell; then no share is bought. Where
+        the share would be known to no better than one row in ten, it is left out, and the plan says so.
+        """,
     "ledger": """
         The ledger is one file that holds the budget and every charge, in order, each entry linked to the one before it.
         It is charged before any row is read, and what is charged stays charged, also after a crash. Keep it with the
@@ -200,6 +210,10 @@ SAME: Final = {
     "exit": "exit-codes",
     "exit-code": "exit-codes",
     "noreply": "no-reply",
+    "missing": "incomplete",
+    "unreadable": "incomplete",
+    "complete": "incomplete",
+    "na": "incomplete",
     "rehearsal": "rehearse",
 }
 

@@ -6,7 +6,6 @@ them exactly (unsigned 64-bit integers, decimals) and mixed objects arrive as te
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -29,13 +28,15 @@ def wanted(schema: Schema) -> tuple[str, ...]:
 
 
 def check_names(found: Sequence[str], schema: Schema, where: str) -> None:
+    """Refuse a source without the declared columns. Only declared names are ever said: others may be values."""
     for name in wanted(schema):
         if found.count(name) > 1:
             raise SpecError(f"{where} names {name} twice. Nothing was read.")
         if name not in found:
-            near = difflib.get_close_matches(name, found, n=1)
-            hint = f" Did you mean {near[0]}?" if near else ""
-            raise SpecError(f"There is no column '{name}' in {where}.{hint} Nothing was read.")
+            raise SpecError(
+                f"There is no column '{name}' in {where}: names agree letter by letter, capitals and spaces too. Those "
+                "that are there are not shown: they may be values. Nothing was read."
+            )
 
 
 def storage_of(schemas: Sequence[pa.Schema], schema: Schema, where: str) -> dict[str, Storage]:

@@ -1,9 +1,10 @@
 """Tables in files: one CSV file, or Parquet files of the same columns.
 
-A CSV file is comma-separated UTF-8 (RFC 4180; another delimiter may be declared). Every cell is text: nothing is
-guessed. A row that is too short has missing cells at its end, one that is too long loses the rest, a blank line is no
-row, an empty cell or one that is not UTF-8 is missing, and so is one of more than 131,072 characters. A quote that is
-never closed runs to the end of the file. No file makes the reader fail, and none makes it hold more than a block.
+A CSV file is comma-separated UTF-8 (RFC 4180; another delimiter and encoding may be declared). Every cell is text:
+nothing is guessed. A row that is too short has missing cells at its end, one that is too long loses the rest, a blank
+line is no row, an empty cell or one that is not text in its encoding is missing, and so is one of more than 131,072
+characters. A quote that is never closed runs to the end of the file. No file makes the reader fail, and none makes it
+hold more than a block.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ from reticent.data.columns import (
     storage_of,
     wanted,
 )
+from reticent.data.format import codec
+from reticent.data.header import check_form, first_line
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LONGEST_HEADER: Final = 1 << 20
 LONGEST_CELL: Final = 131_072  # characters
 BLOCK: Final = 1 << 24  # characters
 
@@ -48,6 +50,7 @@ class CsvFile:
     path: Path
     header: tuple[str, ...]
     delimiter: str
+    encoding: str
     storage: Mapping[str, Storage]
 
     @property
@@ -58,7 +61,7 @@ class CsvFile:
         import pyarrow as pa
 
         where = [self.header.index(name) for name in names]
-        with open(self.path, encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
+        with open(self.path, encoding=codec(self.encoding), errors="surrogateescape", newline="") as stream:
             records = _Records(stream, self.delimiter, max(where, default=0) + 1)
             records.next()
             while block := records.block():
@@ -218,9 +221,10 @@ def open_files(path: Path, schema: Schema, delimiter: str) -> CsvFile | ParquetF
         files = parquet_files(path)
         fields = [parquet_schema(file) for file in files]
         return ParquetFiles(path.resolve(), files, storage_of(fields, schema, path.name))
-    header = header_of(path, delimiter)
+    encoding = schema.format.encoding
+    header = header_of(path, delimiter, encoding)
     check_names(header, schema, f"the header of {path.name}")
-    return CsvFile(path.resolve(), header, delimiter, dict.fromkeys(wanted(schema), "text"))
+    return CsvFile(path.resolve(), header, delimiter, encoding, dict.fromkeys(wanted(schema), "text"))
 
 
 def is_parquet(path: Path) -> bool:
@@ -265,35 +269,22 @@ def parquet_schema(path: Path) -> pa.Schema:
         raise SpecError(f"{path.name} is not a Parquet file, or its footer is damaged. No row was read.") from None
 
 
-def header_of(path: Path, delimiter: str) -> tuple[str, ...]:
-    """The names in the first line of a CSV file; only that line is looked at."""
+def header_of(path: Path, delimiter: str, encoding: str = "utf-8") -> tuple[str, ...]:
+    """The names in the first line of a CSV file; only that line is looked at.
+
+    Raises
+    ------
+    SpecError
+        For a line that is no header. The words repeat nothing of it, since it may be a person's.
+    """
     _check_file(path)
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise SpecError("delimiter must be one character, such as ',' or ';'")
-    left = LONGEST_HEADER
-
-    def lines(stream: io.TextIOBase) -> Iterator[str]:
-        nonlocal left
-        while line := stream.readline(left + 1):
-            left -= len(line)
-            if left < 0:
-                raise SpecError(f"The header line of {path.name} is longer than 1 MiB. No row was read.")
-            yield line
-
-    try:
-        # a bad byte behind the header must not be noticed here: that would be a message about rows
-        with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as stream:
-            names = tuple(next(csv.reader(lines(stream), delimiter=delimiter), ()))
-    except csv.Error:
-        raise SpecError(f"The header of {path.name} cannot be read: is a quote left open? No row was read.") from None
-    except OSError:
-        raise SpecError(f"{path.name} cannot be read. No row was read.") from None
-    if not names:
-        raise SpecError(f"{path.name} is empty: its first line must name the columns.")
-    if len(names) > MOST_COLUMNS:
-        raise SpecError(f"{path.name} has more than {MOST_COLUMNS:,} columns. Keep the ones you need.")
-    if not all(is_utf8(name) for name in names):
-        raise SpecError(f"The header of {path.name} is not UTF-8 text. Save the file as UTF-8.")
-    if any("\x00" in name for name in names):
-        raise SpecError(f"The header of {path.name} is not text. Is it a CSV file?")
+    line = first_line(path, encoding)
+    # read by the reader of rows, which must skip the same; a line of our own behind it tells an open quote
+    records = _Records(io.StringIO(f"{line}\nend\n", newline=""), delimiter, MOST_COLUMNS + 1)
+    names, after = tuple(records.next() or ()), records.next()
+    if after != ["end"]:
+        raise SpecError(f"The header of {path.name} leaves a quote open: a name has no line end. No row was read.")
+    check_form(names, path.name, encoding)
     return names

@@ -62,7 +62,8 @@ def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> InMemory:
     for name in names:
         column = arrays[name]
         if getattr(column, "ndim", 1) != 1 or isinstance(column, str | bytes) or not hasattr(column, "__len__"):
-            raise SpecError(f"column {name} must be a list or a one-dimensional array")
+            which = f"column {name}" if name in wanted(schema) else "a column that is not declared"
+            raise SpecError(f"{which} must be a list or a one-dimensional array. Nothing was read.")
         sizes.add(len(column))
     if len(sizes) > 1:
         raise SpecError("The columns have different lengths. Nothing was read.")

@@ -4,9 +4,7 @@
     base --aggregate(query)--> a small table of integers (or of values with counts), read by ``table``
     values of one column --scan--> counts below a value, values in a bracket: what ``brackets`` asks for
 
-Typed: every cast is total. A number is read to the nearest double; what is no number, NaN or null is missing; +-inf
-stays and falls on the nearer bound. An integer column keeps whole values only ("12.0" is 12, "12.5" is missing).
-A category becomes the canonical text of its key, or missing if the key is not listed.
+Typed: every cast is total (``engines/casts.py``). What cannot be read is null.
 
 Kept rows: the rows of a person are numbered in the order of their values, and the rows with the least
 sha256(key, number, person) are kept. Equal rows are interchangeable, so the aggregates do not depend on row order.
@@ -27,10 +25,23 @@ from typing import Any, Final, Literal, TypeAlias, assert_never
 import ibis
 
 from reticent.data.columns import Storage
+from reticent.data.engines.casts import (
+    DTYPES,
+    clamp,
+    double,
+    engine_type,
+    key_text,
+    known_text,
+    parsed,
+    typed,
+    whole_or_null,
+    whole_text,
+)
 from reticent.data.order import ABSENT, LARGEST, Needs
 from reticent.data.query import (
     POWER_ONE,
     Capped,
+    Incomplete,
     Keys,
     Moments,
     Ordered,
@@ -47,13 +58,9 @@ from reticent.data.query import (
     groups_of_kept,
     keys_of,
 )
-from reticent.data.schema import EXACT_DOUBLE, Category, Column, Fixed, Integer, Key, Real, Schema, grid_by_width
+from reticent.data.schema import Category, Column, Fixed, Integer, Key, Real, Schema, grid_by_width
 from reticent.errors import QuestionError
 
-DTYPES: Final[Mapping[Storage, str]] = {"text": "string", "whole": "int64", "real": "float64", "truth": "boolean"}
-NUMBER: Final = (
-    r"^[ \t\r\n]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?)[ \t\r\n]*$"
-)
 KEY_STAND_IN: Final = "the key goes here, 1f0e9d8c7b6a5948"
 EXACT: Final = "decimal(38,0)"
 FINE_BITS, LIMB_BITS = 40, 50  # an unbounded value is averaged on the grid 2^-40, in two limbs
@@ -96,6 +103,8 @@ def columns_of(queries: Sequence[Query], schema: Schema) -> tuple[str, ...]:
                     raise QuestionError(f"{column} is a category: a histogram of it has no edges.")
             case Total(column=column) | Moments(column=column) | Ranks(column=column) | Ordered(column=column):
                 used.add(_numeric(schema, column))
+            case Incomplete(columns=columns):
+                used.update(column for column in columns if schema.column(column))
             case Records(columns=columns, coded=coded):
                 used.update(column if column in coded else _numeric(schema, column) for column in columns)
             case _:
@@ -114,112 +123,6 @@ def _numeric(schema: Schema, column: str) -> str:
     return column
 
 
-# --- typed: total casts -----------------------------------------------------------------------------------------------
-
-
-def double(value: float) -> Expr:
-    """A double literal, written as text so that no engine reads it as a rounded decimal."""
-    return ibis.literal(repr(float(value)), "string").cast("float64")
-
-
-def clamp(x: Expr, low: float, high: float) -> Expr:
-    """``x`` moved into [low, high]; null stays null. Only comparisons, so infinities are safe."""
-    return ibis.cases((x < double(low), double(low)), (x > double(high), double(high)), else_=x)
-
-
-def number(column: Expr, storage: Storage) -> Expr:
-    """The double a cell denotes, or null; never NaN."""
-    match storage:
-        case "text":
-            return ibis.ifelse(column.re_search(NUMBER), column.strip(), ibis.null("string")).try_cast("float64")
-        case "whole":
-            return column.cast("float64")
-        case "real":
-            return ibis.ifelse(column.isnan(), ibis.null("float64"), column)
-        case "truth":
-            return ibis.cases((column, double(1)), (~column, double(0)), else_=ibis.null("float64"))
-        case _:
-            assert_never(storage)
-
-
-def whole_or_null(x: Expr) -> Expr:
-    """``x`` where it is a whole number (every double beyond 2^53 is)."""
-    inner = clamp(x, -float(EXACT_DOUBLE), float(EXACT_DOUBLE))
-    return ibis.ifelse(inner.floor().cast("float64") == inner, x, ibis.null("float64"))
-
-
-def whole_text(x: Expr) -> Expr:
-    """Decimal text of a whole double within 2^53."""
-    return clamp(x, -float(EXACT_DOUBLE), float(EXACT_DOUBLE)).floor().cast("int64").cast("string")
-
-
-def key_text(key: Key) -> str:
-    """The canonical text of a public key."""
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    return str(key)
-
-
-def plain_text(column: Expr, storage: Storage) -> Expr:
-    """The text of a cell, equal for equal values whatever the source: 7 and 7.0 are both "7"."""
-    match storage:
-        case "text":
-            return column
-        case "whole":
-            return column.cast("string")
-        case "real":
-            x = number(column, "real")
-            short = (x > double(-float(EXACT_DOUBLE))) & (x < double(float(EXACT_DOUBLE)))
-            return ibis.ifelse(short & whole_or_null(x).notnull(), whole_text(x), x.cast("string"))
-        case "truth":
-            return ibis.cases((column, "true"), (~column, "false"), else_=ibis.null("string"))
-        case _:
-            assert_never(storage)
-
-
-def _truth_text(column: Expr, storage: Storage) -> Expr:
-    x = number(column, storage)
-    yes, no = x == double(1), x == double(0)
-    if storage == "text":
-        word = column.strip().lower()
-        yes, no = yes.fill_null(False) | (word == "true"), no.fill_null(False) | (word == "false")
-    return ibis.cases((yes, "true"), (no, "false"), else_=ibis.null("string"))
-
-
-def parsed(raw: Expr, storage: Storage, column: Column) -> Expr:
-    """The double or the text of a cell, before it is held against the declaration."""
-    match column:
-        case Real() | Integer():
-            return number(raw, storage)
-        case Category(among=(bool(), *_)):
-            return _truth_text(raw, storage)
-        case Category(among=(int(), *_)):
-            return number(raw, storage)
-        case Category():
-            return plain_text(raw, storage)
-        case _:
-            assert_never(column)
-
-
-def typed(x: Expr, column: Column) -> Expr:
-    """A parsed cell as declared: a double, a whole double, or the text of a listed key; else null."""
-    match column:
-        case Real():
-            return x
-        case Integer():
-            return whole_or_null(x)
-        case Category(among=among):
-            texts = whole_text(whole_or_null(x)) if type(among[0]) is int else x
-            return ibis.ifelse(texts.isin([key_text(key) for key in among]), texts, ibis.null("string"))
-        case _:
-            assert_never(column)
-
-
-def _is_text(column: Column) -> str:
-    """The engine type of a parsed cell."""
-    return "string" if isinstance(column, Category) and type(column.among[0]) is not int else "float64"
-
-
 # --- base: typed rows with their turn ---------------------------------------------------------------------------------
 
 
@@ -230,16 +133,17 @@ def cells(schema: Schema, used: Sequence[str], storage: Mapping[str, Storage]) -
     if person is not None:
         shape["who"] = DTYPES[storage[person]]
     source = ibis.table(shape or {"none": "int64"}, name="source")
-    found = {names[name]: parsed(source[names[name]], storage[name], schema.columns[name]) for name in used}
+    declared, form = schema.columns, schema.format
+    found = {names[name]: parsed(source[names[name]], storage[name], declared[name], form) for name in used}
     if person is not None:
-        found["who"] = plain_text(source.who, storage[person])
+        found["who"] = known_text(source.who, storage[person], form)
     return source.select(**found, turn=ibis.literal(0, "int64"))
 
 
 def base(schema: Schema, used: Sequence[str]) -> Table:
     """Typed rows of persons; ``turn`` is 0, 1, ... in the keyed order of each person's rows."""
     names, person = Names(schema, used), schema.person
-    shape = {names[name]: _is_text(schema.columns[name]) for name in used}
+    shape = {names[name]: engine_type(schema.columns[name]) for name in used}
     if person.column is not None:
         shape["who"] = "string"
     parts = ibis.table({**shape, "turn": "int64"}, name="cells")
@@ -280,6 +184,10 @@ def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
             return asking.grouped(rows, keys, n=distinct)
         case Capped():
             return asking.capped()
+        case Incomplete(columns=columns):
+            rows = asking.kept(None)
+            odd = reduce(lambda a, b: a | b, [~rows[asking.names[column]].notnull() for column in columns])
+            return asking.grouped(rows.filter(odd), None, n=_count)
         case Total(column=column, grid=grid, keys=keys):
             return asking.grouped(asking.totals(column, grid, keys), keys, n=lambda t: t.total.cast(EXACT).sum())
         case Moments(column=column, grid=grid, order=order, keys=keys, per=per):
@@ -365,7 +273,7 @@ class _Asking:
         return self._few_groups(rows, keys, bound) if bound < min(self.person.rows, len(keys.among)) else rows
 
     def _keyed(self, rows: Table, keys: Keys) -> Table:
-        column = rows[self.names[keys.column]]
+        column = self.present(rows, keys.column)
         if isinstance(self.schema.columns[keys.column], Integer):
             column = whole_text(column)
         rows = rows.mutate(key=column)
@@ -383,9 +291,11 @@ class _Asking:
     def present(self, rows: Table, column: str) -> Expr:
         """The column with its public stand-in."""
         x, declared = rows[self.names[column]], self.schema.columns[column]
-        if isinstance(declared, Category) or declared.missing == "drop":
+        if declared.stand_in is None:
             return x
-        return x.fill_null(double(float(declared.missing)))
+        if isinstance(declared, Category):
+            return x.fill_null(key_text(declared.stand_in))
+        return x.fill_null(double(float(declared.stand_in)))
 
     def values(
         self, rows: Table, column: str, grid: Fixed | Literal["value"] | None, keys: Keys | None, per: Per
@@ -446,7 +356,7 @@ class _Asking:
         return rows.select(x=rows.x, place=ibis.cases(*places, else_=ibis.literal(-1, "int64")))
 
     def records(self, query: Records) -> Table:
-        """Kept rows as integers x0, x1, ...; a row with a missing value is ABSENT and zeros."""
+        """Kept rows as integers x0, x1, ..., and a number for the person; a row that lacks a value is ABSENT, zeros."""
         rows = self.kept(None)
         cells = [self._coded(self.present(rows, column), self.schema.columns[column]) for column in query.columns]
         whole = reduce(lambda a, b: a & b, [cell.notnull() for cell in cells])
@@ -454,6 +364,8 @@ class _Asking:
             f"x{nth}": ibis.ifelse(whole, steps(cell, unit), ibis.literal(0 if nth else ABSENT, "int64"))
             for nth, (cell, unit) in enumerate(zip(cells, query.units, strict=True))
         }
+        if query.owners == "told" and self.person.column is not None:
+            found["who"] = ibis.dense_rank().over(order_by=rows.who)
         return rows.select(**found)
 
     def _coded(self, x: Expr, column: Column) -> Expr:
@@ -500,7 +412,7 @@ def statements(
     Compiling takes longer than most queries, so texts are kept, with a stand-in for the key: they are public.
     """
     used = columns_of(queries, schema)
-    shape = _Shape(schema, repr((dict(schema.columns), schema.person)))
+    shape = _Shape(schema, repr((dict(schema.columns), schema.person, schema.format)))
     first = _cells_text(shape, used, tuple(sorted(storage.items())), dialect)
     asked = []
     for query in queries:

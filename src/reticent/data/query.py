@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from reticent.data.order import Needs
 
 Per: TypeAlias = Literal["row", "person"]
+On: TypeAlias = Literal["column", "binades"]
 
 POWER_ONE = 1 << 30  # the integer that stands for 1 in powers two and above
 
@@ -76,6 +77,20 @@ class Persons:
 @dataclass(frozen=True, slots=True)
 class Capped:
     """One integer: persons with more rows than the cap, so that some of their rows were left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incomplete:
+    """One integer: kept rows with an odd cell in one of ``columns``, whatever stands in for it.
+
+    A cell is odd where it is missing, cannot be read as what its column is declared to be, or is not listed.
+    """
+
+    columns: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise PublicParameterError("incomplete rows are of one column or more, each named once")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +146,15 @@ class Tally:
 class Ranks:
     """The candidate cells that hold kept values, in order, with how many: two integer arrays of equal length.
 
-    Not a vector with a stability: it feeds a score, whose sensitivity is counted in kept rows (``kept_rows``).
+    Not a vector with a stability: it feeds a score, whose sensitivity is counted in kept rows (``kept_rows``). The
+    cells are those of the column, or with ``on="binades"`` those of a real column without bounds, each a millionth of
+    its values wide, so that logarithms can be taken of them.
     """
 
     column: str
     keys: Keys | None = None
     per: Per = "row"
+    on: On = "column"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +185,15 @@ class Records:
 
     ``coded`` names the categories among the columns: each value is the place of its key in the declared list, and a
     value that is not listed is missing. A category that is not named there is refused.
+
+    ``owners="told"`` numbers the persons, in any order: all rows of one have the same number. It is for coins that are
+    dealt out by person, and as private as the records.
     """
 
     columns: tuple[str, ...]
     units: tuple[Fraction, ...]
     coded: tuple[str, ...] = ()
+    owners: Literal["told", "untold"] = "untold"
 
     def __post_init__(self) -> None:
         if not self.columns or len(self.columns) != len(self.units):
@@ -187,12 +209,12 @@ def _check_unit(unit: Fraction) -> None:
         raise PublicParameterError("a unit must be a fraction between 1e-250 and 1e250")
 
 
-Query: TypeAlias = Rows | Present | Persons | Capped | Total | Moments | Tally | Ranks | Ordered | Records
+Query: TypeAlias = Rows | Present | Persons | Capped | Incomplete | Total | Moments | Tally | Ranks | Ordered | Records
 
 
 def keys_of(query: Query) -> Keys | None:
-    """The groups a query asks for; ``Capped`` and ``Records`` know none."""
-    return None if isinstance(query, Capped | Records) else query.keys
+    """The groups a query asks for; ``Capped``, ``Incomplete`` and ``Records`` know none."""
+    return None if isinstance(query, Capped | Incomplete | Records) else query.keys
 
 
 def kept_rows(person: Person, per: Per, keys: Keys | None = None) -> int:
@@ -238,6 +260,8 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
             return (_in_groups(0, 1, groups_of_kept(person, keys), keys, swap),)
         case Capped():
             return (Fraction(0 if person.column is None else 1),)
+        case Incomplete():
+            return (Fraction(person.rows),)
         case Total(grid=grid, keys=keys):
             least, most = min(0, person.rows * grid.lowest), max(0, person.rows * grid.highest)
             if keys is None:

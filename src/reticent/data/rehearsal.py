@@ -51,6 +51,8 @@ def _column(column: Column, owner: NDArray[np.int64], people: int, entropy: Entr
     values = values[owner] if column.constant else values
     if isinstance(column, Category):
         return [column.among[place] for place in values.astype(np.int64).tolist()]
+    if column.complete:
+        return values
     gone = _uniform(len(owner), entropy) < MISSING
     return np.where(gone, np.nan, values)
 

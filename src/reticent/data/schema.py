@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
+from reticent.data.format import PLAIN, Format
 from reticent.errors import PublicParameterError, QuestionError, SpecError
+from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.numbers import Number, read, show
 
@@ -31,7 +33,8 @@ class Real:
     """A real column. Values outside [low, high] are moved to the nearer bound; NaN and null are missing.
 
     ``missing`` is "drop" or the public value that stands in. ``resolution`` is the public step on which quantiles
-    are released; by default about a millionth of the range.
+    are released; by default about a millionth of the range. ``complete``: the curator vouches that every cell can be
+    read, so a cell that cannot takes a public value and nothing is said of how many there are.
     """
 
     low: Fraction | None = None
@@ -40,6 +43,15 @@ class Real:
     missing: Missing = "drop"
     resolution: Fraction | None = None
     constant: bool = False
+    complete: bool = False
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
+
+    @property
+    def stand_in(self) -> Fraction | None:
+        """The public value of a cell that cannot be read, or None where it is missing."""
+        return _stand_in(self.missing, self.low, self.high, complete=self.complete)
 
     def __post_init__(self) -> None:
         _check_bounds(self.low, self.high)
@@ -56,13 +68,23 @@ class Real:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """An integer column; values that are no integers are missing."""
+    """An integer column; values that are no integers are missing. ``complete`` as for a real column."""
 
     low: int | None = None
     high: int | None = None
     why: str = ""
     missing: Missing = "drop"
     constant: bool = False
+    complete: bool = False
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
+
+    @property
+    def stand_in(self) -> Fraction | None:
+        """The public value of a cell that cannot be read, or None where it is missing."""
+        found = _stand_in(self.missing, self.low, self.high, complete=self.complete)
+        return None if found is None else Fraction(found.__floor__())
 
     def __post_init__(self) -> None:
         _check_bounds(self.low, self.high)
@@ -80,11 +102,21 @@ class Category:
     """A column with a public list of values; any other value is missing.
 
     ``constant``: every row of one person holds the same value (enforced by keeping each person's least one).
+    ``complete``: the curator vouches that every value is listed, so any other one counts as the first of the list.
     """
 
     among: tuple[Key, ...]
     why: str = ""
     constant: bool = False
+    complete: bool = False
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
+
+    @property
+    def stand_in(self) -> Key | None:
+        """The listed value that any other one counts as, or None where that is missing."""
+        return self.among[0] if self.complete else None
 
     def __post_init__(self) -> None:
         if not self.among:
@@ -102,6 +134,17 @@ class Category:
 
 
 Column: TypeAlias = Real | Integer | Category
+
+
+def _stand_in(
+    missing: Missing, low: int | Fraction | None, high: int | Fraction | None, *, complete: bool
+) -> Fraction | None:
+    """The value named by ``missing``; of a complete column else the middle of its range, or 0 without one."""
+    if not isinstance(missing, str):
+        return missing
+    if not complete:
+        return None
+    return Fraction(0) if low is None or high is None else Fraction(low + high) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +181,15 @@ class Schema:
 
     columns: Mapping[str, Column]
     person: Person
+    format: Format = PLAIN
+
+    def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            if isinstance(column, Category):
+                _check_listed(name, column, self.format)
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
     def column(self, name: str) -> Column:
         if name not in self.columns:
@@ -168,21 +220,55 @@ def real(
     why: str = "",
     missing: Literal["drop"] | Number = "drop",
     resolution: Number | None = None,
+    complete: bool = False,
 ) -> Real:
-    """A real column with public bounds (both or neither), for ``study(columns={...})``."""
+    """A real column with public bounds (both or neither), for ``study(columns={...})``.
+
+    Parameters
+    ----------
+    low, high : number, optional
+        The range known without looking at the rows.
+    why : str
+        Where the range comes from; the certificate says it.
+    missing : "drop" or number
+        The public value that stands in for a cell that cannot be read.
+    resolution : number, optional
+        Public step on which quantiles are released.
+    complete : bool
+        You vouch that every cell is a number. No share of odd cells is bought then, and one takes ``missing``, else the
+        middle of the range, else 0.
+    """
     return Real(
         None if low is None else read(low, "low"),
         None if high is None else read(high, "high"),
         why,
         missing_as(missing),
         None if resolution is None else read(resolution, "resolution"),
+        complete=_truth(complete, "complete"),
     )
 
 
 def integer(
-    low: int | None = None, high: int | None = None, *, why: str = "", missing: Literal["drop"] | int = "drop"
+    low: int | None = None,
+    high: int | None = None,
+    *,
+    why: str = "",
+    missing: Literal["drop"] | int = "drop",
+    complete: bool = False,
 ) -> Integer:
-    """An integer column with public bounds (both or neither)."""
+    """An integer column with public bounds (both or neither).
+
+    Parameters
+    ----------
+    low, high : int, optional
+        The range known without looking at the rows.
+    why : str
+        Where the range comes from; the certificate says it.
+    missing : "drop" or int
+        The public value that stands in for a cell that is no integer.
+    complete : bool
+        You vouch that every cell is an integer, as for ``real``.
+    """
     for name, bound in (("low", low), ("high", high)):
         if bound is not None and (isinstance(bound, bool) or read(bound, name).denominator != 1):
             raise PublicParameterError(f"{name} of an integer column must be an integer, got {bound}")
@@ -191,6 +277,7 @@ def integer(
         None if high is None else int(high),
         why,
         missing_as(missing),
+        complete=_truth(complete, "complete"),
     )
 
 
@@ -211,11 +298,29 @@ def missing_as(given: Number) -> Missing:
     return read(given, "missing")
 
 
-def category(among: Sequence[Key], *, why: str = "", constant: bool = False) -> Category:
-    """A column whose values come from a public list."""
+def category(among: Sequence[Key], *, why: str = "", constant: bool = False, complete: bool = False) -> Category:
+    """A column whose values come from a public list.
+
+    Parameters
+    ----------
+    among : sequence of text, of integers, or of truth values
+        The public list.
+    why : str
+        Where it comes from; the certificate says it.
+    constant : bool
+        Every row of one person holds the same value.
+    complete : bool
+        You vouch that every value is listed; another one counts as the first of the list.
+    """
     if isinstance(among, str):
         raise PublicParameterError(f'among is a list of values: ["{among}"], not "{among}"')
-    return Category(tuple(among), why, constant)
+    return Category(tuple(among), why, constant, _truth(complete, "complete"))
+
+
+def _truth(given: bool, name: str) -> bool:
+    if not isinstance(given, bool):
+        raise PublicParameterError(f"{name} is True or False, got {given!r}")
+    return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +388,14 @@ def _most_bits(limit: Fraction, extent: Fraction) -> int:
     while Fraction(2) ** bits >= share:
         bits -= 1
     return bits
+
+
+def _check_listed(name: str, column: Category, form: Format) -> None:
+    """Refuse a listed value that the format says is missing."""
+    for key in column.among:
+        spelled = str(key).lower() if isinstance(key, bool) else str(key)
+        if spelled in form.na or (type(key) is int and float(key) in form.missing_numbers):
+            raise SpecError(f"columns.{name} lists {key!r}, and na says that it is missing. It is one of the two.")
 
 
 def _is_text(key: str) -> bool:

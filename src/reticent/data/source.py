@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from reticent.data.columns import Storage
 from reticent.data.files import header_of, is_parquet, open_files, parquet_files, parquet_schema
 from reticent.data.frames import is_pandas, open_arrays, open_pandas, open_stream, select
+from reticent.data.header import check_names_are_short
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
@@ -64,9 +65,15 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
     )
 
 
-def names_of(path: Path, *, delimiter: str = ",") -> dict[str, str]:
+def names_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8") -> dict[str, str]:
     """Names and, for Parquet, types: what ``init`` may look at. ``""`` where the file states no type."""
+    return dict(fields_of(path, delimiter=delimiter, encoding=encoding))
+
+
+def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8") -> list[tuple[str, str]]:
+    """Names with types as ``names_of`` has them, a name that is there twice included."""
     if is_parquet(path):
         fields = parquet_schema(parquet_files(path)[0])
-        return {field.name: str(field.type) for field in fields}
-    return dict.fromkeys(header_of(path, delimiter), "")
+        check_names_are_short(fields.names, f"The schema of {path.name}")
+        return [(field.name, str(field.type)) for field in fields]
+    return [(name, "") for name in header_of(path, delimiter, encoding)]

@@ -22,6 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, assert_never
 
+from reticent.data.format import Format
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, missing_as
 from reticent.errors import PublicParameterError, SpecError
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
@@ -29,15 +30,15 @@ from reticent.privacy.numbers import about, read, show
 
 Tables: TypeAlias = Mapping[str, Any]  # what tomllib returns
 
-NUMERIC: Final = ("kind", "low", "high", "why", "missing", "resolution", "constant")
+NUMERIC: Final = ("kind", "low", "high", "why", "missing", "resolution", "constant", "complete")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("study", "person", "budget", "columns", "release"),
-    "study": ("title", "source", "ledger", "delimiter"),
+    "study": ("title", "source", "ledger", "delimiter", "encoding", "decimal", "thousands", "na"),
     "person": ("column", "adjacency", "people", "rows"),
     "budget": ("epsilon", "delta", "rho", "approved", "ends", "override"),
     "real": NUMERIC,
     "integer": tuple(key for key in NUMERIC if key != "resolution"),
-    "category": ("kind", "among", "why", "constant"),
+    "category": ("kind", "among", "why", "constant", "complete"),
     "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override"),
 }
 MOST_EPSILON: Final = 10
@@ -131,11 +132,11 @@ def parse_spec(tables: Tables, folder: Path) -> Spec:
         title=_text(study, "title", "[study]") or "",
         source=_source(study, folder),
         ledger=_ledger(study, folder),
-        schema=Schema(MappingProxyType(columns), person),
+        schema=Schema(MappingProxyType(columns), person, _format(study)),
         budget=budget,
         releases=_releases(tables, budget, person.people),
         folder=folder,
-        delimiter=_text(study, "delimiter", "[study]") or ",",
+        delimiter=_delimiter(study),
     )
 
 
@@ -162,6 +163,27 @@ def _ledger(study: Tables, folder: Path) -> str | None:
     if "\x00" in ledger or len(ledger) > 4000 or any(len(part.encode()) > 255 for part in Path(ledger).parts):
         raise SpecError("[study] ledger is not the name of a file")
     return str(folder / ledger)
+
+
+def _delimiter(study: Tables) -> str:
+    delimiter = _text(study, "delimiter", "[study]")
+    if delimiter is None:
+        return ","
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise SpecError("[study] delimiter must be one character, such as ',' or ';'")
+    return delimiter
+
+
+def _format(study: Tables) -> Format:
+    """How the source writes numbers, missing values and text."""
+    words = study.get("na", [])
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise SpecError('[study] na must list texts, such as na = ["NA", "-999"]')
+    told = {key: _text(study, key, "[study]") for key in ("encoding", "decimal", "thousands")}
+    try:
+        return Format(**{key: text for key, text in told.items() if text is not None}, na=tuple(words))
+    except PublicParameterError as error:
+        raise SpecError(f"[study] {error}") from None
 
 
 def _person(tables: Tables) -> Person:
@@ -217,14 +239,15 @@ def _column(name: str, table: object) -> Column:
 def _numeric(table: Tables, where: str, kind: str) -> Real | Integer:
     low, high = (None if table.get(key) is None else read(table[key], key) for key in ("low", "high"))
     why, constant = _text(table, "why", where) or "", _flag(table, "constant", where)
-    missing = missing_as(table.get("missing", "drop"))
+    missing, complete = missing_as(table.get("missing", "drop")), _flag(table, "complete", where)
     if kind == "real":
         resolution = None if table.get("resolution") is None else read(table["resolution"], "resolution")
-        return Real(low, high, why, missing, resolution, constant)
+        return Real(low, high, why, missing, resolution, constant, complete)
     for key, bound in (("low", low), ("high", high)):
         if bound is not None and bound.denominator != 1:
             raise SpecError(f"{where} {key} of an integer column must be an integer, got {show(bound)}")
-    return Integer(None if low is None else int(low), None if high is None else int(high), why, missing, constant)
+    ends = (None if low is None else int(low), None if high is None else int(high))
+    return Integer(*ends, why, missing, constant, complete)
 
 
 def _category(table: Tables, where: str) -> Category:
@@ -236,7 +259,8 @@ def _category(table: Tables, where: str) -> Category:
         )
     if not all(isinstance(key, str | int) for key in among):
         raise SpecError(f"{where} among must list text, integers, or true and false")
-    return Category(tuple(among), _text(table, "why", where) or "", _flag(table, "constant", where))
+    why, constant = _text(table, "why", where) or "", _flag(table, "constant", where)
+    return Category(tuple(among), why, constant, _flag(table, "complete", where))
 
 
 def _budget(table: Tables, people: int | None) -> Budget:
@@ -431,8 +455,11 @@ def warnings(spec: Spec) -> tuple[str, ...]:
     parquet = Path(spec.source).suffix.lower() in {".parquet", ".pq"}
     said = _about_the_study(spec)
     listed = [name for name, column in spec.schema.columns.items() if isinstance(column, Category)]
-    if listed:
-        said.append(f"Values of {', '.join(listed)} that are not listed, letter by letter, count as missing.")
+    for complete in (False, True):
+        names = [name for name in listed if spec.schema.columns[name].complete is complete]
+        if names:
+            instead = "count as the first of their list (complete = true)" if complete else "count as missing"
+            said.append(f"Values of {', '.join(names)} that are not listed, letter by letter, {instead}.")
     for name, column in spec.schema.columns.items():
         if isinstance(column, Category):
             continue
@@ -449,12 +476,17 @@ def warnings(spec: Spec) -> tuple[str, ...]:
                 )
         if not parquet:
             kind = "integers" if isinstance(column, Integer) else "numbers"
-            stands = '"drop"' if column.missing == "drop" else show(column.missing)
-            said.append(
-                f"Values of {name} that are not {kind} count as missing (missing = {stands}). How many there are is "
-                "not said."
-            )
+            said.append(f"Values of {name} that are not {kind} {_instead(column)}.")
     return tuple(said)
+
+
+def _instead(column: Real | Integer) -> str:
+    """What becomes of a cell that cannot be read, and what is said of how many there are."""
+    if column.stand_in is None:
+        return 'count as missing (missing = "drop"). A noisy share of them stands beside the answers'
+    if column.complete:
+        return f"count as {show(column.stand_in)} (complete = true). How many there are is not said"
+    return f"count as {show(column.stand_in)} (missing = …). A noisy share of them stands beside the answers"
 
 
 def _about_the_study(spec: Spec) -> list[str]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.brackets import Bracket, fetch
-from reticent.data.cells import cells_of
+from reticent.data.cells import cells_on
 from reticent.data.columns import Storage
 from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
 from reticent.data.order import Fetched, Integers, Needs, Order, RunLength, Sorted
@@ -63,13 +63,15 @@ class Result:
     """Exact integers, before any noise: one entry per key in the order of ``among``, or one entry without keys.
 
     The entries of ``Ranks`` are in ``ranks``, those of ``Ordered`` in ``orders``, the array of ``Records`` (n, columns)
-    in ``records``, and those of every other query in ``vectors``. The rest is empty.
+    in ``records`` with their persons in ``owners`` where these are asked for, and those of every other query in
+    ``vectors``. The rest is empty.
     """
 
     vectors: tuple[tuple[int, ...], ...] = ()
     ranks: tuple[Counts, ...] = ()
     orders: tuple[Order, ...] = ()
     records: Integers | None = None
+    owners: Integers | None = None
 
     def __repr__(self) -> str:
         return "<private aggregates>"
@@ -79,7 +81,8 @@ def content(result: Result) -> Hashable:
     """All that a result holds, so that two results are alike if and only if their contents are equal. Private."""
     ranks = tuple((tuple(found.cells.tolist()), tuple(found.counts.tolist())) for found in result.ranks)
     records = None if result.records is None else tuple(map(tuple, result.records.tolist()))
-    return result.vectors, ranks, tuple(_order_content(order) for order in result.orders), records
+    found = result.vectors, ranks, tuple(_order_content(order) for order in result.orders), records
+    return found if result.owners is None else (*found, tuple(result.owners.tolist()))
 
 
 def _order_content(order: Order) -> Hashable:
@@ -262,13 +265,13 @@ def _reference() -> str:
 
 
 def _read(engine: Session, query: Query, text: str, schema: Schema) -> Result:
-    from reticent.data.plan import key_text
+    from reticent.data.engines.casts import key_text
 
     keys = keys_of(query)
     groups = [""] if keys is None else [key_text(key) for key in keys.among]
     match query:
         case Records():
-            return Result(records=_read_records(engine.arrow(text)))
+            return _read_records(engine.arrow(text), query)
         case Ordered(needs=None):
             return Result(orders=_read_runs(engine.arrow(text), groups, keys))
         case Ordered(needs=Needs() as needs):
@@ -285,7 +288,7 @@ def _read(engine: Session, query: Query, text: str, schema: Schema) -> Result:
 def _read_vectors(
     engine: Session, query: Query, text: str, groups: Sequence[str], keys: Keys | None
 ) -> tuple[tuple[int, ...], ...]:
-    from reticent.data.plan import key_text
+    from reticent.data.engines.casts import key_text
 
     vectors = {group: [0] * _width(query) for group in groups}
     bins = {key_text(key): place for place, key in enumerate(query.among)} if isinstance(query, Tally) else {}
@@ -325,7 +328,7 @@ def _read_bins(found: pa.Table, query: Tally, groups: Sequence[str]) -> tuple[tu
 def _read_ranks(
     found: pa.Table, query: Ranks, schema: Schema, groups: Sequence[str], keys: Keys | None
 ) -> tuple[Counts, ...]:
-    cells = cells_of(schema.column(query.column), query.column)
+    cells = cells_on(query.on, schema.column(query.column), query.column)
     values, counts, where = _values_of(found, groups, keys)
     index = cells.index(values)
     return tuple(_counts(index[where == place], counts[where == place]) for place in range(len(groups)))
@@ -354,10 +357,15 @@ def _counts(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Counts:
     return Counts(cells, sums)
 
 
-def _read_records(found: pa.Table) -> Integers:
-    """Records in lexicographic order."""
+def _read_records(found: pa.Table, query: Records) -> Result:
+    """Records in lexicographic order, and whose they are where that is asked for."""
     columns = [column.to_numpy().astype(np.int64) for column in found.columns]
-    return np.column_stack(columns)[np.lexsort(columns[::-1])]
+    order = np.lexsort(columns[::-1])
+    records = np.column_stack(columns[: len(query.columns)])[order]
+    if query.owners == "untold":
+        return Result(records=records)
+    persons = columns[-1][order] if len(columns) > len(query.columns) else np.arange(len(records))  # a row is a person
+    return Result(records=records, owners=persons)
 
 
 def _read_runs(found: pa.Table, groups: Sequence[str], keys: Keys | None) -> tuple[RunLength, ...]:
@@ -421,7 +429,7 @@ def _columns(engine: Session, query: Ordered, text: str, schema: Schema) -> list
 
 # --- the self-test ----------------------------------------------------------------------------------------------------
 
-PROBE_DIGEST: Final = "c45a453c313838a60ba9a6f41bdf4595606a5b250bface16b70960c92db1e11d"
+PROBE_DIGEST: Final = "1e6969bb4e503a4ecca7997258ba82a70387e440169dfd366e516dba5a7d74a4"
 
 
 def _probe_schema() -> Schema:

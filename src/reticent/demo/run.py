@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.errors import SpecError
+from reticent.ledger.fingerprint import disown
 
 if TYPE_CHECKING:
     from reticent.study.checks import Verification
@@ -59,6 +60,7 @@ def prepare(out: str | Path | None = None) -> Path:
             (folder / name).write_bytes((resources.files("reticent.demo") / name).read_bytes())
     except OSError:
         raise SpecError(f"{folder} cannot be written: check that the folder above it exists and is yours.") from None
+    disown(folder / TABLE)  # an earlier demonstration at this place, deleted since, spent nothing of anybody's
     return folder
 
 

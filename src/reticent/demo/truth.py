@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +14,7 @@ from reticent.statistics.asked import (
     CapShare,
     Count,
     Histogram,
+    IncompleteShare,
     Iqr,
     Mean,
     People,
@@ -67,6 +69,9 @@ def _numbers(statistic: Statistic, rows: pa.Table) -> list[float]:
             return [float(pc.count_distinct(rows[PERSON]).as_py())]
         case CapShare():
             return [0.0]
+        case IncompleteShare(columns):
+            whole = [pc.is_valid(rows[column]) for column in columns]
+            return [1.0 - _number(pc.mean(pc.cast(reduce(pc.and_, whole), "float64")))]
         case Sum(column):
             return [_number(pc.sum(rows[column]))]
         case Mean(column, per=per):

@@ -9,12 +9,14 @@ from reticent.learning.bernstein import BernsteinClassifier, FunctionClassifier,
 from reticent.learning.bounded import Accuracy, Between, Level, Product
 from reticent.learning.classifiers import LinearSVC, LogisticRegression
 from reticent.learning.clusters import KMeans
+from reticent.learning.folds import folds
 from reticent.learning.handles import public
 from reticent.learning.linear import HuberRegressor, LinearRegression, QuantileRegressor
 from reticent.learning.moments import PCA, GaussianNB, StandardScaler
 from reticent.learning.risk import EmpiricalRiskClassifier, EmpiricalRiskRegressor
 from reticent.learning.search import Clip, GridSearchCV
 from reticent.learning.trees import DecisionTreeClassifier, RandomForestClassifier
+from reticent.learning.validation import cross_val_score
 
 __all__ = [
     "Accuracy",
@@ -38,6 +40,8 @@ __all__ = [
     "QuantileRegressor",
     "RandomForestClassifier",
     "StandardScaler",
+    "cross_val_score",
+    "folds",
     "public",
     "stability_of_risk",
 ]

@@ -163,8 +163,7 @@ def axes_of(schema: Schema, columns: Sequence[str]) -> dict[str, Axis]:
 
 
 def _axis(name: str, column: Column, low: Fraction, high: Fraction) -> Axis:
-    missing = column.missing if isinstance(column, Real | Integer) else "drop"
-    stand_in = None if isinstance(missing, str) else Fraction(missing)
+    stand_in = column.stand_in if isinstance(column, Real | Integer) else None
     if isinstance(column, Integer) and high - low < 1 << FINE and max(abs(low), abs(high)) < 1 << 48:
         unit = Fraction(1)
     else:

@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from reticent.data.undisturbed import undisturbed
 from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
-from reticent.learning.given import cells, column, labels, table
+from reticent.learning.given import cells
 from reticent.learning.handles import Handle, Shelf
+from reticent.learning.held import held
 from reticent.learning.price import Price
-from reticent.learning.scaling import Bound, Floats
+from reticent.learning.scaling import MOST_ROWS, Bound, Floats, Integers
 from reticent.ledger import Ledger, Receipt
 from reticent.mechanisms import gate
 from reticent.privacy import compose
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Between: TypeAlias = Literal["add_remove", "substitute"]
 Bounds: TypeAlias = Sequence[object] | Mapping[str, object] | None
+Owned: TypeAlias = tuple[Floats, NDArray[np.generic] | None, Integers, NDArray[np.generic] | None]
 MOST_EPSILON = 10
 
 
@@ -49,7 +51,10 @@ class Circumstances:
 
     ``shelf`` and ``target`` are where the columns are kept and the name of y; None for arrays. ``choices``: how many
     columns are keys of categories, and of how many categories. ``source`` is what the coins are drawn for: the shelf,
-    or the study that arrays are charged to, which an audit watches.
+    or the study that arrays are charged to, which an audit watches. ``complete``: whether it is public that no row of
+    these ``people`` lacks a value. ``owned`` is ``read`` with a number for the person of each row beside it, for coins
+    that are dealt out by person, and with y as it is read alone. ``aside`` is the share of epsilon that is kept for
+    what stands beside a fit.
     """
 
     names: tuple[str, ...] | None
@@ -64,6 +69,14 @@ class Circumstances:
     target: str | None = None
     choices: tuple[int, int] = (0, 0)
     source: object = None
+    complete: bool = False
+    owned: Callable[[], Owned] | None = None
+    aside: Fraction = Fraction(0)
+
+    @property
+    def known(self) -> int | None:
+        """The number of rows that lack nothing, where it is public."""
+        return self.people if self.complete else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,12 +89,15 @@ class Found:
         The estimator, and what was done with it: "fit", "grid search", "accuracy", "R squared".
     parameters, released : mapping of name to JSON value
         Public parameters of the estimator, and every number that was found: ``learning.shown``.
+    caveats : tuple of str
+        In words, from public facts and released numbers.
     """
 
     model: str
     what: str
     parameters: Mapping[str, object]
     released: Mapping[str, object]
+    caveats: tuple[str, ...] = ()
 
 
 def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
@@ -91,7 +107,7 @@ def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
         raise PublicParameterError(f"ε above {MOST_EPSILON} protects no one; a model costs at most that")
     if spare >= Fraction(1, 10 * max(here.people or 1, 1)):  # where their number is private, of one person
         raise PublicParameterError("delta of a tenth of one person or more lets people be exposed outright")
-    return Price(exact, spare, here.neighbours)
+    return Price(exact * (1 - here.aside), spare, here.neighbours)
 
 
 def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
@@ -102,9 +118,12 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
     given = x.bounds if bounds is None else read_bounds(bounds, x.columns, x.bounds)
     columns = (*x.columns, *(() if y is None else y.columns))
 
-    def rows() -> tuple[Floats, NDArray[np.generic] | None]:
-        found = shelf.read(columns)
+    def apart(found: Floats) -> tuple[Floats, NDArray[np.generic] | None]:
         return found[:, : len(x.columns)], None if y is None else shelf.named(y.columns[0], found[:, -1])
+
+    def owned() -> Owned:
+        found, owners, alone = shelf.owned(columns)
+        return *apart(found), owners, None if y is None else shelf.named(y.columns[0], alone)
 
     return Circumstances(
         x.columns,
@@ -112,13 +131,15 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
         shelf.neighbours,
         shelf.ledger,
         shelf.people,
-        rows,
+        lambda: apart(shelf.read(columns)),
         shelf.charged,
         shelf.released,
         shelf,
         None if y is None else y.columns[0],
         x.clipped(given).choices,
         shelf,
+        shelf.people is not None and shelf.complete(columns),
+        owned,
     )
 
 
@@ -131,16 +152,15 @@ def of_arrays(
     people: int | None,
     rows_each: int,
 ) -> Circumstances:
-    """Of arrays: shape and type are looked at, no value is before the charge.
+    """Of arrays: before the charge types and the number of columns are looked at, and the number of rows if public.
 
     Raises
     ------
     PublicParameterError
         Without neighbours, bounds or a ledger.
     TypeError, ValueError
-        For what is no table of numbers, by its shape and type.
+        For what is no table of numbers, by its type.
     """
-    values = table(x)
     if adjacency is None or adjacency not in get_args(Between):
         got = "There is no default." if adjacency is None else f"Got {adjacency!r}."
         raise PublicParameterError(
@@ -163,14 +183,20 @@ def of_arrays(
     neighbours = Adjacency(adjacency, rows_each)
     if ledger.adjacency != neighbours:
         raise PublicParameterError(f"this ledger counts for another unit: {ledger.adjacency.words()}")
-    given = read_bounds(bounds, names_of(x) or values.shape[1])
-    targets = None if y is None else column(y, len(values))
-    known = len(values) if adjacency == "substitute" and rows_each == 1 else people
+    kept = held(x, y, columns_of(bounds), "public" if adjacency == "substitute" and rows_each == 1 else "private")
+    given = read_bounds(bounds, names_of(x) or kept.columns)
+    known = people if kept.rows is None else kept.rows
+    if known is not None and known > MOST_ROWS:
+        raise PublicParameterError(f"at most {MOST_ROWS:,} rows are summed exactly. Nothing was charged.")
+    return Circumstances(names_of(x), given, neighbours, ledger, known, kept.read, lambda: None, lambda _: None)
 
-    def rows() -> tuple[Floats, NDArray[np.generic] | None]:
-        return cells(values), None if targets is None else labels(targets)
 
-    return Circumstances(names_of(x), given, neighbours, ledger, known, rows, lambda: None, lambda _: None)
+def columns_of(bounds: Bounds) -> int | None:
+    """The number of columns, where there is a pair of bounds for each; None for one pair for all."""
+    if bounds is None or isinstance(bounds, Mapping):
+        return None
+    listed = list(bounds)
+    return None if _is_pair(listed) else len(listed)
 
 
 def numbers(targets: NDArray[np.generic] | None) -> Floats:
@@ -201,11 +227,18 @@ def read_bounds(
         return _by_name(bounds, columns, declared)
     columns = columns if isinstance(columns, int) else len(columns)
     listed = list(bounds)
-    if len(listed) == 2 and not any(isinstance(part, Sequence | np.ndarray) and np.size(part) > 1 for part in listed):
+    if _is_pair(listed):
         listed = [listed] * columns
     if len(listed) != columns:
         raise PublicParameterError(f"{columns} columns need as many pairs of bounds, got {len(listed)}")
     return tuple(_pair(part) for part in listed)
+
+
+def _is_pair(listed: Sequence[object]) -> bool:
+    """Whether these are two bounds, and not two pairs of them."""
+    return len(listed) == 2 and not any(
+        isinstance(part, Sequence | np.ndarray) and np.size(part) > 1 for part in listed
+    )
 
 
 def _by_name(
@@ -256,7 +289,21 @@ def paid(
     purpose: str = "",
     who: str = "curator",
 ) -> tuple[T, Certificate]:
-    """What ``draw`` makes of the rows, charged first, and its certificate, whose digest the ledger has.
+    """What ``draw`` makes of the rows, charged first, and its certificate: ``bought``, where rows are only read."""
+    return bought(here, guarantee, what, lambda entropy: draw(*here.read(), entropy), tell, purpose=purpose, who=who)
+
+
+def bought(
+    here: Circumstances,
+    guarantee: Guarantee,
+    what: str,
+    draw: Callable[[SystemEntropy], T],
+    tell: Callable[[T], Found],
+    *,
+    purpose: str = "",
+    who: str = "curator",
+) -> tuple[T, Certificate]:
+    """What ``draw`` makes of rows that it reads, charged first, and its certificate, whose digest the ledger has.
 
     ``tell`` says what of it the certificate shows; it is given what was drawn and nothing of the rows.
 
@@ -274,7 +321,7 @@ def paid(
     here.charged()
     try:
         with undisturbed():
-            found = draw(*here.read(), gate.coins_for(here.source))
+            found = draw(gate.coins_for(here.source))
             certificate = of_model(here, guarantee, receipt, tell(found), (what, purpose, who))
         here.ledger.commit(receipt, digest=certificate.digest)
         here.released(receipt)
@@ -293,6 +340,9 @@ __all__ = [
     "Bounds",
     "Circumstances",
     "Found",
+    "Owned",
+    "bought",
+    "columns_of",
     "numbers",
     "of_arrays",
     "of_handles",

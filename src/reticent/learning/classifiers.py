@@ -8,6 +8,7 @@ Bounds of X, the classes and the longest row are public; no label is taken from 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,8 +26,9 @@ from reticent.learning.estimator import Estimator, Work
 from reticent.learning.given import plain
 from reticent.learning.handles import Handle
 from reticent.learning.linear import LinearModel
+from reticent.learning.odd import LEFT_OUT, Labels, OddLabels
 from reticent.learning.scaling import Floats, Scaling, weighed
-from reticent.learning.scores import Scored, accuracy
+from reticent.learning.scores import Scored, Scoring, accuracy, of_labels
 from reticent.privacy.numbers import Number, read
 
 MOST_LABEL: Final = 1 << 53  # beyond it a frame with one missing value, read as doubles, mixes labels up
@@ -43,10 +45,21 @@ class Classifier(Estimator):
         The labels there can be, two or more, public. A row with any other label counts as one without values.
     score_epsilon : number, optional
         What a score of private rows costs where ``score`` is not told: for ``cross_val_score``.
+    complete : bool
+        You vouch that every label of an array is one of ``classes``: an odd one counts as the first of them, and
+        nothing is bought. Else 5 % of epsilon buy the share of odd labels, unless it would be known to no better than
+        10 %. A column of a study is declared complete there.
+
+    Attributes
+    ----------
+    odd_labels_ : Outcome of Estimate
+        The share of rows with a label that is missing, unreadable or none of the classes, with its noise; not there
+        where it was left out, or where ``complete`` is said.
     """
 
     classes: Sequence[object] | None = None
     score_epsilon: Number | None = None
+    complete: bool = False
 
     _estimator_type = "classifier"
 
@@ -64,6 +77,28 @@ class Classifier(Estimator):
         """The share of right labels: of public rows free, of private rows charged ``epsilon``."""
         asked = Scored(self, X, y, self.score_epsilon if epsilon is None else epsilon)
         return accuracy(asked, self._labelled)
+
+    def _scoring(self, y: object) -> Scoring:
+        return of_labels(self._labelled)
+
+    def _beside(self, here: Circumstances, y: object) -> Labels:
+        """The share of odd labels; that it is left out is said before anything is charged."""
+        return self._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
+
+    def _odd(self, here: Circumstances, y: object, epsilon: Fraction) -> Labels:
+        """The share of odd labels for a part of ``epsilon``."""
+        if self.complete and isinstance(y, Handle):
+            raise QuestionError(
+                f"Say complete=True of the column {y.columns[0]} in its study, which knows who vouches for it. Nothing "
+                "was charged."
+            )
+        labels = self._labels(y)
+        if self.complete or (isinstance(y, Handle) and y.shelf.vouched(y.columns[0])):
+            return Labels(labels, None, complete=True)
+        odd = OddLabels.of(here, epsilon)
+        if odd is None:
+            warnings.warn(f"{LEFT_OUT}.", stacklevel=4)
+        return Labels(labels, odd)
 
     def _labelled(self, rows: Floats) -> NDArray[np.generic]:
         raise TypeError("a classifier says how rows are labelled")

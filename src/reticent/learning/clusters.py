@@ -25,6 +25,7 @@ from reticent.learning.estimator import Estimator, Work
 from reticent.learning.price import Noise, Price, deviation, noisy
 from reticent.learning.reach import REST, Near, Seen, told
 from reticent.learning.scaling import UNIT, Floats, Integers, Norm, Scaling, product, weighed
+from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 
 COUNTS: Final = Fraction(1, 5)  # of a round
@@ -66,15 +67,21 @@ class Lloyd:
     def near(self) -> Near:
         return Near(self.scaling, self.price, self.people)
 
-    def noises(self, reach: int) -> tuple[Noise, Noise]:
-        """Of the counts and of the sums in one round, of rows within ``reach``."""
-        share = REST / self.rounds
-        return self.price.noise(Fraction(1), share * COUNTS), self.price.noise(Fraction(reach), share * (1 - COUNTS))
+    @cached_property
+    def counting(self) -> Noise:
+        """Of the counts in one round."""
+        return self.price.noise(Fraction(1), REST / self.rounds * COUNTS)
+
+    def summing(self, reach: int) -> Noise:
+        """Of the sums in one round, of rows within ``reach``."""
+        return self.price.noise(Fraction(reach), REST / self.rounds * (1 - COUNTS))
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """A round costs the same at any reach; the proof shows the greatest."""
-        rounds = [noise.guarantee for noise in self.noises(int(self.near.candidates[-1]))] * self.rounds
+        """The choice of the reach is paid for; each round draws its sums with the noise of that one reach."""
+        every = [self.summing(reach).guarantee for reach in self.near.candidates.tolist()]
+        sums = compose.one_of(every, label="sums within the reach chosen")
+        rounds = [self.counting.guarantee, sums] * self.rounds
         return self.price.whole([*self.near.guarantees, *rounds], "rounds of noisy counts and sums")
 
     def draw(self, values: Floats, entropy: Entropy) -> Floats:
@@ -86,7 +93,7 @@ class Lloyd:
         """Centres about the mean, after all rounds."""
         norm, width = self.price.norm, self.scaling.width
         whole = (seen.reach**0.5 if norm == "l2" else float(seen.reach)) / UNIT
-        counting, summing = self.noises(seen.reach)
+        counting, summing = self.counting, self.summing(seen.reach)
         data, centres = seen.rows / UNIT, placed(self.clusters, width, entropy, norm) * whole / 2
         for _ in range(self.rounds):
             member = np.zeros((len(data), self.clusters), np.int64)
@@ -153,7 +160,7 @@ class KMeans(Estimator):
             raise PublicParameterError("n_clusters and max_iter must be at least 1")
         scaling, price = Scaling(here.bounds, intercept=False), price_of(self.epsilon, self.delta, here)
         rounds = self.max_iter or rounds_for(price, here.people, self.n_clusters, scaling.width)
-        plan = Lloyd(scaling, price, self.n_clusters, rounds, here.people)
+        plan = Lloyd(scaling, price, self.n_clusters, rounds, here.known)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             middle, self.half_ = scaling.frame

@@ -196,10 +196,14 @@ class Descent:
         return self.price.noise(row, self.left * CURVATURE)
 
     @cached_property
-    def guarantee(self) -> Guarantee:
+    def parts(self) -> tuple[Guarantee, ...]:
+        """What every draw costs."""
         single = [self.counting, self.once, self.curved, self.last]
-        parts = [noise.guarantee for noise in single if noise is not None]
-        return self.price.whole([*[self.each.guarantee] * self.bought, *parts], "noisy gradient descent")
+        return (*[self.each.guarantee] * self.bought, *[noise.guarantee for noise in single if noise is not None])
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return self.price.whole(self.parts, "noisy gradient descent")
 
     # --- the fit --------------------------------------------------------------------------------------------------
 

@@ -253,8 +253,13 @@ class Inferred(Perturbed):
         return self.price.noise(row, self.bought)
 
     @cached_property
+    def parts(self) -> tuple[Guarantee, ...]:
+        """What every draw costs."""
+        return (self.mechanism.guarantee, self.curved.guarantee)
+
+    @cached_property
     def guarantee(self) -> Guarantee:
-        return self.price.whole([self.mechanism.guarantee, self.curved.guarantee], "a least point and its curvature")
+        return self.price.whole(self.parts, "a least point and its curvature")
 
     @property
     def note(self) -> str:

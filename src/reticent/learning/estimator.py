@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -22,13 +23,14 @@ from reticent.learning.circumstances import (
     Bounds,
     Circumstances,
     Found,
+    bought,
     names_of,
     of_arrays,
     of_handles,
-    paid,
 )
 from reticent.learning.given import cells, table
 from reticent.learning.handles import Handle, Public
+from reticent.learning.held import held
 from reticent.learning.scaling import Floats
 from reticent.learning.shown import shown
 from reticent.learning.summaries import page, summary
@@ -56,6 +58,21 @@ class Work:
     draw: Callable[[Floats, NDArray[np.generic] | None, Entropy], None]
 
 
+class Beside(Protocol):
+    """A release beside a fit, of the same rows: its share of epsilon, the whole of both, and what it finds."""
+
+    @property
+    def share(self) -> Fraction: ...
+
+    def whole(self, fit: Guarantee) -> Guarantee: ...
+
+    def rows(self, here: Circumstances) -> tuple[Floats, NDArray[np.generic], NDArray[np.generic]]: ...
+
+    def draw(self, alone: NDArray[np.generic], entropy: Entropy) -> Mapping[str, object]: ...
+
+    def telling(self, tell: Callable[[Mapping[str, object]], Found]) -> Callable[[Mapping[str, object]], Found]: ...
+
+
 @runtime_checkable
 class Kept(Protocol):
     """What an estimator asks of a study."""
@@ -75,7 +92,9 @@ class Estimator:
     bounds : (low, high) or list of pairs
         Of the columns of X, public; with a handle those of the study by default.
     adjacency : "add_remove" or "substitute"
-        For arrays; a study has its own.
+        Of the rows in an array; a study has its own. A fit to arrays cannot see who picked their rows, and its
+        guarantee holds where no row was looked at for that: for ``cv=folds(5)``, and not for an integer ``cv``, for
+        stratified, grouped or seeded splitters, nor under bagging, bootstrap, oversampling or calibration.
     ledger : Ledger
         For arrays; charged by every fit. Copies of the estimator share it.
     study : Study, optional
@@ -125,15 +144,29 @@ class Estimator:
             After the charge; the charge stays, and what an earlier fit found is forgotten.
         """
         here = self._here(X, y)
+        if here.people == 0:
+            shape = (0, len(here.bounds))
+            raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+        beside = self._beside(here, y)
         with np.errstate(all="ignore"):  # of public numbers, and still no business of the caller's settings
-            work = self._work(here, y)
+            work = self._work(here if beside is None else replace(here, aside=beside.share), y)
+        guarantee = work.guarantee if beside is None else beside.whole(work.guarantee)
+
+        def draw(entropy: Entropy) -> dict[str, object]:
+            if beside is None:
+                return self._drawn(work, *here.read(), entropy)
+            values, targets, alone = beside.rows(here)
+            found = self._drawn(work, values, targets, entropy)
+            return {**found, **self._left_by(beside.draw(alone, entropy))}
+
+        tell = self._stating("fit")
         try:
-            _, made = paid(
+            _, made = bought(
                 here,
-                work.guarantee,
+                guarantee,
                 type(self).__name__,
-                lambda *rows: self._drawn(work, *rows),
-                self._stating("fit"),
+                draw,
+                tell if beside is None else beside.telling(tell),
                 purpose=self.purpose,
                 who=self.who,
             )
@@ -141,8 +174,18 @@ class Estimator:
             if not self.__sklearn_is_fitted__():  # what was drawn and is in no certificate is not kept
                 self._forget()
             raise
-        self._note(here, work.guarantee, made)
+        self._note(here, guarantee, made)
         return self
+
+    def _beside(self, here: Circumstances, y: object) -> Beside | None:
+        """What is bought beside a fit, and for which share of epsilon; None where nothing is."""
+        return None
+
+    def _left_by(self, found: Mapping[str, object]) -> Mapping[str, object]:
+        """Keep what was drawn beside a fit, with what the fit found."""
+        vars(self).update(found)
+        self._left: tuple[str, ...] = (*self._left, *found)
+        return found
 
     def _work(self, here: Circumstances, y: object) -> Work:
         raise TypeError("an estimator says what a fit is")
@@ -282,6 +325,23 @@ class Estimator:
 
     def _rows(self, x: object) -> Floats:
         """Rows to predict for, as a table of the width the model was fitted to."""
+        given = self._given(x)
+        found = cells(table(given))
+        if not np.isfinite(found).all():
+            raise ValueError("Input X contains NaN or infinity.")
+        self._width(found.shape[1])
+        return found
+
+    def _moving(self, x: object) -> Floats:
+        """Rows to transform, which a pipeline hands on to a fit: what is missing stays missing, and none is refused."""
+        kept = held(self._given(x), None, self.n_features_in_, "private")
+        self._width(kept.columns)
+        found, _ = kept.read()
+        there: NDArray[np.bool_] = np.asarray(np.isfinite(found).all(axis=1))
+        return np.where(there[:, None], found, np.nan)
+
+    def _given(self, x: object) -> object:
+        """Rows the caller holds, of the columns that were fitted."""
         if not self.__sklearn_is_fitted__():
             raise not_fitted(self)
         if isinstance(x, Handle):
@@ -293,11 +353,7 @@ class Estimator:
             )
         given = x.rows if isinstance(x, Public) else x
         self._named(names_of(given))
-        found = cells(table(given))
-        if not np.isfinite(found).all():
-            raise ValueError("Input X contains NaN or infinity.")
-        self._width(found.shape[1])
-        return found
+        return given
 
 
 def same_as(estimator: T, parts: dict[str, object]) -> T:

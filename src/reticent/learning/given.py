@@ -1,6 +1,7 @@
-"""Arrays, lists and frames a caller holds: their shape and type, which are public, and cells only after the charge.
+"""Arrays, lists and frames a caller holds: their types, and their cells one at a time. Private ones: ``held``.
 
-    table(x), column(y, rows)     what was given as an array; refused by shape and type alone, in words without a cell
+    table(x), column(y, rows)     rows and a target that are public; refused by shape and type, in words without a cell
+    array(x, name)                what has a type for all its cells as an array; refused by its type
     cells(raw)                    numbers, one cell at a time; what is none is missing
     labels(raw), plain(value)     targets, one cell at a time; what is no plain value is missing
 
@@ -40,7 +41,7 @@ def table(x: object) -> NDArray[np.generic]:
     """
     if hasattr(x, "toarray"):
         raise TypeError("Sparse rows are not supported: pass X.toarray()")
-    raw = _array(x, "X")
+    raw = array(x, "X")
     if raw.ndim != 2:
         raise ValueError(f"Expected 2D array, got {raw.ndim}D array instead. Reshape your data.")
     if raw.shape[1] < 1:
@@ -60,9 +61,9 @@ def column(y: object, rows: int) -> NDArray[np.generic]:
     TypeError, ValueError
         As ``table``.
     """
-    found = _array(y, "y")
+    found = array(y, "y")
     if found.ndim == 2 and found.shape[1] == 1:
-        _warn_of_column()
+        warn_of_column()
         found = found[:, 0]
     if found.ndim != 1 or len(found) != rows:
         raise ValueError(f"y should be a 1d array with one value for each row, got shape {found.shape}")
@@ -86,11 +87,11 @@ def labels(raw: NDArray[np.generic]) -> NDArray[np.generic]:
     return found
 
 
-def _array(x: object, name: str) -> NDArray[np.generic]:
+def array(x: object, name: str) -> NDArray[np.generic]:
     """``x`` as an array, in its own type if it has one."""
     found: NDArray[np.generic] | None
     try:
-        found = np.asarray(x) if _typed(x) else _listed(x)
+        found = np.asarray(x) if is_typed(x) else _listed(x)
         if isinstance(x, np.ma.MaskedArray):  # a masked cell is missing, whatever lies under the mask
             objects = np.array(found, object)
             objects[np.ma.getmaskarray(x)] = None
@@ -112,7 +113,7 @@ class Ragged(ValueError):
     """Some rows are lists and others are none, or of another length."""
 
 
-def _typed(x: object) -> bool:
+def is_typed(x: object) -> bool:
     """Whether ``x`` has a type for all its cells: an array or a frame, or what hands out its memory."""
     if any(hasattr(x, name) for name in ("__array__", "__array_interface__", "__array_struct__")):
         return True
@@ -126,7 +127,7 @@ def _typed(x: object) -> bool:
 def _listed(x: object) -> NDArray[np.generic]:
     """The cells of a list, or of a list of rows of one length, as the objects they are."""
     every = list(x)  # type: ignore[call-overload]  # it has a length, and whatever cannot be read is refused
-    rows = [row for row in every if _is_row(row)]
+    rows = [row for row in every if is_row(row)]
     if not rows:
         return np.fromiter(every, object, len(every))
     width = len(rows[0])
@@ -135,7 +136,7 @@ def _listed(x: object) -> NDArray[np.generic]:
     return np.fromiter((cell for row in rows for cell in row), object, len(every) * width).reshape(len(every), width)
 
 
-def _is_row(cell: object) -> TypeGuard[Sequence[object]]:
+def is_row(cell: object) -> TypeGuard[Sequence[object]]:
     """Whether a cell is a row of cells, by its type."""
     kind = type(cell)
     if issubclass(kind, np.ndarray):
@@ -173,7 +174,7 @@ def plain(value: object) -> object:
     return _number(value) if issubclass(kind, np.number | Decimal) else None
 
 
-def _warn_of_column() -> None:
+def warn_of_column() -> None:
     """scikit-learn's warning, where it is installed."""
     text = "A column-vector y was passed when a 1d array was expected."
     try:
@@ -184,4 +185,4 @@ def _warn_of_column() -> None:
         warnings.warn(text, DataConversionWarning, stacklevel=5)
 
 
-__all__ = ["cells", "column", "labels", "plain", "table"]
+__all__ = ["array", "cells", "column", "is_row", "is_typed", "labels", "plain", "table", "warn_of_column"]

@@ -13,18 +13,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Generic, NoReturn, Protocol, TypeVar
+from typing import Final, Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.schema import Key
 from reticent.errors import QuestionError
-from reticent.learning.scaling import Bound, Floats
+from reticent.learning.scaling import Bound, Floats, Integers
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy.adjacency import Adjacency
 
 T = TypeVar("T")
+LENGTH: Final = "Its length is a statistic: study.release([rt.count()], epsilon=…)."
+OURS: Final = (
+    "scikit-learn's own searches, splitters and resamplers count rows and look at labels. Take "
+    "cross_val_score(model, X, y, cv=folds(5)) or GridSearchCV of reticent.learning. Nothing was charged."
+)
 
 
 class Shelf(Protocol):
@@ -57,8 +62,23 @@ class Shelf(Protocol):
         """The category that this column is one key of, if it is."""
         ...
 
+    def complete(self, columns: Sequence[str]) -> bool:
+        """Whether it is public that no row lacks one of these columns."""
+        ...
+
     def read(self, columns: Sequence[str]) -> Floats:
         """Rows of shape (n, columns), NaN throughout where a value is missing or no key. Only after the charge."""
+        ...
+
+    def owned(self, columns: Sequence[str]) -> tuple[Floats, Integers, Floats]:
+        """Rows as ``read`` gives them, a number for the person of each, and the last column as it is read alone.
+
+        Only after the charge. Persons are numbered in any order, and the last column has an order of its own.
+        """
+        ...
+
+    def vouched(self, column: str) -> bool:
+        """Whether the curator vouches that every value of the column is one that was declared."""
         ...
 
     def charged(self) -> None:
@@ -101,9 +121,7 @@ class Handle:
         return f"<a handle on private rows: {', '.join(self.columns)}>"
 
     def _refuse(self, *_: object) -> NoReturn:
-        raise QuestionError(
-            "X is a handle on private rows. Its length is a statistic: study.release([rt.count()], epsilon=…)."
-        )
+        raise QuestionError(f"X is a handle on private rows. {LENGTH} {OURS}")
 
     __len__ = __iter__ = __contains__ = __getitem__ = __array__ = __float__ = __int__ = __reduce__ = _refuse
 
@@ -132,4 +150,4 @@ def public(rows: T) -> Public[T]:
     return Public(rows)
 
 
-__all__ = ["Handle", "Public", "Shelf", "public"]
+__all__ = ["OURS", "Handle", "Public", "Shelf", "public"]

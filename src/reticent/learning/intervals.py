@@ -196,9 +196,8 @@ def moved(loss: Loss, reach: Fraction, width: int, norm: Norm, neighbours: Adjac
     else:
         most, on, all_on = bend, min(d * one**2, one * reach, reach**2), d * one**2
         once, beside, times = (reach**2 + on) / 2, reach**2 * (1 - 1 / d) / 2, 2
-    if neighbours.kind != "substitute":
-        return most * once
-    return most * min(once, beside + min(2 * on, all_on) / times)
+    found = most * (once if neighbours.kind != "substitute" else min(once, beside + min(2 * on, all_on) / times))
+    return found if norm == "l2" else Fraction(math.ceil(found))  # of whole numbers: the mechanism asks for one
 
 
 __all__ = ["AT_95", "Around", "curvature", "moved", "spread_of", "whole"]

@@ -1,6 +1,6 @@
 """Linear regressions for scikit-learn's users, their intervals and ``summary()``.
 
-    LinearRegression       noisy sums of products (AdaSSP); ``method=`` the robust ones, which may give no reply
+    LinearRegression       least squares by noisy sums; ``method=`` the robust ones, which may give no reply
     HuberRegressor         Huber's loss, by objective perturbation or noisy gradients
     QuantileRegressor      the smoothed check function, in the same ways
 
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.data.schema import Key
 from reticent.entropy import Entropy
 from reticent.errors import NoReplyError, PublicParameterError
 from reticent.learning import losses
@@ -27,11 +28,10 @@ from reticent.learning.estimator import Estimator, Work, not_fitted
 from reticent.learning.handles import Handle
 from reticent.learning.intervals import AT_95, Around
 from reticent.learning.price import Price
-from reticent.learning.products import Products
 from reticent.learning.scaling import Bound, Floats, Scaling, weighed
-from reticent.learning.scores import Scored, r_squared
+from reticent.learning.scores import Scored, Scoring, of_numbers, r_squared
+from reticent.learning.summaries import promise
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
-from reticent.privacy.explain import sentence
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.asked import robust_regression
 
@@ -39,12 +39,17 @@ if TYPE_CHECKING:
     from reticent.statistics.regression.coefficients import Coefficients
     from reticent.statistics.regression.plans import Method as OfRegression
 
-Method: TypeAlias = Literal["adassp", "robust", "theil_sen", "tukey", "block_medians", "R_S", "R_H"]
+Method: TypeAlias = Literal["least_squares", "robust", "theil_sen", "tukey", "block_medians", "R_S", "R_H", "adassp"]
 HIDDEN: Final = (
-    "no intervals: the noise hides how far off these numbers may be; a larger ε, more rows or fewer columns would help"
+    "a dash stands where the noise hides how far off a number may be; a larger ε, more rows or fewer columns would help"
 )
 HIDES: Final = "the noise hides how far off"
 ENOUGH: Final = 50  # times d (d + 1): epsilon times rows from which eight or nine coefficients of ten are told
+SQUARES: Final = "least-squares coefficients, every number cut to its bounds"
+CUT: Final = ", and errors to half the range of y"
+WHOLE: Final = ", among rows that lack none"
+FEW: Final = 3  # coefficients, the intercept among them, that are always told by sums
+ANY_N: Final = 1 << 30
 NONE_BOUGHT: Final = "no intervals were bought"
 USUAL: Final = Fraction(13, 20)  # of the longest row in the box: few rows of a real table reach further
 
@@ -66,13 +71,13 @@ class LinearModel(Estimator):
     clip: Number | None = None
 
     def summary(self) -> str:
-        """Every coefficient with its 95 % interval, noise included, why there is none, and the guarantee.
+        """Every coefficient with its 95 % interval, noise included, why there is none, the estimand, the guarantee.
 
         Of more than two classes, the coefficients of each class, which have no intervals; of no reply, that.
         """
         if not self.__sklearn_is_fitted__():
             raise not_fitted(self)
-        promised = sentence(self.guarantee_.loss, self.guarantee_.adjacency)
+        promised = promise(self)
         if getattr(self, "outcome_", None) is NO_REPLY:
             return f"no reply\n{promised}"
         rows = self._listed()
@@ -82,7 +87,9 @@ class LinearModel(Estimator):
             low, high, noise = (f"{v:>12.5g}" if np.isfinite(v) else f"{'-':>12}" for v in _ends(found))
             lines.append(f"{name:<{wide}} {found.value:>12.5g} {low} {high} {noise}")
         note = getattr(self, "note_", "")
-        return "\n".join([*lines, *([f"{note}."] if note else []), promised])
+        estimand = getattr(self, "estimand_", "")  # a model that 0.1.0 wrote has none
+        said = [f"{note}."] if note else []
+        return "\n".join([*lines, *said, *([f"Estimates: {estimand}."] if estimand else []), promised])
 
     def _listed(self) -> list[tuple[str, Estimate]]:
         """Every coefficient by name: of each class in turn, where there are more than two."""
@@ -230,6 +237,9 @@ class Regressor(LinearModel):
             self._replied()
         return r_squared(self._scored(X, y, epsilon), self._predicted, lambda: _middle(self._y_bounds(y)))
 
+    def _scoring(self, y: object) -> Scoring:
+        return of_numbers(self._predicted, *_middle(self._y_bounds(y)))
+
     def _scored(self, x: object, y: object, epsilon: Number | None) -> Scored:
         return Scored(self, x, y, self.score_epsilon if epsilon is None else epsilon)
 
@@ -285,53 +295,83 @@ def _middle(bounds: Bound) -> tuple[float, float]:
 class LinearRegression(Regressor):
     """Least squares with intervals, by noisy sums of products; or a robust regression.
 
-    Sums are told by the corners of the box, with far less noise, for up to seven columns without a delta. Where the
-    noise hides slopes there are none, and the mean of y is left: at once, where a public number of rows is too small.
+    The engine is that of ``rt.regress``: sums are told by cells, with far less noise, for few columns. Where the noise
+    hides a coefficient it has no interval, and a ridge shrinks it; where it hides all, the mean of y is left: at once,
+    where a public number of rows is too small. A category of a study is told from its first key, which has a 0.
 
     Parameters
     ----------
     method : str
-        "adassp", or one of the methods of ``rt.regress``: "theil_sen", "tukey", "block_medians", "R_S", "R_H" (at most
-        eight coefficients; may give no reply, then ``outcome_`` is NoReply() and there are no coefficients). "robust"
-        is "R_H" with a delta, else "theil_sen" for one column and "tukey" for more. All of these need a public number
-        of rows.
+        "least_squares", or one of the other methods of ``rt.regress``: "theil_sen", "tukey", "block_medians", "R_S",
+        "R_H", "adassp" (at most eight coefficients; may give no reply, then ``outcome_`` is NoReply() and there are no
+        coefficients). "robust" is "R_H" with a delta, else "theil_sen" for one column and "tukey" for more. The robust
+        ones need a public number of rows.
+    reference : sequence of keys
+        Of categories of a handle, in place of their first keys.
 
     Attributes
     ----------
     coef_, intercept_ : array of shape (columns,), float
     estimates_ : tuple of Estimate
         Intercept first, with 95 % intervals that include the noise.
+    estimand_ : str
+        The line that is estimated, in words.
     guarantee_ : Guarantee
     """
 
-    method: Method = "adassp"
+    method: Method = "least_squares"
+    reference: Sequence[Key] = ()
 
     def _work(self, here: Circumstances, y: object) -> Work:
         bounds, price = self._y_bounds(y), price_of(self.epsilon, self.delta, here)
-        if self.method == "adassp":
-            return self._by_products(here, bounds, price)
+        if self.method == "least_squares":
+            return self._least_squares(here, bounds, price)
         return self._robust(here, bounds, price)
 
-    def _by_products(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
-        if not self.fit_intercept:
-            raise PublicParameterError("least squares by sums of products have an intercept")
-        middle, half = _middle(bounds)
-        scaling = Scaling(here.bounds, intercept=False)
-        plan = Products(scaling, price, self._length(scaling.width, price, choices=here.choices), here.people)
+    def _least_squares(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
+        from reticent.learning.designs import design
+        from reticent.learning.solved import Solved
+        from reticent.statistics.regression.squares import LeastSquares
+
+        _middle(bounds)
+        made = design(here, bounds, tuple(self.reference), intercept=self.fit_intercept)
+        clip = None if self.clip is None else read(self.clip, "clip")
+        sums = LeastSquares(made.frame, price, here.people, here.complete, clip)
+        point = Solved(made.frame, price, here.people, clip)
+        # by public numbers: as regress does, unless of many columns sums one by one have more noise than a point
+        noisy = sums.hopeless or point.error() < sums.products.error("sums")
+        many = len(made.frame.features) > FEW and sums.products.way == "sums"
+        by_point = many and noisy and not point.hopeless
+        plan: LeastSquares | Solved = point if by_point else sums
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
-            found = plan.draw(values, (numbers(targets) - middle) / half, entropy)
-            self._keep(found, Scaling(here.bounds), half, middle)
-            self.note_ = HIDDEN if found.noisy is None else ""
+            found = plan.draw(made.placed(values), numbers(targets), entropy)
+            self._found(found.values, found.estimates, made.features)
+            self.note_ = "" if None not in found.estimates else HIDDEN
+            self.estimand_ = f"{SQUARES}{CUT if by_point else ''}{'' if here.complete else WHOLE}"
             self.outcome_: Outcome[None] = Reply(None)
 
         return Work(plan.guarantee, draw)
+
+    def _found(self, values: Floats, estimates: Sequence[Estimate | None], features: Sequence[int | None]) -> None:
+        """Coefficients of all columns from those that are told; the reference of a category has 0."""
+        found = [Estimate(float(value), *[np.nan] * 4) for value in values]
+        told = [plain if one is None else one for plain, one in zip(found, estimates, strict=True)]
+        none, first = Estimate(0.0, 0.0, 0.0, 0.0, 0.0), int(self.fit_intercept)
+        by_column = [none if place is None else told[first + place] for place in features]
+        self.estimates_ = (told[0] if self.fit_intercept else none, *by_column)
+        coef = np.array([one.value for one in self.estimates_])
+        self._coef, self._start = coef[None, 1:], coef[:1]
 
     def _robust(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
         from reticent.statistics.regression.plans import plan
         from reticent.statistics.unbounded.census import Terms
 
         method, size = self._method(len(here.bounds)), here.people
+        if self.reference:
+            raise PublicParameterError('reference is for method="least_squares"')
+        if size is None and method == "adassp":
+            size = ANY_N  # its sums ask for none
         if size is None:
             raise PublicParameterError(
                 f'method="{method}" needs a public number of rows: people=…, for handles that of their study. '
@@ -355,6 +395,7 @@ class LinearRegression(Regressor):
             self.outcome_ = NO_REPLY
             if isinstance(found, Reply):
                 self._from(found.value)
+                self.estimand_ = chosen.estimand
 
         return Work(chosen.guarantee, draw)
 
@@ -363,7 +404,7 @@ class LinearRegression(Regressor):
         match self.method:
             case "robust":
                 return robust_regression(columns, intercept=self.fit_intercept, delta=bool(read(self.delta, "delta")))
-            case "theil_sen" | "tukey" | "block_medians" | "R_S" | "R_H":
+            case "theil_sen" | "tukey" | "block_medians" | "R_S" | "R_H" | "adassp":
                 return self.method
             case other:
                 raise PublicParameterError(f"method is one of {', '.join(get_args(Method))}, got {other!r}")

@@ -27,7 +27,8 @@ from reticent.learning.classifiers import Classifier, indices
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.price import Noise, Price, deviation, noisy
 from reticent.learning.reach import REST, Near
-from reticent.learning.scaling import UNIT, Floats, Scaling, product
+from reticent.learning.scaling import UNIT, Floats, Scaling, product, weighed
+from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 
 COUNT: Final = Fraction(1, 5)
@@ -135,8 +136,8 @@ class Transformer(Estimator):
         return self.transform(X)
 
     def transform(self, X: object) -> Floats:
-        """Rows of shape (n, columns) in the new units."""
-        return self._moved(self._rows(X))
+        """Rows of shape (n, columns) in the new units; a row that lacks a value lacks them all."""
+        return self._moved(self._moving(X))
 
     def _moved(self, rows: Floats) -> Floats:
         raise TypeError("a transformer says how rows are moved")
@@ -196,9 +197,10 @@ class Axes:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """The products cost the same at any reach; the proof shows the greatest."""
-        last = self.products(int(self.near.candidates[-1])).guarantee
-        return self.price.whole([*self.near.guarantees, last], "noisy second moments")
+        """The choice of the reach is paid for; of the noises, one for each reach, one is drawn."""
+        every = [self.products(reach).guarantee for reach in self.near.candidates.tolist()]
+        drawn = compose.one_of(every, label="products within the reach chosen")
+        return self.price.whole([*self.near.guarantees, drawn], "noisy second moments")
 
     def draw(self, values: Floats, entropy: Entropy) -> tuple[float, Floats, Floats]:
         """Noisy number of rows, mean and covariance, in half-widths."""
@@ -235,7 +237,7 @@ class PCA(Transformer):
         kept = scaling.width if self.n_components is None else self.n_components
         if not 1 <= kept <= scaling.width:
             raise PublicParameterError(f"n_components must lie in 1..{scaling.width}, got {kept}")
-        plan = Axes(scaling, price_of(self.epsilon, self.delta, here), here.people)
+        plan = Axes(scaling, price_of(self.epsilon, self.delta, here), here.known)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             _, mean, spread = plan.draw(values, entropy)
@@ -251,7 +253,7 @@ class PCA(Transformer):
         return Work(plan.guarantee, draw)
 
     def _moved(self, rows: Floats) -> Floats:
-        return np.asarray((rows - self.mean_) / self.half_ @ self.components_.T)
+        return weighed((rows - self.mean_) / self.half_, self.components_, np.zeros(len(self.components_)))
 
     def inverse_transform(self, X: object) -> Floats:
         """Rows of the components, back in units of the columns."""

@@ -1,6 +1,6 @@
 """Rows about their noisy mean, cut to where most of them are: what principal axes and clusters begin with.
 
-    n      public, or bought
+    n      the number of rows that lack nothing: public where none may, or bought
     mean   noisy sums over n, moved towards the middle of the box by as much as is noise
     reach  a distance that about ``LEVEL`` of the rows keep from the mean, by the exponential mechanism
     rows   about the mean, none longer than the reach: sums over them need noise of that size and not of the box's

@@ -1,6 +1,6 @@
 """Scores: of public rows free, of private rows a charged release, or a refusal.
 
-accuracy    right labels and rows, as two noisy numbers; where the number of rows is public, one
+accuracy    right labels and rows, as two noisy numbers; one where it is public how many rows lack nothing
 r_squared   1 - sum of squared errors / sum of squares about the mean, from four noisy sums
 """
 
@@ -115,11 +115,40 @@ class Sums:
         return np.array(gate.draw(self.noise, exact, entropy), np.float64) / UNIT
 
 
-def accuracy(asked: Scored, label: Callable[[Floats], NDArray[np.generic]]) -> float:
+@dataclass(frozen=True, slots=True, eq=False)
+class Scoring:
+    """A score as sums over rows.
+
+    Attributes
+    ----------
+    what : str
+        For the certificate.
+    most : int
+        Of the sizes of one row's parts, all together.
+    parts : function
+        X and y to parts of shape (n, sums), each in [-1, 1]; the last is 1 for a row that says something.
+    score : function
+        Noisy sums, and the number of rows that lack nothing where it is public, to the score.
+    """
+
+    what: str
+    most: int
+    parts: Callable[[Floats, NDArray[np.generic] | None], Floats]
+    score: Callable[[Floats, float | None], float]
+
+    def sums(self, price: Price, known: int | None) -> Sums:
+        """The sums that are bought: the last one only where the number of rows that lack nothing is private."""
+        return Sums(price, self.most if known is None else self.most - 1)
+
+    def draw(
+        self, sums: Sums, values: Floats, targets: NDArray[np.generic] | None, known: int | None, entropy: Entropy
+    ) -> Floats:
+        """The noisy sums of these rows."""
+        return sums.draw(self.parts(values, targets)[:, : None if known is None else -1], entropy)
+
+
+def of_labels(label: Callable[[Floats], NDArray[np.generic]]) -> Scoring:
     """The share of rows labelled right, cut to [0, 1]."""
-    if asked.free is not None:
-        rows, y = asked.free
-        return float(np.mean(np.asarray(label(rows) == y, np.bool_)))
 
     def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
         there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
@@ -129,17 +158,11 @@ def accuracy(asked: Scored, label: Callable[[Floats], NDArray[np.generic]]) -> f
     def share(found: Floats, n: float | None) -> float:
         return float(np.clip(found[0] / max(n if n is not None else found[1], 1.0), 0.0, 1.0))
 
-    return _bought(asked, parts, 2, "accuracy", share)
+    return Scoring("accuracy", 2, parts, share)
 
 
-def r_squared(asked: Scored, predict: Callable[[Floats], Floats], bounds: Callable[[], tuple[float, float]]) -> float:
-    """R squared about the mean of the rows, at most 1; of private rows, y is cut to its public ``bounds``, which are
-    its middle and half its width."""
-    if asked.free is not None:
-        rows, y = asked.free
-        values = cells(y)
-        return float(1 - ((predict(rows) - values) ** 2).sum() / ((values - values.mean()) ** 2).sum())
-    middle, half = bounds()
+def of_numbers(predict: Callable[[Floats], Floats], middle: float, half: float) -> Scoring:
+    """R squared about the mean of the rows, at most 1; y is cut to its bounds, of this middle and half-width."""
 
     def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
         target = (numbers(targets) - middle) / half
@@ -154,36 +177,48 @@ def r_squared(asked: Scored, predict: Callable[[Floats], Floats], bounds: Callab
         spread = second - first**2 / size
         return float(min(1.0, 1 - 4 * max(errors, 0.0) / spread)) if spread > 0 else 0.0
 
-    return _bought(asked, parts, 4, "R squared", share)
+    return Scoring("R squared", 4, parts, share)
 
 
-def _bought(
-    asked: Scored,
-    parts: Callable[[Floats, NDArray[np.generic] | None], Floats],
-    most: int,
-    what: str,
-    score: Callable[[Floats, float | None], float],
-) -> float:
-    """``score`` of the noisy sums, and of the number of rows where it is public; then the last sum is not bought."""
+def accuracy(asked: Scored, label: Callable[[Floats], NDArray[np.generic]]) -> float:
+    """The share of rows labelled right: of public rows free, of private rows bought."""
+    if asked.free is None:
+        return _bought(asked, of_labels(label))
+    rows, y = asked.free
+    return float(np.mean(np.asarray(label(rows) == y, np.bool_)))
+
+
+def r_squared(asked: Scored, predict: Callable[[Floats], Floats], bounds: Callable[[], tuple[float, float]]) -> float:
+    """R squared about the mean of the rows; of private rows bought, and ``bounds`` are middle and half width of y."""
+    if asked.free is None:
+        return _bought(asked, of_numbers(predict, *bounds()))
+    rows, y = asked.free
+    values = cells(y)
+    return float(1 - ((predict(rows) - values) ** 2).sum() / ((values - values.mean()) ** 2).sum())
+
+
+def _bought(asked: Scored, scoring: Scoring) -> float:
+    """The score of the noisy sums, and of the number of rows; the last sum is not bought where it is public that none
+    lacks a value."""
     model = asked.model
     here = model._here(asked.x, asked.y)
     model._width(len(here.bounds))
     model._named(here.names)
-    known = None if here.people is None else float(here.people)
-    sums = Sums(price_of(asked.cost, 0, here), most if known is None else most - 1)
-    width, of, tell = None if known is None else -1, model.certificate_.digest, model._stating(what)
+    sums = scoring.sums(price_of(asked.cost, 0, here), here.known)
+    known = None if here.known is None else float(here.known)
+    of, tell = model.certificate_.digest, model._stating(scoring.what)
     found, made = paid(
         here,
         sums.guarantee,
-        what,
-        lambda x, y, entropy: sums.draw(parts(x, y)[:, :width], entropy),
-        lambda drawn: tell({"score": score(drawn, known), "sums": drawn, "of": of}),
+        scoring.what,
+        lambda x, y, entropy: scoring.draw(sums, x, y, here.known, entropy),
+        lambda drawn: tell({"score": scoring.score(drawn, known), "sums": drawn, "of": of}),
         purpose=model.purpose,
         who=model.who,
     )
     model._keep_score(made)
     with np.errstate(all="ignore"):
-        return score(found, known)
+        return scoring.score(found, known)
 
 
-__all__ = ["Scored", "Sums", "accuracy", "r_squared"]
+__all__ = ["Scored", "Scoring", "Sums", "accuracy", "of_labels", "of_numbers", "r_squared"]

@@ -4,16 +4,19 @@
     chosen     one by the exponential mechanism, by wrong labels among the other rows    1/10
     refitted   the one chosen, on all rows                                               2/5
 
-All three look at the same rows, so their losses add up; that the coins keep train and test apart is used for honesty
-of the scores and not for the price. A row's coin does not look at it, and the count of wrong labels moves by at most
-one for each of a neighbour's rows. Source: McSherry and Talwar 2007 for the choice.
+All three look at the same rows, so their losses add up. Of the refits one is run, named by the choice, which is paid
+for: they cost the maximum of all refits in every currency (``one_of``), since the dearest in epsilon need not be the
+dearest in rho. Coins are those of ``folds``, one for each person: by default those on one fold of four test. With
+``cv=folds(5)`` every candidate is fitted in all folds, of which a person is in all but one, and tested on all rows. A
+row is tested once, so the count of wrong labels moves by at most one for each of a neighbour's rows.
+Source: McSherry and Talwar 2007 for the choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy, deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import Final, Protocol, TypeAlias, runtime_checkable
@@ -23,17 +26,21 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import Bounds, Found, names_of, paid, price_of, read_bounds
+from reticent.learning.circumstances import Bounds, Found, bought, columns_of, names_of, price_of, read_bounds
 from reticent.learning.classifiers import Classifier
+from reticent.learning.dealing import Deal, persons_named
 from reticent.learning.estimator import APART, Estimator, Work, not_fitted, same_as, worded
-from reticent.learning.given import cells, table
+from reticent.learning.folds import Folds, of_person
 from reticent.learning.handles import Handle, Public
+from reticent.learning.held import held
+from reticent.learning.price import Price
 from reticent.learning.scaling import Floats, filled
 from reticent.learning.shown import shown
 from reticent.learning.summaries import page
 from reticent.mechanisms import Candidates, Exponential, gate
 from reticent.privacy import compose
 from reticent.privacy.explain import sentence
+from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, show
 from reticent.privacy.sensitivity import Linf
 
@@ -81,7 +88,9 @@ class Clip(Estimator):
             self.bounds_ = read_bounds(self.bounds, X.columns, X.bounds)
         else:
             rows = X.rows if isinstance(X, Public) else X
-            self.bounds_ = read_bounds(self.bounds, names_of(rows) or table(rows).shape[1])
+            self.bounds_ = read_bounds(
+                self.bounds, names_of(rows) or held(rows, None, columns_of(self.bounds), "private").columns
+            )
         self.n_features_in_ = len(self.bounds_)
         names = X.columns if isinstance(X, Handle) else names_of(X.rows if isinstance(X, Public) else X)
         vars(self).pop("feature_names_in_", None)
@@ -121,8 +130,9 @@ class Clip(Estimator):
     def _moved(self, rows: object) -> object:
         self._named(names_of(rows))
         low, high = np.array(self.bounds_, np.float64).T
-        found = cells(table(rows))
-        self._width(found.shape[1])
+        kept = held(rows, None, len(self.bounds_), "private")  # a row of another length is missing, and fails nothing
+        self._width(kept.columns)
+        found, _ = kept.read()
         moved = np.clip(found, low, high)
         if isinstance(rows, Framed):
             return type(rows)(moved, index=rows.index, columns=rows.columns)
@@ -142,6 +152,9 @@ class GridSearchCV:
         Of the whole search, refit included.
     delta : number
         Where the estimator's noise is Gaussian; shared as epsilon is.
+    cv : Folds, optional
+        ``folds(5)``: every candidate is fitted to all folds but one, each time with a fourth of its share, and scored
+        on all rows. By default the persons whose coin falls on one of four test, and all others train.
 
     Attributes
     ----------
@@ -160,12 +173,13 @@ class GridSearchCV:
     param_grid: Mapping[str, Sequence[object]] = field(kw_only=False)
     epsilon: Number = 1
     delta: Number = 0
+    cv: Folds | None = None
 
     _estimator_type = "classifier"
 
     def get_params(self, deep: bool = True) -> dict[str, object]:
         """The parameters by name."""
-        return {name: getattr(self, name) for name in ("estimator", "param_grid", "epsilon", "delta")}
+        return {name: getattr(self, name) for name in ("estimator", "param_grid", "epsilon", "delta", "cv")}
 
     def set_params(self, **params: object) -> GridSearchCV:
         """Set parameters by name."""
@@ -184,6 +198,7 @@ class GridSearchCV:
 
     def __repr__(self) -> str:
         rest = f", delta={self.delta!r}" if self.delta else ""
+        rest += f", cv={self.cv!r}" if self.cv is not None else ""
         grid = ", ".join(f"{name!r}: [{', '.join(map(worded, tried))}]" for name, tried in self.param_grid.items())
         return f"GridSearchCV({self.estimator!r}, {{{grid}}}, epsilon={self.epsilon!r}{rest})"
 
@@ -210,8 +225,10 @@ class GridSearchCV:
             raise PublicParameterError(f"a grid has 1 to {MOST} candidates, got {len(found)}")
         return found
 
-    def fit(self, X: object, y: object) -> GridSearchCV:
+    def fit(self, X: object, y: object, groups: object = None) -> GridSearchCV:
         """Charge once, try every candidate, choose, refit; returns the search.
+
+        ``groups`` is the person of each row of an array, where ``rows_each`` is above 1; ``cv=`` asks for it there.
 
         Raises
         ------
@@ -226,34 +243,39 @@ class GridSearchCV:
                 f"{type(self.estimator).__name__}. For a pipeline or a regressor take scikit-learn's: every fit and "
                 "score_epsilon=… is then charged. Nothing was charged."
             )
-        here = self.estimator._here(X, y)
-        whole = price_of(self.epsilon, self.delta, here)
-        listed = self.candidates()
-        tried = [self._made(params, whole.epsilon * TRAINED, whole.delta * TRAINED, len(listed)) for params in listed]
-        last = [self._made(params, whole.epsilon * REFITTED, whole.delta * REFITTED, 1) for params in listed]
+        here, listed, cv = self.estimator._here(X, y), self.candidates(), self._folds()
+        if self.cv is not None:
+            persons_named(here, groups)
+        beside = self.estimator._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
+        whole, deal = price_of(self.epsilon, self.delta, replace(here, aside=beside.share)), Deal.of(here, cv, groups)
+        rounds = [0] if self.cv is None else list(range(cv.count))
+        among = len(listed) * max(1, len(rounds) - 1)
         with np.errstate(all="ignore"):
-            works, refits = ([one._work(here, y) for one in made] for made in (tried, last))
+            tried = [Round.of(self, listed, whole, among, deal, fold, y) for fold in rounds]
+            last = [self._made(params, whole.epsilon * REFITTED, whole.delta * REFITTED, 1) for params in listed]
+            refits = [one._work(here, y) for one in last]
         choice = Exponential(Linf(Fraction(whole.neighbours.rows), whole.neighbours), _digits(whole.epsilon * CHOSEN))
-        dearest = max(refits, key=lambda work: _size(work))
-        guarantee = compose.in_sequence(
-            [*[work.guarantee for work in works], choice.guarantee, dearest.guarantee], label="a grid search"
-        )
+        # Which refit is run follows from the choice, which is paid for; the price is the maximum in every currency.
+        refit = compose.one_of([work.guarantee for work in refits], label="the refit of the one chosen")
+        tries = [work.guarantee for work in tried[0].works]
+        if self.cv is not None:
+            tries = [of_person([one.guarantee for one in tried], [], f"candidates in {cv.count} folds")]
+        odd = [] if beside.odd is None else [beside.odd.guarantee]
+        guarantee = compose.in_sequence([*tries, choice.guarantee, *odd, refit], label="a grid search")
 
-        def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> tuple[int, Named]:
-            assert targets is not None
-            test = entropy.words(len(values)) % TESTS == 0
-            wrong = []
-            for one, work in zip(tried, works, strict=True):
-                work.draw(np.where(test[:, None], np.nan, values), targets, entropy)
-                there = test & np.isfinite(values).all(axis=1)
-                labelled = one._labelled(filled(values, there))
-                wrong.append(int((there & np.asarray(labelled != targets, np.bool_)).sum()))
-            scores = Candidates(np.array(wrong, np.int64), np.ones(len(wrong), np.int64))
-            best = gate.draw(choice, scores, entropy)
-            return best, last[best]._drawn(refits[best], values, targets, entropy)
+        def draw(entropy: Entropy) -> tuple[int, Named]:
+            values, given, owners, alone = deal.rows()
+            assert given is not None
+            assert alone is not None
+            targets = beside.mended(given)
+            dealt = deal.coins(owners, entropy)
+            wrong = np.sum([one.wrong(values, targets, dealt == one.fold, entropy) for one in tried], axis=0)
+            best = gate.draw(choice, Candidates(wrong, np.ones(len(wrong), np.int64)), entropy)
+            found = last[best]._drawn(refits[best], values, targets, entropy)
+            return best, {**found, **last[best]._left_by(beside.draw(alone, entropy))}
 
-        tell = self._stating()
-        (best, _), made = paid(
+        tell = beside.telling(self._stating())
+        (best, _), made = bought(
             here,
             guarantee,
             f"a grid search of {type(self.estimator).__name__}",
@@ -270,6 +292,12 @@ class GridSearchCV:
         self.n_features_in_ = self.best_estimator_.n_features_in_
         return self
 
+    def _folds(self) -> Folds:
+        """The folds named; else four, of which one tests."""
+        if self.cv is not None and not isinstance(self.cv, Folds):
+            raise PublicParameterError("name cv=folds(5), or leave cv out. Nothing was charged.")
+        return Folds(TESTS) if self.cv is None else self.cv
+
     def _made(self, params: Mapping[str, object], epsilon: Fraction, delta: Fraction, among: int) -> Classifier:
         for name in ("epsilon", "delta", "ledger", "study", "adjacency", "bounds"):
             if name in params:
@@ -282,6 +310,7 @@ class GridSearchCV:
         """What a certificate will say of the search: what is tried, then what was chosen and what the refit found."""
         inner = {name: value for name, value in self.estimator.get_params().items() if name not in APART}
         searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}
+        searched |= {} if self.cv is None else {"folds": self.cv.count}
         name, public = type(self.estimator).__name__, shown(searched)
         return lambda found: Found(name, "grid search", public, shown(found))
 
@@ -299,13 +328,44 @@ class GridSearchCV:
         return self.best_estimator_
 
 
-def _size(work: Work) -> Fraction:
-    from reticent.privacy.convert import zcdp_of
-    from reticent.privacy.loss import ZCDP, ApproxZCDP
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """Every candidate, fitted to the rows outside of one fold and tested on those within."""
 
-    found = zcdp_of(work.guarantee.loss)
-    assert isinstance(found, ZCDP | ApproxZCDP)
-    return found.rho
+    fold: int
+    made: Sequence[Classifier]
+    works: Sequence[Work]
+
+    @classmethod
+    def of(
+        cls,
+        search: GridSearchCV,
+        listed: Sequence[Mapping[str, object]],
+        whole: Price,
+        among: int,
+        deal: Deal,
+        fold: int,
+        y: object,
+    ) -> Round:
+        """Understood and priced: each fit has one of ``among`` shares of what training costs."""
+        price = whole.epsilon * TRAINED, whole.delta * TRAINED
+        made = [search._made(params, *price, among) for params in listed]
+        return cls(fold, made, [one._work(deal.trained(fold), y) for one in made])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return compose.in_sequence([work.guarantee for work in self.works], label="every candidate")
+
+    def wrong(
+        self, values: Floats, targets: NDArray[np.generic], test: NDArray[np.bool_], entropy: Entropy
+    ) -> NDArray[np.int64]:
+        """Test rows that each candidate labels wrong."""
+        found, there = [], np.asarray(np.isfinite(values[test]).all(axis=1), np.bool_)
+        for one, work in zip(self.made, self.works, strict=True):
+            work.draw(values[~test], targets[~test], entropy)
+            labelled = one._labelled(filled(values[test], there))
+            found.append(int((there & np.asarray(labelled != targets[test], np.bool_)).sum()))
+        return np.array(found, np.int64)
 
 
 def _digits(epsilon: Fraction) -> Fraction:

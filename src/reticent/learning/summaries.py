@@ -41,12 +41,20 @@ def summary(model: Fitted) -> str:
     columns, found = stated["columns"], stated["released"]
     parts = [("columns", [_line(columns)])]
     parts += [("classes", [_line(found["classes"])])] if "classes" in found else []
-    parts += [(name.replace("_", " "), _lines(name, found, columns)) for name in sorted(found.keys() - {"classes"})]
+    parts += [
+        (name.replace("_", " "), _lines(name, found, columns))
+        for name in sorted(found.keys() - {"classes", "odd_labels"})
+    ]
     parts.append(("noise, 95 %", list(noises(model.guarantee_))))
     wide = max(len(name) for name, _ in parts) + 2
     lines = [f"{name if not place else '':<{wide}}{text}" for name, told in parts for place, text in enumerate(told)]
     title = type(model).__name__
-    return "\n".join([title, *lines, sentence(model.guarantee_.loss, model.guarantee_.adjacency)])
+    return "\n".join([title, *lines, promise(model)])
+
+
+def promise(model: Fitted) -> str:
+    """The caveats of the certificate, then the guarantee."""
+    return "\n".join([*model.certificate_.caveats, sentence(model.guarantee_.loss, model.guarantee_.adjacency)])
 
 
 def page(text: str) -> str:
@@ -149,4 +157,4 @@ def _nodes(tree: Mapping[str, Any], node: int, columns: Sequence[str], deep: int
         yield from _nodes(tree, 2 * node + 1 + side, columns, deep + 1)
 
 
-__all__ = ["noises", "page", "summary"]
+__all__ = ["noises", "page", "promise", "summary"]

@@ -307,9 +307,9 @@ class RandomForestClassifier(TreeModel):
 
 
 def worth(epsilon: Fraction, here: Circumstances) -> float:
-    """Epsilon times rows, of one row: what depth and number of trees go by."""
+    """Epsilon times rows, of one row and before what is kept aside: what depth and number of trees go by."""
     rows = (here.people or ASSUMED) / here.neighbours.rows / (2 if here.neighbours.kind == "substitute" else 1)
-    return float(epsilon) * rows
+    return float(epsilon / (1 - here.aside)) * rows
 
 
 def trees_for(epsilon: Fraction, here: Circumstances) -> int:

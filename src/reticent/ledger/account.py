@@ -32,6 +32,7 @@ from reticent.ledger.events import (
     Entry,
     Event,
     Failed,
+    Migrated,
     Opened,
     Refused,
     Reserved,
@@ -39,7 +40,7 @@ from reticent.ledger.events import (
 )
 from reticent.ledger.export import chain_problems, exported
 from reticent.ledger.replay import Line, Replay, Row
-from reticent.ledger.store import MemoryStore, SqliteStore, Store, SyncError
+from reticent.ledger.store import EarlierForm, MemoryStore, SqliteStore, Store, SyncError
 from reticent.ledger.terms import agree, in_currency, price
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
@@ -464,7 +465,7 @@ class Ledger:
             if self._stopped:
                 raise LedgerError(f"{self.name} stopped after a disk error. Check the disk, then start again.")
             try:
-                self._store.append(max(self._replay.number, 1), decide)
+                self._append(decide)
             except SyncError:
                 self._stopped = True
                 raise
@@ -473,6 +474,21 @@ class Ledger:
             row, entry = written[0]
             self._replay.feed(row)
             return entry
+
+    def _append(self, decide: Callable[[Sequence[Row]], Row | None]) -> None:
+        """Add a row to the store, migrated first where it has an earlier form."""
+        try:
+            self._store.append(max(self._replay.number, 1), decide)
+        except EarlierForm:
+            self._store.migrate(self._sealed)
+            self._store.append(max(self._replay.number, 1), decide)
+
+    def _sealed(self, rows: Sequence[Row], old: int, copy: str) -> Row:
+        """The entry of a migration, after the last of all ``rows``, which must add up."""
+        self._catch_up(rows[max(self._replay.number - 1, 0) :])
+        moved = Migrated(str(old), str(store.FORMAT), copy)
+        entry = Entry(self._replay.number + 1, _now(), self._replay.head, moved)
+        return Row(entry.number, entry.body, entry.digest)
 
     def _catch_up(self, rows: Sequence[Row]) -> None:
         """Feed the rows after the last known one, having seen that one unchanged."""

@@ -6,6 +6,7 @@
     Refused                 a request that was declined; nothing charged
     Amended | Described     a new budget or date; the source's declared columns changed
     Closed                  no charge after this one
+    Migrated                the file has a later form from here on; what was there before is copied beside it
 
 Frozen data and functions, no files. The JSON text of an entry is canonical (sorted keys, no spaces, ASCII, no floats),
 so equal entries have equal bytes, and its SHA-256 covers every field including the digest before it: an edit, a
@@ -113,9 +114,18 @@ class Closed:
     reason: str
 
 
-Event: TypeAlias = Opened | Reserved | Committed | Failed | Refused | Amended | Described | Closed
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """The file had the form ``old`` and has ``new`` from here on; ``copy`` is the name of its copy of before."""
 
-_KINDS: Final = (Opened, Reserved, Committed, Failed, Refused, Amended, Described, Closed)
+    old: str
+    new: str
+    copy: str
+
+
+Event: TypeAlias = Opened | Reserved | Committed | Failed | Refused | Amended | Described | Closed | Migrated
+
+_KINDS: Final = (Opened, Reserved, Committed, Failed, Refused, Amended, Described, Closed, Migrated)
 _BY_NAME: Final = {kind.__name__.lower(): kind for kind in _KINDS}
 _ENVELOPE: Final = {"number", "when", "previous", "kind"}
 _OPTIONAL: Final = {"source", "approved", "key", "request_digest"}

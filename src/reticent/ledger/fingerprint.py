@@ -7,14 +7,18 @@ must not open a second one. The columns are recorded, and a change of them is an
 A pattern such as ``parts/*.parquet`` stands for the files that it fits. Each of them is claimed, so another spelling of
 the pattern, or the path of one file, finds the same ledger; a file added later is claimed at the next opening.
 
-The claim is a small JSON file, ``<source>.reticent`` beside the source, or in the user's state folder when that place
-cannot be written. It names the ledger by its random identity and its head, so a new ledger or an older copy put where
-the ledger was is noticed. It also holds size and time of the source at the last release, which any listing of the
-folder shows; they never enter the ledger or a certificate. A digest of the content is kept nowhere: it would answer
-guesses about the rows.
+The claim is a small JSON file, ``<source>.reticent`` beside the source, and a second one in the user's state folder.
+It names the ledger by its random identity and its head, so a new ledger or an older copy put where the ledger was is
+noticed; whoever puts back the folder with source, claim and ledger as it was is noticed by the second. A claim also
+holds size and time of the source at the last release, which any listing of the folder shows; they never enter the
+ledger or a certificate. A digest of the content is kept nowhere: it would answer guesses about the rows.
 
-What escapes: a copied, renamed or hard-linked file, a file inside a folder that is itself a source, a table reached
-under another name, and another user's state folder. More in docs/theory/ledger.md.
+A third claim goes by the file itself, its device and inode: a file that was moved, or has a second name, is the same
+source. It counts while the file looks as it did, or the path it had still leads to it; a number that the system gave
+to another file does not. An export that replaces a file has a new inode and the old path, and stays under its ledger.
+
+What escapes: a copied file, one that was moved and then changed, a file inside a folder that is itself a source, a
+table reached under another name, and another user's state folder. More in docs/theory/ledger.md.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import contextlib
 import glob
 import json
 import os
+import stat
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -63,6 +68,15 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class File:
+    """The file of a claim by device and inode: where it was, and how it looked then."""
+
+    path: str
+    size: int
+    modified: int
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """``ledger`` (as it was typed, and by its identity) counts for the source, and once had ``head``."""
 
@@ -71,6 +85,7 @@ class Claim:
     fingerprint: str
     head: str
     seen: Seen | None = None
+    file: File | None = None
 
 
 def fingerprint(source: Source, columns: Sequence[str]) -> str:
@@ -143,30 +158,58 @@ def claim(source: Source, columns: Sequence[str], ledger: Ledger) -> None:
 
 
 def _claim(source: Source, mine: Claim, ledger: Ledger) -> None:
-    for place in _places(source):
-        found = _read(place)
-        if found is None:
-            continue
+    """Put ``mine`` in every place that can be written; one of those that go by the path must take it."""
+    moved = _by_inode(source)
+    by_path = [_put(place, mine, ledger) for place in _places(source)]
+    if not any(by_path):
+        raise LedgerError(
+            "Which ledger counts for this source can be recorded neither beside it nor in your state folder "
+            "(XDG_STATE_HOME). Make one of them writable. Nothing was charged."
+        )
+    if moved is not None:
+        place, file = moved
+        earlier = _read(place)
+        if earlier is not None and not _still(earlier, place, file):
+            place.unlink(missing_ok=True)  # the number of a file that is gone, given to this one
+        _put(place, replace(mine, file=file), ledger)
+
+
+def _put(place: Path, mine: Claim, ledger: Ledger) -> bool:
+    """Write a claim, or bring the one that is there up to date; False where neither could be done."""
+    found = _read(place)
+    if found is None:
+        try:
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _create(place, mine)
+        except FileExistsError:
+            found = _read(place)
+        except OSError:
+            return False
+    if found is not None:
         _same([found], ledger)
         if replace(found, seen=None) != mine:
             with contextlib.suppress(LedgerError):  # an older head in a claim that is now read-only still holds
                 _write(place, replace(mine, seen=found.seen))
-        return
-    *_, own = places = _places(source)
-    for place in places:
-        try:
-            if place == own:
-                place.parent.mkdir(parents=True, exist_ok=True)
-            _create(place, mine)
-        except FileExistsError:
-            _same(_claims(source), ledger)
-        except OSError:
-            continue
-        return
-    raise LedgerError(
-        "Which ledger counts for this source can be recorded neither beside it nor in your state folder "
-        "(XDG_STATE_HOME). Make one of them writable. Nothing was charged."
-    )
+    return True
+
+
+def claimed_by(source: Source, ledger: Ledger) -> bool:
+    """Whether the source names ``ledger``; False where it names none yet.
+
+    Raises
+    ------
+    LedgerError
+        When it names another one, or an entry that this one no longer has.
+    """
+    found = _all_claims(source)
+    _same(found, ledger)
+    return bool(found)
+
+
+def disown(source: Path) -> None:
+    """Drop the claims on a file that was made a moment ago from public rows: the table of the demonstration."""
+    for place in _kept(source):
+        place.unlink(missing_ok=True)
 
 
 def adopt(source: Source, columns: Sequence[str], ledger: Ledger, *, reason: str) -> None:
@@ -178,9 +221,10 @@ def adopt(source: Source, columns: Sequence[str], ledger: Ledger, *, reason: str
     if any(parts(rest)) and not ledger.closed:
         ledger.reserve(rest, adjacency=ledger.adjacency, what=f"entries lost with the ledger file: {reason}")
     for file in _files(source):
-        for place in _places(file):
-            if _read(place) is not None:
-                _write(place, _mine(file, columns, ledger))
+        for place in _kept(file):
+            found = _read(place)
+            if found is not None:
+                _write(place, replace(_mine(file, columns, ledger), file=found.file))
     claim(source, columns, ledger)
 
 
@@ -227,11 +271,12 @@ def _note(source: Source, ledger: Ledger, change: Callable[[Source, Claim], Clai
         while head != ledger.head:  # charged meanwhile by another process, whose newer head we may have replaced
             head = ledger.head
             for file in _files(source):
-                for place in _places(file):
+                for place in _kept(file):
                     with contextlib.suppress(LedgerError):
                         found = _read(place)
                         if found is not None and found.identity == ledger.identity:
-                            _write(place, replace(change(file, found), head=head))
+                            here = None if found.file is None else _here(file)
+                            _write(place, replace(change(file, found), head=head, file=here))
 
 
 def _mine(source: Source, columns: Sequence[str], ledger: Ledger) -> Claim:
@@ -296,18 +341,65 @@ def _database(database: str) -> str:
     return os.path.normcase(file.expanduser().resolve())
 
 
-def _places(source: Source) -> list[Path]:
-    """Where a claim on ``source`` may be: beside it, then the user's state folder."""
+def _state() -> Path:
+    """The folder of claims of this user."""
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
-    own = state / "reticent" / "sources" / f"{_place(source)}{SUFFIX}"
+    return state / "reticent" / "sources"
+
+
+def _places(source: Source) -> list[Path]:
+    """Where a claim by the path of ``source`` is: beside it, and in the user's state folder."""
+    own = _state() / f"{_place(source)}{SUFFIX}"
     if isinstance(source, Table):
         return [own]
     file = source.expanduser().resolve()
     return [file.with_name(file.name + SUFFIX), own]
 
 
+def _by_inode(source: Source) -> tuple[Path, File] | None:
+    """Where a claim on this very file may be, whatever it is called, and how it looks; None for what is no file."""
+    if isinstance(source, Table):
+        return None
+    try:
+        path = source.expanduser().resolve()
+        facts = path.stat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(facts.st_mode) or not facts.st_ino:
+        return None
+    name = digest_of(canonical(["inode", facts.st_dev, facts.st_ino]))
+    return _state() / f"{name}{SUFFIX}", File(str(path), facts.st_size, facts.st_mtime_ns)
+
+
+def _here(source: Source) -> File | None:
+    """How the file looks now."""
+    found = _by_inode(source)
+    return None if found is None else found[1]
+
+
+def _still(found: Claim, place: Path, now: File) -> bool:
+    """Whether a claim by inode is about the file that is there now, and not about an earlier one of the same number."""
+    if found.file is None:
+        return False
+    if (found.file.size, found.file.modified) == (now.size, now.modified):
+        return True
+    there = _by_inode(Path(found.file.path))
+    return there is not None and there[0] == place
+
+
+def _kept(source: Source) -> list[Path]:
+    """Every place where a claim on ``source`` may be."""
+    by_inode = _by_inode(source)
+    return [*_places(source), *([] if by_inode is None else [by_inode[0]])]
+
+
 def _claims(source: Source) -> list[Claim]:
-    return [found for found in map(_read, _places(source)) if found is not None]
+    found = [one for one in map(_read, _places(source)) if one is not None]
+    moved = _by_inode(source)
+    one = None if moved is None else _read(moved[0])
+    if moved is not None and one is not None and _still(one, *moved):
+        found.append(one)
+    return found
 
 
 def _all_claims(source: Source) -> list[Claim]:
@@ -315,8 +407,8 @@ def _all_claims(source: Source) -> list[Claim]:
 
 
 def _claimed_here(source: Source) -> bool:
-    """Whether a claim was made for this very place, and not moved or copied to it."""
-    return any(found.fingerprint.split(" ")[0] == _place(source) for found in _claims(source))
+    """Whether a claim was made for this place or this very file, and not moved or copied to it."""
+    return any(found.file is not None or found.fingerprint.split(" ")[0] == _place(source) for found in _claims(source))
 
 
 def _read(place: Path) -> Claim | None:
@@ -329,8 +421,9 @@ def _read(place: Path) -> Claim | None:
                 "fingerprint": str(text),
                 "head": str(head),
                 "seen": None | [str(), int(), int()] as seen,
+                **rest,
             }:
-                return Claim(ledger, identity, text, head, Seen(*seen) if seen else None)
+                return Claim(ledger, identity, text, head, Seen(*seen) if seen else None, _file(rest.get("file")))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError):
@@ -339,6 +432,16 @@ def _read(place: Path) -> Claim | None:
         f"{place.name} says which ledger counts for this source, and cannot be read. Restore it; delete it only if "
         "nothing was ever released from this source."
     )
+
+
+def _file(found: object) -> File | None:
+    match found:
+        case None:
+            return None
+        case [str(path), int(size), int(modified)]:
+            return File(path, size, modified)
+        case _:
+            raise ValueError("the file of a claim")
 
 
 def _create(place: Path, claimed: Claim) -> None:
@@ -360,7 +463,7 @@ def _write(place: Path, claimed: Claim) -> None:
 
 
 def _draft(place: Path, claimed: Claim) -> Path:
-    seen = claimed.seen
+    seen, file = claimed.seen, claimed.file
     fields = {
         "format": FORMAT,
         "ledger": claimed.ledger,
@@ -368,14 +471,15 @@ def _draft(place: Path, claimed: Claim) -> Path:
         "fingerprint": claimed.fingerprint,
         "head": claimed.head,
         "seen": None if seen is None else [seen.release, seen.size, seen.modified],
+        **({} if file is None else {"file": [file.path, file.size, file.modified]}),
     }
     draft = place.with_name(f".{place.name}.{uuid.uuid4().hex}")
     with contextlib.ExitStack() as undo:
         undo.callback(draft.unlink, missing_ok=True)
-        with draft.open("x", encoding="ascii") as file:
-            file.write(canonical(fields) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        with draft.open("x", encoding="ascii") as opened:
+            opened.write(canonical(fields) + "\n")
+            opened.flush()
+            os.fsync(opened.fileno())
         undo.pop_all()
     return draft
 

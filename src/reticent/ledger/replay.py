@@ -21,6 +21,7 @@ from reticent.ledger.events import (
     Described,
     Entry,
     Failed,
+    Migrated,
     Opened,
     Refused,
     Reserved,
@@ -76,6 +77,7 @@ class Replay:
     head: str = GENESIS
     last_day: date | None = None
     closed: str | None = None
+    form: str | None = None
     lines: dict[str, Line] = field(default_factory=dict)
     keys: dict[tuple[str, str], Reserved] = field(default_factory=dict)
 
@@ -145,6 +147,8 @@ class Replay:
                 self.source = event.source
             case Closed():
                 self.closed = event.reason
+            case Migrated():
+                self._migrate(event)
             case _:
                 assert_never(event)
 
@@ -182,6 +186,13 @@ class Replay:
         if not filters.admits(event.budget, filters.nothing(budget), spent):
             raise LedgerError("an amended budget below what is spent")
         self.budget, self.ends = event.budget, event.ends
+
+    def _migrate(self, event: Migrated) -> None:
+        if not (event.old.isdecimal() and event.new.isdecimal() and int(event.old) < int(event.new)):
+            raise LedgerError("a form that is not after the one before it")
+        if self.form not in (None, event.old):
+            raise LedgerError(f"it says the form was {event.old}, and it was {self.form}")
+        self.form = event.new
 
     def _new(self, release: str) -> None:
         if release != self.next_id():

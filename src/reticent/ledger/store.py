@@ -13,6 +13,11 @@ transaction, and adds the row it returns; when ``append`` has returned, that row
 * A file with a second name (a hard link) is refused at every operation: SQLite names its log after the path, so two
   names would be two logs, and the last of a budget could be granted through each.
 
+A file has a form, in SQLite's ``user_version``. One of an earlier form is read as it is. Before its first new entry it
+is brought to today's, in one exclusive transaction: copy, statements of each step, an entry that names both forms. The
+copy is made by SQLite into a new file beside it and synced. A crash on the way leaves the old file, and a spare copy. A
+later form than today's is refused.
+
 The file is never opened except through SQLite: closing any other descriptor of it would drop SQLite's locks.
 """
 
@@ -24,7 +29,7 @@ import sqlite3
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
@@ -36,7 +41,9 @@ FORMAT: Final = 1
 APPLICATION: Final = 0x52455449  # "RETI"
 JOURNAL: Final = "wal"
 SYNCHRONOUS: Final = 2  # FULL
+OWNER: Final = 0o600  # a ledger names who asked what; SQLite gives its log the same mode
 PATIENCE: Final = 20.0  # seconds to wait for another writer
+MOST_COPIES: Final = 100  # of one ledger, that migrations left beside it
 BIRTH: Final = 1.0  # seconds to wait for the process that makes the file to drop the name it was built under
 
 SCHEMA: Final = (
@@ -50,11 +57,27 @@ SCHEMA: Final = (
     "BEGIN SELECT RAISE(ABORT, 'a ledger only grows'); END",
 )
 
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Tables and triggers of one form of a ledger, and the statements that make them of the form before it."""
+
+    schema: tuple[str, ...]
+    from_before: tuple[str, ...] = ()
+
+
+FORMS: Final[Mapping[int, Form]] = {1: Form(SCHEMA)}  # every form that was ever written; today's is FORMAT
+
 Decide: TypeAlias = Callable[[Sequence[Row]], Row | None]
+Seal: TypeAlias = Callable[[Sequence[Row], int, str], Row]
 
 
 class SyncError(LedgerError):
     """The disk refused an entry, so what is on it is unknown; the process must not go on charging."""
+
+
+class EarlierForm(Exception):
+    """An entry was to be added to a file of an earlier form; nothing was written. The account migrates and goes on."""
 
 
 class Store(Protocol):
@@ -70,7 +93,16 @@ class Store(Protocol):
         """The rows numbered ``since`` or later, in order."""
 
     def append(self, since: int, decide: Decide) -> None:
-        """Add the row ``decide`` returns for the rows from ``since`` on; nothing when it returns None or raises."""
+        """Add the row ``decide`` returns for the rows from ``since`` on; nothing when it returns None or raises.
+
+        Raises
+        ------
+        EarlierForm
+            Before ``decide`` is asked, where the file has to be migrated first.
+        """
+
+    def migrate(self, seal: Seal) -> None:
+        """Bring the file to today's form, with the row ``seal`` returns for its rows, its form and the copy's name."""
 
 
 @dataclass(slots=True)
@@ -93,6 +125,9 @@ class MemoryStore:
             row = decide(self.rows(since))
             if row is not None:
                 self._rows.append(row)
+
+    def migrate(self, seal: Seal) -> None:
+        """What is in memory has today's form."""
 
     def _same_process(self) -> None:
         if os.getpid() != self._process:
@@ -117,11 +152,31 @@ class SqliteStore:
     def append(self, since: int, decide: Decide) -> None:
         with _words(self.name), _connected(self) as connection:
             _patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+            if _form(connection) < FORMAT:
+                raise EarlierForm
             row = decide(_rows(connection, since))
             if row is None:
                 return  # closing the connection ends the transaction, as it does when decide raises
             with _sync(self.name):
                 connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (row.number, row.body, row.digest))
+                connection.execute("COMMIT")
+
+    def migrate(self, seal: Seal) -> None:
+        with _words(self.name), _connected(self) as connection:
+            _patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+            old = _form(connection)
+            if old >= FORMAT:
+                return  # another process was first
+            copy = _copied(self, old)
+            row = seal(_rows(connection, 1), old, copy.name)
+            with _sync(self.name):
+                for form in range(old + 1, FORMAT + 1):
+                    for statement in FORMS[form].from_before:
+                        connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {FORMAT}")
+                connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (row.number, row.body, row.digest))
+                if _schema(connection) != set(FORMS[FORMAT].schema):
+                    raise LedgerError(f"{self.name} could not be migrated: its tables are not those of form {FORMAT}.")
                 connection.execute("COMMIT")
 
     def damage(self) -> str | None:
@@ -179,10 +234,11 @@ def build(store: SqliteStore, first: Row) -> bool:
 
 
 def _draft(file: Path, first: Row) -> None:
+    os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), OWNER))
     with contextlib.closing(_connect(file, "rwc")) as connection:
         _settings(connection)
         connection.execute("BEGIN IMMEDIATE")
-        for statement in SCHEMA:
+        for statement in FORMS[FORMAT].schema:
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -239,14 +295,58 @@ def _connect(file: Path, mode: str) -> sqlite3.Connection:
 def _check(connection: sqlite3.Connection, name: str) -> None:
     """Refuse a file that is not ours, another format, a changed schema, or a disk that cannot keep the promise."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    version = _form(connection)
     if application != APPLICATION:
         raise LedgerError(f"{name} is not a ledger of reticent.")
-    if version != FORMAT:
-        raise LedgerError(f"{name} has ledger format {version}; this reticent reads format {FORMAT}.")
-    if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != set(SCHEMA):
+    if version not in FORMS:
+        later = " It was written by a later one: use that, or a later one still." if version > FORMAT else ""
+        raise LedgerError(f"{name} has ledger format {version}; this reticent reads format {FORMAT}.{later}")
+    if _schema(connection) != set(FORMS[version].schema):
         raise LedgerError(f"{name} is damaged: its table or triggers were changed.")
     _settings(connection)
+
+
+def _form(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def _schema(connection: sqlite3.Connection) -> set[str]:
+    return {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
+
+
+def _copied(store: SqliteStore, form: int) -> Path:
+    """A copy of the file beside it, under a name that was free, complete and synced; the caller holds the lock."""
+    try:
+        copy = _free_name(store, form)
+        with (
+            contextlib.closing(_connect(store.file, "rw")) as source,
+            contextlib.closing(_connect(copy, "rw")) as target,
+        ):
+            source.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE")  # one file: its log is nowhere else
+        descriptor = os.open(copy, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        _sync_folder(copy.parent)
+    except OSError:
+        raise LedgerError(
+            f"{store.name} has an earlier form, and no copy of it can be made beside it: the folder is not writable or "
+            "full. Nothing was changed or charged."
+        ) from None
+    return copy
+
+
+def _free_name(store: SqliteStore, form: int) -> Path:
+    """An empty file for the copy, made under a name that no file had."""
+    for place in range(1, MOST_COPIES + 1):
+        copy = store.file.with_name(f"{store.file.name}.form-{form}{f'-{place}' if place > 1 else ''}.copy")
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), OWNER))
+            return copy
+    raise LedgerError(f"There are {MOST_COPIES} copies of {store.name} beside it. Move them away. Nothing was charged.")
 
 
 def _settings(connection: sqlite3.Connection) -> None:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
@@ -111,4 +111,5 @@ def _specimen() -> Specimen[Candidates, int]:
     return Specimen("exponential, four candidates", made, _candidates([1, 0, 0, 1]), _candidates([0, 1, 1, 2]), mass)
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen(),)

@@ -30,7 +30,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.exact.rounding import exp_bounds, exp_down, round_up
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ZCDP, ApproxDP
@@ -221,4 +221,5 @@ def _specimens() -> tuple[Specimen[Sequence[int], tuple[int, ...]], ...]:
     )
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again), (SCALAR, again_scalar))
 SPECIMENS: Final = _specimens()

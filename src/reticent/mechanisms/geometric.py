@@ -26,7 +26,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.exact.laplace import LARGEST
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
@@ -113,4 +113,5 @@ def _specimen(epsilon: Fraction, sensitivity: int) -> Specimen[Sequence[int], tu
     )
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen(Fraction(1, 2), 1), _specimen(Fraction(1), 3))

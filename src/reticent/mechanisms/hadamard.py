@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.exact import sampling
 from reticent.mechanisms.local import LOCAL, coins, even, loss_of, place, places, ratio_below, whole
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.numbers import read, show
@@ -104,4 +104,5 @@ def _specimen() -> Specimen[int, int]:
     return Specimen("Hadamard row of order 4", made, 0, 2, lambda truth, heard: float(made.mass(truth, heard)))
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen(),)

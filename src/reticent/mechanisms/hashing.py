@@ -28,7 +28,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.mechanisms.local import LOCAL, Peak, drawn, even, loss_of, place, places, ratio_below, whole
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.numbers import read, show
@@ -147,4 +147,5 @@ def _specimen() -> Specimen[int, int]:
     return Specimen("three answers hashed to a bit", made, 0, 1, lambda truth, heard: float(made.mass(truth, heard)))
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen(),)

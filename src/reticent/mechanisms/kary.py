@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.exact import sampling
 from reticent.mechanisms.local import LOCAL, Peak, drawn, loss_of, place, places, ratio_below, whole
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.numbers import read, show
@@ -97,4 +97,5 @@ def _specimen() -> Specimen[int, int]:
     return Specimen("one of four answers", made, 0, 2, lambda truth, heard: float(made.mass(truth, heard)))
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen(),)

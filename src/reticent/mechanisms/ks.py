@@ -40,7 +40,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.exact.exponential import exp_bounds
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
@@ -384,6 +384,7 @@ def _specimen(
     return Specimen(name, made, *tables, mass)
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (
     _specimen(Fraction(33, 10), 1, ((1, 4), (2, 4)), "one point of two cells by KS distance"),
     _specimen(Fraction(2), (1, 2), ((5, 7), (6, 7)), "one or two points of two cells by KS distance"),

@@ -26,7 +26,7 @@ from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.exact.grid import Grid
 from reticent.mechanisms.geometric import laplace_radius, mass
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
@@ -112,4 +112,5 @@ def _specimen() -> Specimen[Sequence[Fraction], tuple[Fraction, ...]]:
     )
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen(),)

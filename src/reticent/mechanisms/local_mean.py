@@ -34,7 +34,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.mechanisms.local import LOCAL, coins, even, loss_of, places, ratio_below, whole
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.numbers import read, show
@@ -140,4 +140,5 @@ def _specimens() -> tuple[Specimen[int | Fraction, int], ...]:
     )
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = _specimens()

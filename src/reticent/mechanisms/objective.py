@@ -34,7 +34,7 @@ from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.exact.rounding import log_up, round_up, sqrt_up
 from reticent.mechanisms.geometric import Geometric
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
@@ -261,4 +261,5 @@ def _specimen() -> Specimen[Bends, tuple[int, ...]]:
     return Specimen("least point of a row", made, Bends((), -1), Bends((Fraction(3, 2),), 1), mass)
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen(),)

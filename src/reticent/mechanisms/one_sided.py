@@ -22,7 +22,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.mechanisms.local import LOCAL
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ApproxDP
@@ -74,4 +74,5 @@ def _specimen() -> Specimen[str, str]:
 
 
 ONE: Final = _specimen()  # not among SPECIMENS: at epsilon 0 there is no smaller epsilon at which a test could fail it
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final[tuple[Specimen[str, str], ...]] = ()

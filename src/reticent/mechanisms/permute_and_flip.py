@@ -26,7 +26,7 @@ from typing import Final
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
@@ -101,4 +101,5 @@ def _specimen() -> Specimen[Sequence[int], int]:
     )
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen(),)

@@ -47,7 +47,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.exact.rounding import exp_down, exp_up
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
@@ -197,4 +197,5 @@ def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
 
 # The greatest loss is that of a chain of decisions and not of one likely answer, which is what specimens are for; the
 # laws of all trees of two and three levels are computed in tests/laws/test_privtree.py.
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final[tuple[Specimen[Any, Any], ...]] = ()

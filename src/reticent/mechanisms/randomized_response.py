@@ -22,7 +22,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.exact.rounding import log_up, round_up
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
@@ -97,4 +97,5 @@ def _specimen() -> Specimen[str, str]:
     return Specimen("two coins", made, "yes", "no", lambda truth, heard: float(made.distribution(truth)[heard]))
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen(),)

@@ -39,7 +39,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.exact.rounding import exp_down, exp_up, round_down
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import PureDP
@@ -194,6 +194,7 @@ def _specimen(epsilon: Fraction, tail: int, beta: Fraction) -> Specimen[Sequence
     )
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (
     _specimen(Fraction(1), 3, Fraction(1, 4)),
     _specimen(Fraction(2), 1, Fraction(1, 2)),

@@ -42,7 +42,7 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact import sampling
 from reticent.mechanisms import gate
 from reticent.mechanisms.gate import Bar
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.loss import ZCDP, PureDP
@@ -306,4 +306,5 @@ def _at_least(number: int, least: int, name: str) -> int:
 
 # A conversation has no law that is tight on a handful of likely answers, which is what specimens are for; its laws are
 # computed for all short sequences of questions, adaptive ones too, in tests/laws/test_sparse_vector.py.
+AXIOMS: Final[Axioms] = ((THEOREM, again), (TOGETHER, again_together))
 SPECIMENS: Final[tuple[Specimen[Any, Any], ...]] = ()

@@ -3,21 +3,25 @@
 A mechanism is a frozen value with ``guarantee`` and ``sample(exact, entropy)``: exact integers in, noisy integers
 out, no tables and no people. A specimen is one such value with a pair of neighbouring inputs and the law of the
 output; the tests draw from it, compare with the law, and check the ratio of the two laws against the guarantee.
+``AXIOMS`` of its module say how a stored guarantee is stated again: without them no certificate can be verified.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from reticent.entropy import Entropy
-from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee, Theorem
 
 In = TypeVar("In")
 Out = TypeVar("Out")
 In_contra = TypeVar("In_contra", contravariant=True)
 Out_co = TypeVar("Out_co", covariant=True)
+Again: TypeAlias = Callable[[dict[str, str], Adjacency], Guarantee]  # a leaf, from its stored parameters and neighbours
+Axioms: TypeAlias = tuple[tuple[Theorem, Again], ...]  # of a module: every theorem it states, and how it does it again
 
 
 class Mechanism(Protocol[In_contra, Out_co]):

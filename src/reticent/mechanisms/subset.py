@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.exact import sampling, subsets
 from reticent.mechanisms.local import LOCAL, coins, loss_of, orders, place, places, ratio_below, whole
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.numbers import read, show
@@ -123,4 +123,5 @@ def _specimen() -> Specimen[int, int]:
     return Specimen("two of four answers", made, 0, 2, lambda truth, heard: float(made.mass(truth, heard)))
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen(),)

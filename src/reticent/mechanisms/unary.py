@@ -28,7 +28,7 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
 from reticent.mechanisms.local import LOCAL, coins, loss_of, place, places, ratio_below, whole
-from reticent.mechanisms.specimen import Specimen
+from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
 from reticent.privacy.numbers import read, show
@@ -129,4 +129,5 @@ def _specimen(form: Form) -> Specimen[int, int]:
     return Specimen(f"two bits, {form}", made, 0, 1, lambda truth, heard: float(made.mass(truth, heard)))
 
 
+AXIOMS: Final[Axioms] = ((THEOREM, again),)
 SPECIMENS: Final = (_specimen("symmetric"), _specimen("optimised"))

@@ -7,6 +7,9 @@ when one unit's records are replaced. Substitution makes the number of units pub
 The unit is one person, holding at most ``rows`` rows of the table (1 where every row is another person), or one
 ``row`` where a step is proved row by row and lifted later by ``compose.grouped``.
 
+A table that a program hands over is the rows in it. Whoever picks them by looking at rows, a splitter that balances
+labels for one, makes tables that differ in more than one unit of tables that do not: ``HANDED`` is what is then said.
+
 Source: 001 (add/remove), 002 and 004 (replace one coordinate). The three are not interchangeable: see
 docs/theory/adjacency.md and the note E21 there.
 """
@@ -14,12 +17,18 @@ docs/theory/adjacency.md and the note E21 there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 from reticent.errors import PublicParameterError
 
 Kind: TypeAlias = Literal["add_remove", "substitute", "local"]
 Unit: TypeAlias = Literal["person", "row"]
+
+HANDED: Final = (
+    "The guarantee is about the rows this program handed over, and holds if they were picked without looking at any "
+    "row, as cv=folds(5) does. It does not cover rows picked by an integer cv, by stratified, grouped or seeded "
+    "splitters, or by bagging, bootstrap, oversampling or calibration."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
     in_sequence   the parts all look at the same rows, each may depend on the answers before it: losses add
     concurrent    the parts are conversations, asked in any order, each question after any answers: losses add
     across        each row (or person) is in at most one part of a partition fixed without the data
+    one_of        one of the parts is run, named by what is public by then: the maximum, in every view
     grouped       from one row to the k rows of a person, or from one person to k persons
     processed     anything computed from an answer alone
 
@@ -49,6 +50,11 @@ GROUP: Final = Theorem(
     "001 (delta = 0); Bun and Steinke 2016, Prop. 1.9; Dong, Roth and Su 2022, Theorem 3; Mironov 2017, Prop. 11",
 )
 PROCESSED: Final = Theorem("processed", "any randomised map of an answer costs nothing", "001; 004 Theorem 1.4")
+ONE_OF: Final = Theorem(
+    "one_of",
+    "one of these is run, named by what is public or was paid for before: the maximum in every view",
+    "definition; docs/proofs/composition.md, section One of several",
+)
 PUBLIC: Final = Theorem("public", "the same for all neighbours: no loss", "definition of the adjacency")
 
 
@@ -122,6 +128,42 @@ def across(parts: Sequence[Guarantee], *, neighbours: Adjacency, label: str = ""
             assert_never(neighbours.kind)
 
 
+def one_of(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
+    """One of ``parts`` is run on the rows, and which one is known without them by the time it runs.
+
+    The condition: the choice follows from public facts and from answers that other parts of the whole pay for (a
+    private choice, a noisy n, an earlier noisy number). The caller sees to it; no part pays for the choice itself.
+
+    Parameters
+    ----------
+    parts : sequence of Guarantee
+        Every plan that may be run, about the same neighbours. Those that differ in their labels alone stand once.
+    label : str
+
+    Returns
+    -------
+    Guarantee
+        The maximum of the losses, in every view that is taken of them (``in_zcdp``, ``in_renyi``, ``in_pld``): the part
+        with the largest epsilon need not have the largest rho. Of pairs the one that dominates all, or, where their
+        profiles may cross, the coin of the largest epsilon and delta, which does. A node even for a single part, so
+        that a proof shows that several plans were counted.
+
+    Raises
+    ------
+    PublicParameterError
+        For no part, for parts about different neighbours, and for losses that no common view bounds.
+    """
+    if not parts:
+        raise PublicParameterError("one of no parts cannot be run")
+    for part in parts:
+        if part.adjacency != parts[0].adjacency:
+            raise PublicParameterError(
+                f"parts speak of different neighbours: {parts[0].adjacency.words()} and {part.adjacency.words()}"
+            )
+    apart = tuple({replace(part, label=""): part for part in reversed(parts)}.values())[::-1]
+    return Guarantee(_largest([part.loss for part in apart]), parts[0].adjacency, ONE_OF, apart, label=label)
+
+
 def grouped(part: Guarantee, size: int, *, neighbours: Adjacency, label: str = "") -> Guarantee:
     """Lift ``part`` to ``neighbours`` that are at most ``size`` >= 1 of its own steps apart."""
     if size < 1:
@@ -187,6 +229,8 @@ def _viewed(
             case ACROSS.name:
                 parts = [_viewed(part, view, lifted) for part in tree.parts]
                 return across(parts, neighbours=tree.adjacency, label=tree.label)
+            case ONE_OF.name:
+                return one_of([_viewed(part, view, lifted) for part in tree.parts], label=tree.label)
             case GROUP.name if lifted is not None:
                 return lifted(tree)
             case GROUP.name:
@@ -200,6 +244,13 @@ def _viewed(
                 return view(tree)
     except PublicParameterError:
         return view(tree)
+
+
+def alike(one: Guarantee, other: Guarantee) -> bool:
+    """Whether two trees cost the same in every currency a ledger has: one loss, and one rho by their own parts."""
+    if (one.loss, one.adjacency) != (other.loss, other.adjacency):
+        return False
+    return in_zcdp(one).loss == in_zcdp(other).loss
 
 
 def public(neighbours: Adjacency, *, label: str = "") -> Guarantee:
@@ -322,7 +373,7 @@ def _again(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Guarant
         return amplify.again(tree)
     if not parts:
         return axioms(tree)
-    if len(parts) > 1 and name not in (SEQUENCE.name, CONCURRENT.name, ACROSS.name):
+    if len(parts) > 1 and name not in (SEQUENCE.name, CONCURRENT.name, ACROSS.name, ONE_OF.name):
         raise CheckError(f"'{_named(tree)}' is about one part and names several")
     if name in convert.NAMES:
         return convert.again(tree)
@@ -333,6 +384,8 @@ def _again(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Guarant
             return concurrent(parts)
         case ACROSS.name:
             return across(parts, neighbours=whole)
+        case ONE_OF.name:
+            return one_of(parts)
         case GROUP.name:
             return _group_again(tree)
         case PROCESSED.name:

@@ -20,6 +20,7 @@ are about what a record says; presence is not protected, since the number of peo
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,11 +29,12 @@ from typing import assert_never
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import round_down, round_up
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.compose import ONE_OF
 from reticent.privacy.convert import approx_of
 from reticent.privacy.groups import group_loss
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
-from reticent.privacy.numbers import about
+from reticent.privacy.numbers import about, show
 from reticent.privacy.pairs import Coin, Pair, Sampled
 
 VIEW_DELTA = Fraction(1, 10**9)  # the delta at which a loss that has a whole curve of them is put in words
@@ -69,15 +71,32 @@ def outline(tree: Guarantee) -> str:
 
 def _branches(tree: Guarantee, indent: str) -> list[str]:
     lines: list[str] = []
-    for part in tree.parts:
+    for part, alike in _shown(tree):
         statement = part.by.statement if part.parts else f"{part.by.statement} ({_numbers(part)})"
         lines.append(
             f"{indent} ├ {words(part.loss):<12} {part.label or part.by.name:<28} {statement}   [{part.by.source}]"
         )
         lines += _branches(part, indent + " │")
+        if alike:
+            lines.append(f"{indent} │   and {alike} more like it, of the same loss and other numbers")
     if tree.parts:
         lines.append(f"{indent} └ {tree.by.statement}   [{tree.by.source}]")
     return lines
+
+
+def _shown(tree: Guarantee) -> list[tuple[Guarantee, int]]:
+    """The parts to show; plans of one loss and shape of which one is run stand once, with how many more there are."""
+    if tree.by != ONE_OF:
+        return [(part, 0) for part in tree.parts]
+    first: dict[object, Guarantee] = {}
+    for part in tree.parts:
+        first.setdefault(_shape(part), part)
+    counts = Counter(_shape(part) for part in tree.parts)
+    return [(part, counts[shape] - 1) for shape, part in first.items()]
+
+
+def _shape(tree: Guarantee) -> object:
+    return tree.loss, tree.by, tuple(_shape(part) for part in tree.parts)
 
 
 def _numbers(part: Guarantee) -> str:
@@ -423,6 +442,28 @@ def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
         f"{words(loss)}, {adjacency.words()}. Someone who thought it {one_in(prior)} {believed} could end between "
         f"{one_in_least(seen.low)} and {one_in_most(seen.high)}{failure}."
     )
+
+
+def as_data(loss: Loss, adjacency: Adjacency) -> dict[str, object]:
+    """The guarantee for a program, with its sentence: numbers as text, rho null where the loss is in epsilon."""
+    rho: Fraction | None = None
+    epsilon: Fraction | None = None
+    match loss:
+        case ZCDP(rho):
+            delta = Fraction(0)
+        case ApproxZCDP(rho, delta):
+            pass
+        case _:
+            epsilon, delta = epsilon_delta(loss)
+    return {
+        "words": sentence(loss, adjacency),
+        "epsilon": None if epsilon is None else show(epsilon),
+        "delta": show(delta),
+        "rho": None if rho is None else show(rho),
+        "adjacency": adjacency.kind,
+        "unit": adjacency.unit,
+        "rows": adjacency.rows,
+    }
 
 
 def percent(probability: float) -> str:

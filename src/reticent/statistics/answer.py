@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from reticent.data.schema import Key
 from reticent.errors import NoReplyError, QuestionError
-from reticent.outcome import Estimate, NoReply, Outcome, Reply
+from reticent.outcome import Estimate, NoReply, Outcome, Reply, restore
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,8 +44,19 @@ class Cell:
 
     @property
     def as_it_is(self) -> bool:
-        """Whether it estimates nothing: the statistic of a test, which has no interval."""
-        return self.label == (("test", "statistic"),)
+        """Whether it has no interval: the statistic of a test and its p-value, which estimate nothing."""
+        return self.label in ((("test", "statistic"),), (("test", "p-value"),))
+
+
+@dataclass(frozen=True, slots=True)
+class IncompleteRows:
+    """The share of rows with a cell of ``columns`` that is missing, cannot be read or is not listed.
+
+    ``outcome`` is None where the share was left out, which the plan said before anything was charged.
+    """
+
+    columns: tuple[str, ...]
+    outcome: Outcome[Estimate] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,10 @@ class Answer:
         Whether the number is an integer of this table (counts), so that intervals may cover more than their level.
     density : Density or None
         The whole law, where that was asked and there is a reply; the cells are then shares of a few stretches.
+    estimand : str
+        The quantity that the answer estimates, in words: "population mean of age, values cut to [0, 110]".
+    incomplete : IncompleteRows or None
+        The share of rows whose value could not be read; None where no row can lack one.
     """
 
     name: str
@@ -74,6 +89,11 @@ class Answer:
     caveats: tuple[str, ...] = ()
     discrete: bool = False
     density: Law | None = None
+    estimand: str = ""
+    incomplete: IncompleteRows | None = None
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
     def __iter__(self) -> Iterator[Cell]:
         return iter(self.cells)
@@ -157,6 +177,11 @@ class Answer:
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def estimates(answers: Iterable[Answer]) -> tuple[str, ...]:
+    """A line for each answer that names its estimand: ``mean(age): population mean of age``."""
+    return tuple(f"{answer.name}: {answer.estimand}" for answer in answers if answer.estimand)
 
 
 def said(cell: Cell, estimate: Estimate) -> str:

@@ -23,6 +23,7 @@ from reticent.statistics.asked import (
     MOST_BINS,
     QUARTILES,
     CapShare,
+    IncompleteShare,
     Mode,
     OfIqr,
     OfMean,
@@ -34,6 +35,7 @@ from reticent.statistics.asked import (
 )
 from reticent.statistics.density import Growth, OfDensity, Private, Settled
 from reticent.statistics.hypotheses.asked import OfTest
+from reticent.statistics.logarithms import geometric_mean, log_mean
 from reticent.statistics.questions import (
     count,
     density,
@@ -65,8 +67,11 @@ VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "count": ("epsilon",),
     "persons": ("epsilon",),
     "capped": ("epsilon",),
+    "incomplete": ("epsilon",),
     "sum": _RANGE,
-    "mean": ("method", "centre", "radius", "deviation", *_FULL, "delta"),
+    "mean": ("method", "tail", "centre", "radius", "deviation", *_FULL, "delta"),
+    "log_mean": ("per", *_RANGE),
+    "geometric_mean": ("per", *_RANGE),
     "proportion": ("value", "epsilon"),
     "variance": _FULL,
     "sd": _FULL,
@@ -78,11 +83,11 @@ VERBS: Final[Mapping[str, tuple[str, ...]]] = {
     "scale": ("levels", "method", "per", "epsilon", *_TESTED),
     "trimmed_mean": ("trim", "method", "per", "epsilon", *_TESTED),
     "location": ("bend", "per", "epsilon"),
-    "regress": ("method", "blocks", "epsilon", *_TESTED),
-    "test": ("kind", "among", "value", "edges", "centre", "deviation", *_RANGE),
+    "regress": ("method", "blocks", "reference", "epsilon", *_TESTED),
+    "test": ("kind", "among", "value", "edges", "centre", "deviation", "density", *_RANGE),
     "density": ("method", *_DETAIL, "size", "bandwidth", "settle", "atoms", "checks", *_RANGE, "delta"),
 }
-LISTS: Final = ("levels", "edges", "atoms", "among")
+LISTS: Final = ("levels", "edges", "atoms", "among", "reference")
 BARE: Final = ("count", "persons", "capped")
 SYNONYMS: Final[Mapping[str, str]] = {
     "average": "mean",
@@ -107,6 +112,9 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "r_h": "regress",
     "theil_sen": "regress",
     "coinpress": "mean",
+    "gmean": "geometric_mean",
+    "geomean": "geometric_mean",
+    "meanlog": "log_mean",
     "synthesize": "density",
     "kde": "density",
     "t_test": "test",
@@ -118,6 +126,8 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "wilcoxon": "test",
     "correlation": "test",
     "cor": "test",
+    "missing": "incomplete",
+    "unreadable": "incomplete",
     "ks": "test",
 }
 _ASKED: Final = re.compile(r"\s*([A-Za-z_]+)\s*(?:\((.*)\))?\s*(?:\bby\s+(\S+(?:\s+\S+)*))?\s*", re.DOTALL)
@@ -145,7 +155,7 @@ def parse(text: str) -> tuple[Statistic, str | None]:
     if verb not in BARE:
         if not plain:
             raise QuestionError(f"{verb} of which column? Write {verb}(column).")
-        if verb != "density":
+        if verb not in ("density", "incomplete"):
             named = {**_positional(verb, plain[1:]), **named}
     elif plain:
         raise QuestionError(f"{verb} takes no column. Write {verb}.")
@@ -155,6 +165,9 @@ def parse(text: str) -> tuple[Statistic, str | None]:
             raise QuestionError(_unknown(f"option of {verb}", option, list(VERBS[verb]), meant))
     if verb == "density":
         return _density(plain, named), by
+    if verb == "incomplete":
+        share = named.get("epsilon")
+        return IncompleteShare(tuple(plain), epsilon=None if share is None else read(share, "epsilon")), by
     return _build(verb, plain[0] if plain else "", named), by
 
 
@@ -251,6 +264,7 @@ def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
             return mean(
                 column,
                 method=_one("method", method, get_args(OfMean)),
+                tail=named.get("tail"),
                 centre=named.get("centre"),
                 radius=named.get("radius"),
                 deviation=named.get("deviation"),
@@ -261,6 +275,9 @@ def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
                 interval=interval,
                 delta=delta,
             )
+        case "log_mean" | "geometric_mean":
+            mean_of_logs = log_mean if verb == "log_mean" else geometric_mean
+            return mean_of_logs(column, per=per, low=low, high=high, epsilon=epsilon)
         case "variance":
             return variance(column, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
         case "sd":
@@ -294,7 +311,14 @@ def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
             of_regression = _one("method", method, get_args(OfRegression))
             blocks = _whole(named.get("blocks"), "blocks")
             return regress(
-                column, method=of_regression, blocks=blocks, epsilon=epsilon, mode=mode, delta=delta, unit=unit
+                column,
+                method=of_regression,
+                blocks=blocks,
+                reference=tuple(named.get("reference", "").split()),
+                epsilon=epsilon,
+                mode=mode,
+                delta=delta,
+                unit=unit,
             )
         case "test":
             return test(
@@ -305,6 +329,7 @@ def _build(verb: str, column: str, named: Mapping[str, str]) -> Statistic:
                 edges=_edges(named.get("edges", "")),
                 centre=named.get("centre"),
                 deviation=named.get("deviation"),
+                density=named.get("density"),
                 low=low,
                 high=high,
                 epsilon=epsilon,
@@ -335,7 +360,7 @@ def _density(columns: list[str], named: Mapping[str, str]) -> Statistic:
         iterations=_whole(named.get("iterations"), "iterations"),
         size=_one("size", size, get_args(Growth), "a number") if size and size[0].isalpha() else _whole(size, "size"),
         settle=_one("settle", named.get("settle", "simplex"), get_args(Settled)),
-        atoms=named.get("atoms", "").split(),
+        atoms=named["atoms"].split() if "atoms" in named else None,
         checks=named.get("checks", "0"),
         low=named.get("low"),
         high=named.get("high"),

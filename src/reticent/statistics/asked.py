@@ -22,6 +22,8 @@ from reticent.privacy.numbers import positive, show
 from reticent.statistics.density import DensityOf
 from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.limits import check_limits
+from reticent.statistics.logarithms import LogMean
+from reticent.statistics.unbounded.tails import Tail, check_tail
 
 FINEST_LEVEL: Final = 10**6  # denominators of levels: scores are multiples of them and must fit 64 bits
 MOST_BINS: Final = 1 << 20
@@ -33,7 +35,9 @@ OfQuantiles: TypeAlias = Literal["auto", "separate", "joint", "M", "smooth"]
 OfIqr: TypeAlias = Literal["auto", "separate", "joint", "S"]
 OfScale: TypeAlias = Literal["S", "stable"]
 OfTrimmed: TypeAlias = Literal["auto", "inverse", "TM", "smooth"]
-OfRegression: TypeAlias = Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"]
+OfRegression: TypeAlias = Literal[
+    "auto", "least_squares", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +146,7 @@ class Sum:
 class Mean:
     """The mean of a column, with bounds or without.
 
+    For the clipped mean ``tail`` is what is declared of its tails, so that the mean of all values can be meant.
     For CoinPress ``around`` is what is known without the file: centre and radius of a range that holds the mean, and a
     bound of the standard deviation; ``delta`` a share of the question's own.
     """
@@ -149,6 +154,7 @@ class Mean:
     column: str
     _: KW_ONLY
     method: OfMean = "auto"
+    tail: Tail | None = None
     around: tuple[Fraction, Fraction, Fraction] | None = None
     delta: Fraction | None = None
     per: Per = "row"
@@ -162,6 +168,9 @@ class Mean:
         _one_of(self.method, OfMean)
         if self.method != "coinpress" and (self.around is not None or self.delta is not None):
             raise PublicParameterError("centre, radius, deviation and delta of a mean are for method=coinpress")
+        if self.method != "clipped" and self.tail is not None:
+            raise PublicParameterError("tail is for a mean with method=clipped")
+        check_tail(self.tail)
         if self.around is not None:
             positive(self.around[1], "radius")
             positive(self.around[2], "deviation")
@@ -172,7 +181,8 @@ class Mean:
         words = ("centre", "radius", "deviation")
         known = [f"{word}={show(x)}" for word, x in zip(words, self.around or (), strict=False)]
         rest = (*_bounds(self.low, self.high), *_manner(self.per, self.interval))
-        return _name("mean", self.column, *_method(self.method), *known, *rest)
+        tail = () if self.tail is None else (f"tail={'normal' if self.tail == 'normal' else show(self.tail)}",)
+        return _name("mean", self.column, *_method(self.method), *tail, *known, *rest)
 
     @property
     def counts_rows(self) -> bool:
@@ -339,6 +349,28 @@ class CapShare:
 
 
 @dataclass(frozen=True, slots=True)
+class IncompleteShare:
+    """The share of rows with a cell of ``columns`` that is missing, cannot be read, or is not listed."""
+
+    columns: tuple[str, ...]
+    _: KW_ONLY
+    epsilon: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon)
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise PublicParameterError("incomplete is of one column or more, each named once")
+
+    @property
+    def name(self) -> str:
+        return _name("incomplete", *self.columns)
+
+    @property
+    def counts_rows(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
 class Scale:
     """S of 003: the distance of two quantiles, on a logarithmic scale; the bin that holds it for method "stable"."""
 
@@ -427,6 +459,7 @@ class Regression:
     """Coefficients of a linear model of ``y`` on the columns ``on``, with an intercept unless it is left out.
 
     ``blocks`` is the public number of blocks of R_S, R_H and the block medians; None for one made for n.
+    ``reference`` names keys of categories on the right that have no coefficient of their own, in place of their first.
     """
 
     y: str
@@ -435,6 +468,7 @@ class Regression:
     method: OfRegression = "auto"
     intercept: bool = True
     blocks: int | None = None
+    reference: tuple[Key, ...] = ()
     epsilon: Fraction | None = None
     tested: Tested = PLAIN
 
@@ -453,7 +487,8 @@ class Regression:
     @property
     def name(self) -> str:
         blocks = () if self.blocks is None else (f"blocks={self.blocks}",)
-        return _name("regress", self.formula, *_method(self.method), *blocks, *self.tested.words)
+        keys = (f"reference={' '.join(str(key) for key in self.reference)}",) if self.reference else ()
+        return _name("regress", self.formula, *_method(self.method), *blocks, *keys, *self.tested.words)
 
     @property
     def counts_rows(self) -> bool:
@@ -461,7 +496,20 @@ class Regression:
 
 
 Robust: TypeAlias = Scale | TrimmedMean | Location | Regression
-Simple: TypeAlias = Count | People | Sum | Mean | Proportion | Variance | Histogram | Quantiles | Iqr | CapShare
+Simple: TypeAlias = (
+    Count
+    | People
+    | Sum
+    | Mean
+    | Proportion
+    | Variance
+    | Histogram
+    | Quantiles
+    | Iqr
+    | CapShare
+    | IncompleteShare
+    | LogMean
+)
 Statistic: TypeAlias = Simple | Robust | DensityOf | HypothesisTest
 
 
@@ -481,7 +529,9 @@ def delta_of(asked: Statistic) -> Tested | None:
             return Tested(delta=asked.delta)
         case Quantiles(method="M") | Iqr(method="S") | Scale() | TrimmedMean(method="TM"):
             return asked.tested
-        case Regression(method="R_S" | "R_H") | Regression(method="adassp", tested=Tested(delta=Fraction())):
+        case Regression(method="R_S" | "R_H"):
+            return asked.tested
+        case Regression(method="auto" | "least_squares" | "adassp", tested=Tested(delta=Fraction())):
             return asked.tested
         case _:
             return None

@@ -28,6 +28,7 @@ class CapStep:
     mechanism: Geometric
     setting: Setting
     units: int | None
+    estimand: str = ""
 
     @property
     def name(self) -> str:

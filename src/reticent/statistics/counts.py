@@ -44,6 +44,7 @@ class CountStep:
     labels: tuple[Label, ...]
     positive: bool = True
     caveats: tuple[str, ...] = ()
+    estimand: str = ""
 
     @property
     def queries(self) -> tuple[Query, ...]:

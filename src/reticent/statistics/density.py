@@ -23,6 +23,9 @@ Private: TypeAlias = Literal["auto"]  # chosen privately, for a part of epsilon
 Growth: TypeAlias = Literal["root", "two_thirds", "auto"]
 
 MISSING: Final = "missing"  # among atoms: the records without a value
+SOUGHT: Final = "auto"  # among atoms: those that are found privately, too
+MOST_SOUGHT: Final = 3  # columns in which atoms are found
+NONE: Final = "none"  # of atoms: none, and none are sought
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,8 @@ class DensityOf:
 
     ``cells``, ``degree``, ``bandwidth``, ``iterations`` and ``size`` belong to some methods and are public; None for
     what a public rule says, "auto" for cells, degree or bandwidth that are chosen privately. ``atoms`` are values with
-    a mass of their own; ``missing``: so have missing values. ``checks`` is the share of epsilon for noisy tables that
+    a mass of their own; ``missing``: so have missing values. ``seek``: others are found privately; None for what
+    ``seeks`` says. ``checks`` is the share of epsilon for noisy tables that
     made-up rows are compared with.
     """
 
@@ -51,6 +55,7 @@ class DensityOf:
     epsilon: Fraction | None = None
     delta: Fraction | None = None
     checks: Fraction = Fraction(0)
+    seek: bool | None = None
 
     def __post_init__(self) -> None:
         check_limits(self.epsilon, self.low, self.high)
@@ -84,13 +89,29 @@ class DensityOf:
             raise PublicParameterError(
                 f"bandwidth is a share of the range, above 0 and at most 1/2, got {show(self.bandwidth)}"
             )
+        if self.seek is not None and type(self.seek) is not bool:
+            raise PublicParameterError("seek is True, False or None")
+        if self.seek and self.method != "auto":
+            raise PublicParameterError(
+                f"atoms are found by method=auto alone: name those of method={self.method}, such as atoms=0"
+            )
+        if self.seek and len(self.columns) > MOST_SOUGHT:
+            raise PublicParameterError(f"atoms are found in 1 to {MOST_SOUGHT} columns, got {len(self.columns)}")
         if self.delta is not None and positive(self.delta, "delta") >= 1:
             raise PublicParameterError(f"delta must be below 1, got {show(self.delta)}")
 
     @property
+    def seeks(self) -> bool:
+        """Whether atoms are found privately: by default where the method is auto and no value is listed."""
+        if self.seek is not None:
+            return self.seek
+        return self.method == "auto" and not self.atoms and len(self.columns) <= MOST_SOUGHT
+
+    @property
     def name(self) -> str:
         """The text that ``ask.parse`` reads back."""
-        atoms = " ".join([*(show(value) for value in self.atoms), *([MISSING] if self.missing else [])])
+        sought = {None: [], True: [SOUGHT], False: [] if self.atoms else [NONE]}[self.seek]
+        atoms = " ".join([*sought, *(show(value) for value in self.atoms), *([MISSING] if self.missing else [])])
         options = [] if self.method == "auto" else [f"method={self.method}"]
         options += [f"{name}={number}" for name, number in self._numbers if number is not None]
         width = show(self.bandwidth) if isinstance(self.bandwidth, Fraction) else self.bandwidth
@@ -159,31 +180,46 @@ def size_of(size: SupportsIndex | Growth | None) -> int | Growth | None:
     raise PublicParameterError(f'size is a whole number >= 1, "root", "two_thirds" or "auto", got {size!r}')
 
 
-def atoms_of(atoms: Iterable[Number]) -> tuple[tuple[Fraction, ...], bool]:
-    """Public values with a mass of their own, and whether records without a value are among them."""
+def atoms_of(atoms: Iterable[Number] | str | None) -> tuple[tuple[Fraction, ...], bool, bool | None]:
+    """Public values with a mass of their own, whether missing values have one, and whether others are found.
+
+    None of the last for what the method says; a list of values alone means these and no others.
+    """
+    if atoms is None:
+        return (), False, None
+    if isinstance(atoms, str) and atoms.strip() in (SOUGHT, NONE):
+        return (), False, atoms.strip() == SOUGHT
     if isinstance(atoms, str | bytes | Mapping) or not isinstance(atoms, Iterable):
         raise QuestionError(
             f"atoms is a list of values known without looking at the file, such as [0] or [0, {MISSING!r}], "
-            f"got {atoms!r}"
+            f"or {SOUGHT!r}, or {NONE!r}; got {atoms!r}"
         )
     given = list(atoms)
-    found = tuple(_atom(value) for value in given if not _is_missing(value))
-    absent = len(given) - len(found)
-    if absent > 1:
-        raise PublicParameterError(f"atoms name {MISSING} twice")
-    return found, absent == 1
+    words = [value.strip() for value in given if isinstance(value, str)]
+    found = tuple(_atom(value) for value in given if not _is_word(value))
+    for word in (MISSING, SOUGHT, NONE):
+        if words.count(word) > 1:
+            raise PublicParameterError(f"atoms name {word} twice")
+    if NONE in words and (found or SOUGHT in words):
+        raise PublicParameterError(f"atoms are {NONE}, or they are listed")
+    if SOUGHT in words:
+        return found, MISSING in words, True
+    none = NONE in words or not (found or words)  # an empty list is one of no atoms
+    return found, MISSING in words, False if none else None
 
 
-def _is_missing(value: Number) -> bool:
-    return isinstance(value, str) and value.strip() == MISSING
+def _is_word(value: Number) -> bool:
+    return isinstance(value, str) and value.strip() in (MISSING, SOUGHT, NONE)
 
 
 def _atom(value: Number) -> Fraction:
     word = value.strip() if isinstance(value, str) else ""
     if word[:1].isalpha():
-        near = difflib.get_close_matches(word.lower(), [MISSING], n=1)
-        hint = f" Did you mean {MISSING}?" if near else ""
-        raise PublicParameterError(f"atoms are numbers within the bounds, or {MISSING}; got {word!r}.{hint}")
+        near = difflib.get_close_matches(word.lower(), [MISSING, SOUGHT, NONE], n=1)
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise PublicParameterError(
+            f"atoms are numbers within the bounds, or {MISSING}, {SOUGHT} or {NONE}; got {word!r}.{hint}"
+        )
     return read(value, "atoms")
 
 

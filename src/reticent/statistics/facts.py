@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from reticent.data.cells import Cells, cells_of
@@ -27,7 +28,13 @@ def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, 
 
 
 def stands_in(column: Column) -> bool:
-    return not isinstance(column, Category) and column.missing != "drop"
+    """Whether a cell that cannot be read takes a public value, so that no row lacks one."""
+    return column.stand_in is not None
+
+
+def may_be_incomplete(columns: Iterable[Column]) -> bool:
+    """Whether a row may lack one of these columns, so that the rows that count are fewer than all."""
+    return not all(stands_in(column) for column in columns)
 
 
 def stability_of(query: Query, setting: Setting, *, stands_in: bool = False) -> Fraction:

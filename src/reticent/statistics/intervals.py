@@ -10,18 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.mechanisms.geometric import laplace_radius
+from reticent.outcome import Estimate
 
 LEVEL: Final = 0.95
 TERMS: Final = 512
 POINTS: Final = 33
 FEWEST: Final = 10.0  # below this many values no interval is formed
 UNSURE: Final = 0.002
+STUDENT: Final = 2.42  # (1 + 1.96^2) / 2
 FEW: Final = "no reply: too few people for this ε"
 
 
@@ -89,7 +93,8 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
     return Variances(tuple(values.tolist()), tuple(weights.tolist()))
 
 
-def rank_shift(variance: float, end: float, value: float, *, pairs: bool = False) -> float:
+@lru_cache(maxsize=256)
+def rank_shift(variance: float, end: float, value: float) -> float:
     """How many ranks an end must aim beyond its level so that end and value together miss on one side with 2.5 %.
 
     The interval reaches to the end or to the value, whichever is further out. It misses if both fall short of the
@@ -99,21 +104,67 @@ def rank_shift(variance: float, end: float, value: float, *, pairs: bool = False
     spread = math.sqrt(max(variance, 0.0))
     nodes = spread * np.linspace(-6.0, 6.0, 241) if spread else np.zeros(1)
     weights = np.exp(-0.5 * (nodes / spread) ** 2) if spread else np.ones(1)
-    weights = weights / weights.sum() * _short(nodes, value, pairs=pairs)
+    weights = weights / weights.sum() * _short(nodes, value)
     low, high = 0.0, 8.0 * spread + 40.0 * end
     for _ in range(40):
         shift = 0.5 * (low + high)
-        missed = float(weights @ _short(nodes - shift, end, pairs=pairs))
+        missed = float(weights @ _short(nodes - shift, end))
         low, high = (shift, high) if missed > (1.0 - LEVEL) / 2.0 else (low, shift)
     return high
 
 
-def _short(x: NDArray[np.float64], scale: float, *, pairs: bool) -> NDArray[np.float64]:
-    """P(error <= x) of a Laplace part, or of the difference of two."""
+def _short(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+    """P(error <= x) of a Laplace part."""
     size = np.abs(x) / scale
-    tail = 0.5 * np.exp(-size) * (1.0 + 0.5 * size if pairs else 1.0)
+    tail = 0.5 * np.exp(-size)
     found: NDArray[np.float64] = np.where(x < 0.0, tail, 1.0 - tail)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two quantiles whose distance is asked for: its level, and its ends ``apart`` in ``2 shift`` ranks.
+
+    ``own`` and ``end`` are the scales of the rank errors of the value and of an end, ``cell`` the width of its cell.
+    ``passed`` is the scale of a rank error that both quantiles have in common.
+    """
+
+    level: Fraction
+    apart: float
+    shift: float
+    own: float
+    end: float
+    cell: float
+    passed: float = 0.0
+
+    @property
+    def slope(self) -> float:
+        """The width of one rank, about this quantile."""
+        return self.apart / (2.0 * self.shift)
+
+    @property
+    def unsure(self) -> float:
+        """Relative variance of the slope: the ends' own errors, and the spacings of 2 shift values."""
+        return (self.end / self.shift) ** 2 + 1.0 / (2.0 * self.shift)
+
+
+def distance(value: float, sides: tuple[Side, Side], n: float) -> Estimate:
+    """The distance of two quantiles of ``n`` values with its 95 % interval.
+
+    The sampling errors of the two are correlated (1/3 for quartiles), their own rank errors are independent, and one
+    that they share moves the distance as far as their slopes differ. That slopes are estimated widens the interval as
+    Student's law does: by (1 + k^2) / 2 of their relative variance, k = 1.96.
+    """
+    low, high = sides
+    p, q = float(low.level), float(high.level)
+    one, two = low.slope * math.sqrt(n * p * (1 - p)), high.slope * math.sqrt(n * q * (1 - q))
+    variance = max(one * one + two * two - 2.0 * p * (1 - q) / math.sqrt(p * (1 - p) * q * (1 - q)) * one * two, 0.0)
+    common = abs(high.slope * high.passed - low.slope * low.passed)
+    scales = [*(side.slope * side.own for side in sides), common]
+    both = low.slope + high.slope
+    unsure = sum((side.slope / both) ** 2 * side.unsure for side in sides) if both else 0.0
+    far = half_width(known(variance), scales) * (1.0 + STUDENT * unsure) + (low.cell + high.cell) / 2.0
+    return Estimate(value, max(value - far, 0.0), value + far, half_width(NONE, scales), normal_half_width(variance))
 
 
 def too_few(size: float, scales: Sequence[float]) -> bool:

@@ -1,11 +1,11 @@
-"""What every question checks of its own epsilon and bounds."""
+"""What every question checks of its own epsilon and bounds, and how CoinPress's public numbers are read."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from reticent.errors import PublicParameterError
-from reticent.privacy.numbers import positive, show
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.privacy.numbers import Number, positive, read, show
 
 
 def check_limits(epsilon: Fraction | None, low: Fraction | None, high: Fraction | None) -> None:
@@ -18,4 +18,15 @@ def check_limits(epsilon: Fraction | None, low: Fraction | None, high: Fraction 
         raise PublicParameterError(f"low must be below high, got {show(low)} and {show(high)}")
 
 
-__all__ = ["check_limits"]
+def around_of(
+    centre: Number | None, radius: Number | None, deviation: Number | None
+) -> tuple[Fraction, Fraction, Fraction] | None:
+    """Centre, radius and deviation, all or none."""
+    if centre is None and radius is None and deviation is None:
+        return None
+    if centre is None or radius is None or deviation is None:
+        raise QuestionError("centre, radius and deviation come together: give all three, or none")
+    return read(centre, "centre"), read(radius, "radius"), read(deviation, "deviation")
+
+
+__all__ = ["around_of", "check_limits"]

@@ -23,6 +23,7 @@ from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts import CLIPPED, Label, guarantee_of, noisy
+from reticent.statistics.incomplete import share_by_count
 from reticent.statistics.intervals import (
     FEW,
     NONE,
@@ -63,6 +64,7 @@ class MomentStep:
     interval: bool
     labels: tuple[Label, ...]
     caveats: tuple[str, ...]
+    estimand: str = ""
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -82,7 +84,9 @@ class MomentStep:
         found = [self._outcome(released) for released in drawn]
         caveats = (*self.caveats, *_clipped(found, self))
         cells = tuple(Cell(label, _displayed(outcome, self)) for label, outcome in zip(self.labels, found, strict=True))
-        return Answer(self.name, cells, caveats)
+        present = self.design.moments(drawn[0])[0]
+        share = share_by_count(self.setting, self.query.column, present, self.noise_of([1.0]))
+        return Answer(self.name, cells, caveats, incomplete=share)
 
     def _released(self, exact: list[tuple[int, ...]], entropy: Entropy) -> list[tuple[int, ...]]:
         if self.units is None:
@@ -103,6 +107,10 @@ class MomentStep:
         if self.units is not None:
             scales[0] = 0.0
         return scales
+
+    def outcome_of(self, released: tuple[int, ...]) -> Outcome[Estimate]:
+        """What the released integers of one group say, in units of the column."""
+        return _displayed(self._outcome(released), self)
 
     def _outcome(self, released: tuple[int, ...]) -> Outcome[Estimate]:
         moments = self.design.moments(released)

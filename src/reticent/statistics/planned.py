@@ -31,11 +31,13 @@ D_contra = TypeVar("D_contra", contravariant=True)
 class Drawn:
     """The numbers of one group, one for each label of the plan, and what they say about themselves.
 
-    ``words`` may depend on what was drawn and on public numbers, and on nothing else.
+    ``words`` and ``estimand`` may depend on what was drawn and on public numbers, and on nothing else. An estimand
+    that is known only after the draw, such as a mean of values cut to released bounds, goes before the step's.
     """
 
     outcomes: tuple[Outcome[Estimate], ...]
     words: tuple[str, ...] = ()
+    estimand: str = ""
 
 
 class Plan(Protocol[D_contra]):
@@ -67,6 +69,7 @@ class PlannedStep(Generic[D]):
     rows: int
     labels: tuple[Label, ...]
     caveats: tuple[str, ...] = ()
+    estimand: str = ""
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -87,7 +90,8 @@ class PlannedStep(Generic[D]):
         outcomes = [outcome for group in drawn for outcome in group.outcomes]
         cells = tuple(Cell(label, outcome) for label, outcome in zip(self.labels, outcomes, strict=True))
         words = tuple(dict.fromkeys(text for group in drawn for text in group.words))
-        return Answer(self.name, cells, (*self.caveats, *words))
+        told = tuple(dict.fromkeys(group.estimand for group in drawn if group.estimand))
+        return Answer(self.name, cells, (*self.caveats, *words), estimand="; ".join(told))
 
     def expected(self, people: int) -> Expected:
         """For one value of each person; where that is too little, and a person may have more, for as many as may be."""

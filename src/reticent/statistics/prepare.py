@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, assert_never
+from math import isqrt
+from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.data.query import (
     Moments,
@@ -32,6 +33,7 @@ from reticent.statistics.asked import (
     CapShare,
     Count,
     Histogram,
+    IncompleteShare,
     Iqr,
     Location,
     Mean,
@@ -49,19 +51,25 @@ from reticent.statistics.asked import (
 from reticent.statistics.caps import CapStep
 from reticent.statistics.counts import CountStep, Label
 from reticent.statistics.density import DensityOf
+from reticent.statistics.estimand import estimand
 from reticent.statistics.hypotheses import steps as hypotheses
 from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.incomplete import IncompleteStep, incomplete_step
+from reticent.statistics.logarithms import LogMean
 from reticent.statistics.moments import MomentStep, Shape
 from reticent.statistics.proportions import ProportionStep
-from reticent.statistics.quantiles import SIZE_SHARE, VALUE_SHARE, Pricing, QuantileStep
+from reticent.statistics.quantiles import CROWD, MAGNITUDE_SHARE, SIZE_SHARE, VALUE_SHARE, Pricing, QuantileStep
 from reticent.statistics.regression import steps as regression
 from reticent.statistics.robust import steps as robust
 from reticent.statistics.setting import Setting
 from reticent.statistics.soft import Kind, design
+from reticent.statistics.unbounded import logs
 from reticent.statistics.unbounded import steps as unbounded
 
 if TYPE_CHECKING:
     from reticent.statistics.setting import Step
+
+EACH: Final = 400  # integers that have a bin each in a histogram without edges
 
 
 def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
@@ -87,6 +95,12 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
     """
     positive(epsilon, "epsilon")
     _has_use_for(asked)
+    step = _prepared(asked, setting, epsilon)
+    # Every step is a frozen dataclass, which a protocol cannot say.
+    return step if step.estimand else replace(step, estimand=estimand(asked, setting))  # type: ignore[type-var]
+
+
+def _prepared(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
     own = delta_of(asked)
     if setting.delta is None and own is not None and own.delta is not None:  # planned from a width alone
         setting = replace(setting, delta=own.delta)
@@ -104,6 +118,8 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
             return _moments(
                 asked, column, per, facts.bounds(asked.name, setting, column, low, high), order, setting, epsilon
             )
+        case LogMean():
+            return logs.log_mean(asked, setting, epsilon)
         case Variance(column=column, per=per, low=low, high=high):
             order = 4 if asked.interval else 2
             return _moments(
@@ -138,6 +154,8 @@ def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
             return regression.regress(asked, setting, epsilon)
         case CapShare():
             return _capped(setting, epsilon)
+        case IncompleteShare(columns=columns):
+            return _incomplete(columns, setting, epsilon)
         case HypothesisTest():
             return hypotheses.test(asked, setting, epsilon)
         case DensityOf():  # study/densities.py prepares it: it is no number
@@ -211,11 +229,18 @@ def _histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSt
                 )
             query = Tally(asked.column, among=among, keys=setting.keys)
             bins: tuple[Label, ...] = tuple(((asked.column, key),) for key in among)
+        case Integer(low=low, high=high) if not asked.edges and _few(low, high):
+            assert low is not None
+            assert high is not None
+            values = range(low, high + 1)
+            query = Tally(asked.column, edges=tuple(map(Fraction, (*values, values.stop))), keys=setting.keys)
+            bins = tuple(((asked.column, value),) for value in values)
         case Real() | Integer():
             if not asked.edges:
                 raise QuestionError(
                     f"histogram({asked.column}) needs edges known without looking at the file: "
-                    f"histogram({asked.column}, edges=0:50:5). Nothing was charged."
+                    f"histogram({asked.column}, edges=0:50:5). Bounded integers of at most {EACH} values need none. "
+                    "Nothing was charged."
                 )
             query = Tally(asked.column, edges=asked.edges, keys=setting.keys)
             bins = tuple((("bin", text),) for text in _intervals(asked.edges))
@@ -223,8 +248,9 @@ def _histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSt
             assert_never(declared)
     mechanism = facts.geometric(facts.stability_of(query, setting), setting, epsilon)
     caveats = []
-    if asked.edges:
-        ends = f"[{show(asked.edges[0])}, {show(asked.edges[-1])}]"
+    if query.edges:
+        last = asked.edges[-1] if asked.edges else query.edges[-1] - 1
+        ends = f"[{show(query.edges[0])}, {show(last)}]"
         caveats.append(f"values of {asked.column} outside {ends} count in the nearer end bin")
     if setting.schema.person.column is not None:
         caveats.append(f"at most {setting.schema.person.rows} rows of each person count")
@@ -238,6 +264,11 @@ def _histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSt
         True,
         tuple(caveats),
     )
+
+
+def _few(low: int | None, high: int | None) -> bool:
+    """Whether integers with these bounds are so few that a histogram has a bin for each."""
+    return low is not None and high is not None and high - low < EACH
 
 
 def _intervals(edges: tuple[Fraction, ...]) -> list[str]:
@@ -348,16 +379,19 @@ def _quantiles(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Q
     present = Present(asked.column, keys, asked.per)
     units = facts.public_size(present, setting)
     rows = kept_rows(person, asked.per, keys)
-    # (different cells, ties): one of them changes by one for a row that comes or goes; a replaced row does both, and
+    # (others, ties): one of them changes by one for a row that comes or goes; a replaced row does both, and
     # changes the ties alone by one at most, which are all that is drawn where the number of values is public.
     steps = 2 * rows if setting.neighbours.kind == "substitute" and units is None else rows
     size: Geometric | None = Geometric(L1(Fraction(steps), setting.neighbours), epsilon * SIZE_SHARE)
     left = epsilon * (1 - SIZE_SHARE)
     if not asked.interval and units is not None:
         size, left = None, epsilon
-    each = left / len(levels)
+    # no bounds and an interval: the magnitude first (statistics/magnitude.py)
+    magnitude = epsilon * MAGNITUDE_SHARE if asked.interval and cells.free else Fraction(0)
+    each = (left - magnitude) / len(levels)
     value = each * VALUE_SHARE if asked.interval else each
-    pricing = Pricing(size, value, (each - value) / 2, rows, keys is not None)
+    crowd = max(CROWD, isqrt(setting.units) // 8) if setting.units is not None and keys is None else CROWD
+    pricing = Pricing(size, magnitude, value, (each - value) / 2, rows, keys is not None, crowd)
     caveats = list(facts.caveats_of(asked.column, bounds, setting, asked.per))
     if asked.method == "auto" and len(levels) > 1:
         caveats.append("by separate exponential mechanisms")
@@ -385,6 +419,12 @@ def _quantiles(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Q
 
 
 # --- how far a cap can matter ----------------------------------------------------------------------------------------
+
+
+def _incomplete(columns: tuple[str, ...], setting: Setting, epsilon: Fraction) -> IncompleteStep:
+    if setting.keys is not None:
+        raise QuestionError("A share of incomplete rows is one for all groups: leave out 'by'. Nothing was charged.")
+    return incomplete_step(columns, setting, epsilon)
 
 
 def _capped(setting: Setting, epsilon: Fraction) -> CapStep:

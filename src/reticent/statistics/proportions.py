@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reticent.data.query import Query
+from reticent.data.query import Present, Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.mechanisms import Geometric
@@ -18,6 +18,7 @@ from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts import Label, guarantee_of, noisy
+from reticent.statistics.incomplete import share_by_count
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.setting import Expected, Setting
 
@@ -34,6 +35,7 @@ class ProportionStep:
     alike: int
     labels: tuple[Label, ...]
     caveats: tuple[str, ...]
+    estimand: str = ""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -42,9 +44,18 @@ class ProportionStep:
     def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
         chosen, present = results
         pairs = [self._protected(a, n) for (a,), (n,) in zip(chosen.vectors, present.vectors, strict=True)]
-        found = [self._outcome(*pair) for pair in noisy(pairs, self.mechanism, entropy)]
+        drawn = noisy(pairs, self.mechanism, entropy)
+        found = [self._outcome(first, second) for first, second in drawn]
         cells = tuple(Cell(label, outcome) for label, outcome in zip(self.labels, found, strict=True))
-        return Answer(self.name, cells, self.caveats)
+        first, second = drawn[0]
+        counted = first if self.in_place else first + second
+        share = share_by_count(self.setting, self.column, counted, self._forms(0.5)[1])
+        return Answer(self.name, cells, self.caveats, incomplete=share)
+
+    @property
+    def column(self) -> str:
+        (column,) = {query.column for query in self.queries if isinstance(query, Present)}
+        return column
 
     def _protected(self, chosen: int, present: int) -> tuple[int, int]:
         others = present - chosen

@@ -1,10 +1,15 @@
 """Medians, quantiles and the distance of quartiles, with intervals bought from the same mechanism.
 
-Besides the value, two more cells are drawn, D ranks below and above the level, so that they and the value fail to
-reach the population quantile with 2.5 % on each side: by sampling (binomial) and by the mechanism's own rank error
-(two-sided geometric, one rank costs ``rate``). Many equal values break that law, so how many there are is asked first,
-and D is wider for them. A quantile whose data cannot outweigh the public prior is refused beforehand, or is no reply.
-See docs/theory/intervals.md.
+    size        how many values, and how many of them are equal to many others
+    magnitude   without bounds: the binade of a quantile of |x|; candidates are even from there on (``magnitude``)
+    value       the quantile
+    ends        D ranks below and above the level, so that they and the value fail to reach the population quantile with
+                2.5 % on each side: by sampling (binomial) and by the mechanism's own rank error (two-sided geometric,
+                one rank costs ``rate``)
+
+Many equal values break that law of rank errors, so D is wider for them. A quantile whose data cannot outweigh the
+candidates is refused beforehand, or is no reply. The distance of quartiles is made of their half-widths and of the
+correlation of their sampling errors. See docs/theory/intervals.md.
 """
 
 from __future__ import annotations
@@ -15,9 +20,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
+import numpy as np
+
 from reticent.data.cells import Cells
 from reticent.data.query import Query, Ranks, kept_rows
-from reticent.data.table import Result
+from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.mechanisms import Exponential, Geometric
@@ -27,32 +34,49 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import Linf
+from reticent.statistics import magnitude
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts import Label, noisy
-from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, rank_shift, two_laplace_tail
-from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity
+from reticent.statistics.intervals import (
+    FEW,
+    NONE,
+    Side,
+    distance,
+    half_width,
+    normal_half_width,
+    rank_shift,
+    two_laplace_tail,
+)
+from reticent.statistics.magnitude import at_the_end, by_binade, candidates, edges, rarest, reach, share
+from reticent.statistics.ranks import Runs, draw, placed, runs, sensitivity
 from reticent.statistics.setting import Expected, Setting
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
+MAGNITUDE_SHARE: Final = Fraction(1, 10)  # for the magnitude, where there are no bounds and ends are bought
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
+GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and as far from 0, as a reply is given for
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
 TIED: Final = 0.05  # from this share of ties on, intervals are made for tied values
-UNEVEN: Final = 1.05  # the slopes at the two quartiles may differ by a factor of two
+CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
+BETWEEN: Final = 5.0  # standard deviations that a normal column's values would span if they lay as dense as its middle
 
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """How one question's epsilon is spent: on numbers of values and ties, on each value and on each end.
+    """How one question's epsilon is spent: on numbers of values and ties, the magnitude, each value and each end.
 
     ``rows`` is the most values one person has; ``keyed``: each group by its own mechanism at the level of rows.
+    ``crowd`` values in one cell are no ties yet.
     """
 
     size: Geometric | None
+    magnitude: Fraction
     value: Fraction
     end: Fraction
     rows: int
     keyed: bool
+    crowd: int = CROWD
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +84,29 @@ class Size:
     """What is released of a group first: the number of values, and whether many of them are equal.
 
     ``surely`` is a number of values that there are but for a small probability: the noise may have made more of few.
+    ``tied`` is None where it was not asked.
     """
 
     values: float
-    tied: bool
+    tied: bool | None
     surely: float
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The ends and the value of one quantile as they were drawn, and the cell of the value; noise may disorder them."""
+    """The ends and the value of one quantile as they were drawn, and the cell of the value; noise may disorder them.
+
+    ``apart`` is how far the ends' cells are apart, None where an end is at the end of the candidates; ``beyond`` says
+    so of the value.
+    """
 
     low: float
     value: float
     high: float
     least: float
     most: float
+    apart: float | None
+    beyond: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +124,15 @@ class QuantileStep:
     groups: int
     labels: tuple[Label, ...]
     caveats: tuple[str, ...]
+    estimand: str = ""
 
     @property
     def queries(self) -> tuple[Query, ...]:
         return (self.query,)
+
+    def _supposed(self, values: float) -> Size:
+        """A public number of values, not tied where that is going to be asked."""
+        return Size(values, None if self.pricing.size is None else False, values)
 
     # --- what is drawn, and what it costs ---------------------------------------------------------------------------
 
@@ -121,9 +157,18 @@ class QuantileStep:
         return [self._mechanism(level, self.pricing.value), *ends]
 
     @property
+    def _far(self) -> Fraction:
+        """The level of |x| whose magnitude is bought."""
+        return magnitude.level(self.levels)
+
+    def _magnitude(self) -> list[Exponential]:
+        return [self._mechanism(self._far, self.pricing.magnitude)] if self.pricing.magnitude else []
+
+    @property
     def guarantee(self) -> Guarantee:
         size = self.pricing.size
-        drawn = [mechanism.guarantee for level in self.levels for mechanism in self._draws(level)]
+        draws = [*self._magnitude(), *(mechanism for level in self.levels for mechanism in self._draws(level))]
+        drawn = [mechanism.guarantee for mechanism in draws]
         parts = [] if size is None else [size.guarantee]
         if not self.pricing.keyed:
             return compose.in_sequence([*parts, *drawn], label=self.name)
@@ -138,72 +183,90 @@ class QuantileStep:
         (result,) = results
         sizes = self._sizes(result, entropy)
         cells: list[Cell] = []
+        words: list[str] = []
         for place, (data, size) in enumerate(zip(result.ranks, sizes, strict=True)):
-            found = self._group(runs(self.cells, data), size, entropy)
+            found, said = self._group(data, size, entropy)
+            label = self.labels[len(cells)] if self.setting.keys is not None else ()
             for outcome in found:
                 cells.append(Cell(self.labels[len(cells)], outcome))
+            words += [f"{label[0][0]} {label[0][1]}: {text}" if label else text for text in said]
             assert len(cells) == (place + 1) * len(found)
-        return Answer(self.name, tuple(cells), self.caveats)
+        return Answer(self.name, tuple(cells), (*self.caveats, *words))
 
     def _sizes(self, result: Result, entropy: Entropy) -> list[Size]:
         """Values and ties of each group, noisy where they are private.
 
-        A row added or removed changes exactly one of (different cells, further values in a cell already held) by one.
+        A row added or removed changes one of (values up to the crowd-th of their cell, values beyond it) by one.
         """
         mechanism = self.pricing.size
         if mechanism is None:
-            return [_public(float(self.units or 0)) for _ in result.ranks]
-        held = [(len(data.cells), int(data.counts.sum()) - len(data.cells)) for data in result.ranks]
+            return [Size(float(self.units or 0), None, float(self.units or 0)) for _ in result.ranks]
+        ties = [int(np.maximum(data.counts - self.pricing.crowd, 0).sum()) for data in result.ranks]
+        held = [(int(data.counts.sum()) - more, more) for data, more in zip(result.ranks, ties, strict=True)]
         beyond = mechanism.radius(0.02)
         if self.units is not None:
-            ties = noisy([(more,) for _, more in held], mechanism, entropy)
+            drawn = noisy([(more,) for more in ties], mechanism, entropy)
             units = float(self.units)
-            return [Size(units, more > max(beyond, TIED * units), units) for (more,) in ties]
+            return [Size(units, more > max(beyond, TIED * units), units) for (more,) in drawn]
         pairs = noisy(held, mechanism, entropy)
         spread = two_laplace_tail(FLATTERED) * float(mechanism.scale)
         return [Size(float(a + b), b > max(beyond, TIED * (a + b)), float(a + b - spread)) for a, b in pairs]
 
-    def _group(self, data: Runs, size: Size, entropy: Entropy) -> list[Outcome[Estimate]]:
+    def _group(self, data: Counts, size: Size, entropy: Entropy) -> tuple[list[Outcome[Estimate]], list[str]]:
+        """The outcomes of one group, and what its released numbers say of them."""
+        declined: list[Outcome[Estimate]] = [NO_REPLY] * (1 if self.spread else len(self.levels))
         if not all(self.feasible(level, size) for level in self.levels):
-            return [NO_REPLY] * (1 if self.spread else len(self.levels))
-        drawn = [self._quantile(level, data, size, entropy) for level in self.levels]
+            return declined, []
+        among = self._among(data, size, entropy)
+        if not all(self.feasible(level, size, among) for level in self.levels):
+            return declined, []
+        found = runs(among, placed(self.cells, among, data))
+        drawn = [self._quantile(level, found, among, size, entropy) for level in self.levels]
+        words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
         if self.spread:
-            return [Reply(self._distance(drawn[0], drawn[1], size))]
-        return [Reply(self._estimate(level, found, size)) for level, found in zip(self.levels, drawn, strict=True)]
+            return [Reply(self._distance(drawn[0], drawn[1], among, size))], words
+        pairs = zip(self.levels, drawn, strict=True)
+        return [Reply(self._estimate(level, one, among, size)) for level, one in pairs], words
 
-    def _quantile(self, level: Fraction, found: Runs, size: Size, entropy: Entropy) -> Drawn:
+    def _among(self, data: Counts, size: Size, entropy: Entropy) -> Cells:
+        """The candidates of one group, about a magnitude that is drawn first where there are no bounds."""
+        binade = None
+        for mechanism in self._magnitude():
+            binade = draw(by_binade(self.cells, data), self._far, 0, mechanism, entropy)
+        return candidates(self.cells, binade, tied=size.tied)
+
+    def _quantile(self, level: Fraction, found: Runs, among: Cells, size: Size, entropy: Entropy) -> Drawn:
         value, *ends = self._draws(level)
         middle = draw(found, level, 0, value, entropy)
-        low, high = self.cells.lowest, self.cells.highest
+        low, high = among.lowest, among.highest
         if ends:
-            shift = self._shift(level, size)
+            shift = self._shift(level, size, among)
             low = draw(found, level, -shift, ends[0], entropy)
             high = draw(found, level, shift, ends[1], entropy)
-        edges = self.cells.edges
-        least, most = edges(middle)
-        return Drawn(
-            float(edges(low)[0]), float(self.cells.value(middle)), float(edges(high)[1]), float(least), float(most)
-        )
+        least, most = edges(self.cells, among, middle)
+        first, last = sorted((low, high))
+        inside = among.lowest < first and last < among.highest
+        apart = float(among.edges(last)[1] - among.edges(first)[0]) if inside else None
+        least_end, most_end = edges(self.cells, among, low)[0], edges(self.cells, among, high)[1]
+        words = at_the_end(self.cells, among, middle)
+        return Drawn(least_end, float(among.value(middle)), most_end, least, most, apart, words)
 
     def rate(self, mechanism: Exponential, level: Fraction) -> float:
         """How much one rank costs: the exponent of the law of the rank error."""
         return float(mechanism.rate * level.denominator)
 
-    def _shift(self, level: Fraction, size: Size) -> int:
+    def _shift(self, level: Fraction, size: Size, among: Cells) -> int:
         """D: ranks between the level and an end."""
         end = 1.0 / self.rate(self._mechanism(level, self.pricing.end), level)
         value = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
-        if size.tied:
+        if size.tied is not False:
             # A cell D ranks off weighs exp(-rate D) / share against the cell aimed at, whatever ties lie between.
-            return math.ceil(self._against_prior(100.0) * end + normal_half_width(self._sampling(level, size.values)))
-        if not self.spread:
-            return math.ceil(rank_shift(self._sampling(level, size.values), end, value))
-        # sampling variance of the number of values between the quartiles; two draws on either side share the shift
-        low, high = (float(q) for q in self.levels)
-        variance = low * (1 - low) + high * (1 - high) - 2 * low * (1 - high)
-        return math.ceil(
-            UNEVEN * rank_shift(self._alike * max(size.values, 0.0) * variance, end, value, pairs=True) / 2.0
-        )
+            return math.ceil(self._far_off(among) * end + normal_half_width(self._sampling(level, size.values)))
+        return math.ceil(rank_shift(self._sampling(level, size.values), end, value))
+
+    def _far_off(self, among: Cells) -> float:
+        """What a score must cost so that one cell outweighs all others a hundred times."""
+        return math.log(1.0 / GUESSED) - math.log(share(self.cells, among, tied=True))
 
     @property
     def _alike(self) -> int:
@@ -214,49 +277,63 @@ class QuantileStep:
         q = float(level)
         return self._alike * max(size, 0.0) * q * (1.0 - q)
 
-    def _estimate(self, level: Fraction, drawn: Drawn, size: Size) -> Estimate:
+    def _estimate(self, level: Fraction, drawn: Drawn, among: Cells, size: Size) -> Estimate:
         low, high = min(drawn.low, drawn.high, drawn.least), max(drawn.low, drawn.high, drawn.most)
         if not self.pricing.end:
             return Estimate(drawn.value, low, high, high - low, 0.0)
-        slope = abs(drawn.high - drawn.low) / (2.0 * self._shift(level, size))
+        slope = abs(drawn.high - drawn.low) / (2.0 * self._shift(level, size, among))
         rank = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
         # Among ties the value may be as far off as the interval allows for; elsewhere its rank error has a known law.
-        radius = self._against_prior(100.0) * rank if size.tied else half_width(NONE, [rank])
+        radius = self._far_off(among) * rank if size.tied is not False else half_width(NONE, [rank])
         return Estimate(
             drawn.value, low, high, radius * slope, normal_half_width(self._sampling(level, size.values)) * slope
         )
 
-    def _distance(self, first: Drawn, third: Drawn, size: Size) -> Estimate:
+    def _distance(self, first: Drawn, third: Drawn, among: Cells, size: Size) -> Estimate:
         value = max(third.value - first.value, 0.0)
         ends = [third.low - first.high, third.high - first.low, third.least - first.most, third.most - first.least]
         low, high = max(min(ends), 0.0), max(*ends, 0.0)
         if not self.pricing.end:
             return Estimate(value, 0.0, high, high, 0.0)
-        parts = [self._estimate(q, drawn, size) for q, drawn in zip(self.levels, (first, third), strict=True)]
-        noise = math.hypot(*(part.noise for part in parts))
-        one, two = (part.sampling for part in parts)
-        # the quartiles of one sample are correlated by 1/3
-        sampling = math.sqrt(one**2 + two**2 - (2 / 3) * one * two)
-        return Estimate(value, low, high, noise, sampling)
+        if size.tied is not False or first.apart is None or third.apart is None:
+            parts = [self._estimate(q, one, among, size) for q, one in zip(self.levels, (first, third), strict=True)]
+            noise, sampling = (
+                math.hypot(*sides) for sides in zip(*((p.noise, p.sampling) for p in parts), strict=True)
+            )
+            return Estimate(value, low, high, noise, sampling)
+        sides = []
+        for q, drawn, apart in zip(self.levels, (first, third), (first.apart, third.apart), strict=True):
+            end = 1.0 / self.rate(self._mechanism(q, self.pricing.end), q)
+            own = 1.0 / self.rate(self._mechanism(q, self.pricing.value), q)
+            cell = drawn.most - drawn.least
+            sides.append(Side(q, apart, self._shift(q, size, among), own, end, cell))
+        return distance(value, (sides[0], sides[1]), self._alike * max(size.values, 0.0))
 
     # --- the rule of refusal ------------------------------------------------------------------------------------------
 
-    def feasible(self, level: Fraction, size: Size) -> bool:
-        """Whether the data outweigh the public prior, but for probability BETA, at every cell that is bought.
+    def feasible(self, level: Fraction, size: Size, among: Cells | None = None) -> bool:
+        """Whether the data outweigh the other candidates, but for probability GUESSED, at every cell that is bought.
 
-        A cell beyond all the data scores b times the ranks it is away, so it is drawn with at most
-        exp(-rate ranks) / share, where ``share`` is the prior weight of the cell the data ask for.
+        A cell beyond all the data scores b times the ranks it is away, so all of them together are drawn with at most
+        exp(-rate ranks) / share, where ``share`` is the part of the candidates that the values aimed at have. Before
+        the magnitude is known the one of fewest candidates is supposed.
         """
-        needed = self._against_prior(1.0 / BETA)
-        ranks = size.surely * float(min(level, 1 - level))
+        if among is None:
+            among = candidates(self.cells, 1 if self.pricing.magnitude else None, tied=size.tied)
+        part = share(self.cells, among, tied=size.tied)
+        surely = max(size.surely, 0.0)
+        ranks = surely * float(min(level, 1 - level))
         value, *ends = self._draws(level)
-        if self.rate(value, level) * ranks < needed:
+        if self.rate(value, level) * ranks < _needed(part, self.rate(value, level) * surely, size):
             return False
-        return not ends or self.rate(ends[0], level) * (ranks - self._shift(level, size)) >= needed
-
-    def _against_prior(self, odds: float) -> float:
-        """What a score must cost for the data's cell to outweigh the whole prior at these odds."""
-        return math.log(odds) - math.log(cell_share(self.cells))
+        for mechanism in self._magnitude():
+            rate = self.rate(mechanism, self._far)
+            if rate * surely * float(1 - self._far) < math.log(1.0 / GUESSED) - math.log(rarest(self.cells)):
+                return False
+        if not ends:
+            return True
+        rate = self.rate(ends[0], level)
+        return rate * (ranks - self._shift(level, size, among)) >= _needed(part, rate * surely, size)
 
     def refuse_if_hopeless(self, most: int) -> None:
         """Refuse before rows are read where not even ``most`` values could outweigh the prior.
@@ -266,7 +343,7 @@ class QuantileStep:
         QuestionError
         """
         for level in self.levels:
-            if not self.feasible(level, _public(float(most))):
+            if not self.feasible(level, self._supposed(float(most))):
                 raise QuestionError(
                     f"{self.name} at this ε would be a guess: with {most:,} values, too few lie on either "
                     f"side of level {show(level)}. A larger ε, bounds known without the file, or a level nearer "
@@ -276,9 +353,9 @@ class QuantileStep:
     def expected(self, people: int) -> Expected:
         """In units of the column's spread: a normal shape without bounds, an even one with them."""
         size = (people if self.units is None else self.units) / self.groups
-        if not all(self.feasible(level, _public(size)) for level in self.levels):
+        if not all(self.feasible(level, self._supposed(size)) for level in self.levels):
             return Expected(None, None, FEW)
-        bounded = self.cells.step is not None and len(self.cells.segments) == 1
+        bounded = not self.cells.free
         width = float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
         spread = width / 6.0 if bounded else 1.0
         noise = sampling = 0.0
@@ -290,11 +367,16 @@ class QuantileStep:
         if self.spread:
             sampling *= math.sqrt(2 / 3)
         note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
-        return Expected(noise, sampling, f"{note}, normal; may give no reply")
+        return Expected(noise, sampling, f"{note}, normal; may give no reply{reach(self.cells)}")
 
 
-def _public(values: float) -> Size:
-    return Size(values, False, values)
+def _needed(part: float, weight: float, size: Size) -> float:
+    """What a score must cost for this part of the candidates to outweigh all others, but for probability GUESSED.
+
+    Of values that are not tied no more than those within a rank's reach are aimed at: ``weight`` is n times the rate.
+    """
+    reach = math.log1p(weight / BETWEEN) if size.tied is False else 0.0
+    return math.log(1.0 / GUESSED) - math.log(part) + reach
 
 
 def _density(level: float) -> float:

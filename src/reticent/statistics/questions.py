@@ -51,6 +51,8 @@ from reticent.statistics.density import (
     width_of,
 )
 from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
+from reticent.statistics.limits import around_of
+from reticent.statistics.unbounded.tails import read_tail
 
 
 def _read(number: Number | None, name: str) -> Fraction | None:
@@ -93,6 +95,7 @@ def mean(
     column: str,
     *,
     method: OfMean = "auto",
+    tail: Number | None = None,
     centre: Number | None = None,
     radius: Number | None = None,
     deviation: Number | None = None,
@@ -109,8 +112,11 @@ def mean(
     ----------
     column : str
     method : "auto", "bounded", "clipped" or "coinpress"
-        "bounded", which "auto" means, needs bounds. "clipped" needs none: it clips where the data reach, and says
-        where. "coinpress" needs a rough centre, radius and deviation, and a delta.
+        "bounded", which "auto" means, needs bounds. "clipped" needs none: it cuts values where the data reach, says
+        where, and estimates the mean of what was cut. "coinpress" needs a rough centre, radius, deviation and a delta.
+    tail : "normal" or number, optional
+        For "clipped", vouched for: tails no heavier than normal, or falling at least like distance^-tail, tail > 1.
+        The mean of all values is then estimated, unless a noisy count of values far out refutes it.
     centre, radius, deviation : number, optional
         For "coinpress", known without the file: the mean is within radius of centre, and the standard deviation at most
         deviation. The radius may be very generous.
@@ -133,7 +139,8 @@ def mean(
     return Mean(
         column,
         method=method,
-        around=_around(centre, radius, deviation),
+        tail=read_tail(tail),
+        around=around_of(centre, radius, deviation),
         delta=_read(delta, "delta"),
         per=per,
         low=_read(low, "low"),
@@ -141,16 +148,6 @@ def mean(
         epsilon=_read(epsilon, "epsilon"),
         interval=interval,
     )
-
-
-def _around(
-    centre: Number | None, radius: Number | None, deviation: Number | None
-) -> tuple[Fraction, Fraction, Fraction] | None:
-    if centre is None and radius is None and deviation is None:
-        return None
-    if centre is None or radius is None or deviation is None:
-        raise QuestionError("centre, radius and deviation come together: give all three, or none")
-    return read(centre, "centre"), read(radius, "radius"), read(deviation, "deviation")
 
 
 def proportion(column: str, *, value: Key | None = None, epsilon: Number | None = None) -> Proportion:
@@ -200,7 +197,7 @@ def sd(
 
 
 def histogram(column: str, *, edges: Iterable[Number] = (), epsilon: Number | None = None) -> Histogram:
-    """Counts between ``edges`` (each bin with its left edge, the last with both), or by the values of a category."""
+    """Counts between ``edges`` (with the left one, the last with both), else by category or by at most 400 integers."""
     if not isinstance(edges, Iterable) or isinstance(edges, str):
         raise QuestionError("edges is a list of numbers known without looking at the file, such as range(0, 101, 10)")
     return Histogram(column, edges=tuple(read(edge, "edges") for edge in edges), epsilon=_read(epsilon, "epsilon"))
@@ -427,6 +424,7 @@ def regress(
     *,
     method: OfRegression = "auto",
     blocks: int | None = None,
+    reference: Key | Sequence[Key] = (),
     epsilon: Number | None = None,
     mode: Mode = "exact",
     delta: Number | None = None,
@@ -437,11 +435,14 @@ def regress(
     Parameters
     ----------
     formula : str
-        Columns of numbers; ``"y ~ 0 + a"`` leaves the intercept out.
-    method : "auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp" or "over_beta"
-        "auto" picks by bounds, number of columns and people, and says why. "R_S" and "R_H" are 003's.
+        Columns of numbers, and on the right categories; ``"y ~ 0 + a"`` leaves the intercept out.
+    method : "auto", "least_squares", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp" or "over_beta"
+        "auto" is least squares where every number has public bounds, and else a robust line that needs none; the
+        answer names which it estimates. "R_S" and "R_H" are 003's.
     blocks : int, optional
         Public number of blocks of rows for "R_S", "R_H" and "block_medians".
+    reference : key or keys, optional
+        Of categories on the right: from which the coefficients of their other keys are told. By default the first.
     mode, delta
         As for ``median``.
     unit : number, optional
@@ -460,6 +461,7 @@ def regress(
         method=method,
         intercept="0" not in constants,
         blocks=blocks,
+        reference=(reference,) if isinstance(reference, str | int) else tuple(reference),
         epsilon=_read(epsilon, "epsilon"),
         tested=_tested(mode, delta, unit),
     )
@@ -477,6 +479,7 @@ def test(
     low: Number | None = None,
     high: Number | None = None,
     epsilon: Number | None = None,
+    density: Number | None = None,
 ) -> HypothesisTest:
     """A test of a hypothesis, with an effect, a p-value that knows the noise, and its power in a plan.
 
@@ -484,20 +487,18 @@ def test(
     ----------
     formula : str
         ``"y ~ g"`` compares y between the groups of g, or two columns; ``"y"`` alone is compared with a normal law.
-    kind : "auto", "means", "proportions", "independence", "ranks", "correlation" or "normal"
+    kind : "auto", "means", "proportions", "independence", "ranks", "correlation", "normal" or "density"
         "auto" is what the declared types of the columns leave.
-    among : sequence, optional
-        Public groups of g, where not all declared ones are meant.
-    value : optional
-        For "proportions": the value whose share is compared.
+    among, value : optional
+        Public groups of g, where not all declared ones are meant; for "proportions" the value whose share is compared.
     edges : sequence of number, optional
         For "ranks" and "normal": public bins on which y is counted.
     centre, deviation : number, optional
         For "normal": the law meant; by default any normal law.
-    low, high : number, optional
-        Bounds of y for this question; by default those of the study.
-    epsilon : number, optional
-        A share of its own.
+    low, high, epsilon : number, optional
+        Bounds of y for this question, by default those of the study; a share of its own.
+    density : number, optional
+        For "density": what the density at the median of y, a share for each unit of it, is compared with.
     """
     parts = [part.strip() for part in str(formula).split("~")]
     if not isinstance(formula, str) or len(parts) > 2 or not all(parts):
@@ -511,6 +512,7 @@ def test(
         edges=tuple(read(edge, "edges") for edge in edges),
         centre=_read(centre, "centre"),
         deviation=_read(deviation, "deviation"),
+        density=_read(density, "density"),
         low=_read(low, "low"),
         high=_read(high, "high"),
         epsilon=_read(epsilon, "epsilon"),
@@ -530,7 +532,7 @@ def density(
     iterations: int | None = None,
     size: int | Growth | None = None,
     settle: Settled = "simplex",
-    atoms: Sequence[Number] = (),
+    atoms: Sequence[Number] | str | None = None,
     checks: Number = 0,
     low: Number | None = None,
     high: Number | None = None,
@@ -560,8 +562,10 @@ def density(
         records at few values, many for smooth ones.
     settle : "simplex" or "clip"
         How noisy masses become a density; "clip" puts mass on empty cells.
-    atoms : sequence of number or "missing"
-        Public values that have a mass of their own, such as [0]; "missing" gives missing values theirs.
+    atoms : "auto", "none" or a sequence of number, "missing" and "auto", optional
+        Values that have a mass of their own. "auto", the default of ``method="auto"``, finds them: 0, the ends
+        of the bounds and listed ones for nothing, others for a twentieth of epsilon where that is worth it. A list such
+        as [0] means these and no others; "missing" gives missing values theirs.
     checks : number
         The share of epsilon, 0 to 0.5, for noisy counts of coarse tables of the records: every column in ten stretches,
         every two columns in five by five. ``good_for`` of made-up rows compares them with these.
@@ -570,7 +574,7 @@ def density(
     epsilon, delta : number, optional
         A share of its own. With a delta noise is Gaussian where the method can use it.
     """
-    named, (values, missing) = columns_of(columns), atoms_of(atoms)
+    named, (values, missing, seek) = columns_of(columns), atoms_of(atoms)
     return DensityOf(
         named,
         method=method,
@@ -582,6 +586,7 @@ def density(
         settle=settle,
         atoms=values,
         missing=missing,
+        seek=seek,
         checks=read(checks, "checks"),
         low=_read(low, "low"),
         high=_read(high, "high"),

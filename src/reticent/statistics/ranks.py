@@ -13,19 +13,17 @@ Cells between two data cells share a score, and are drawn as one run and then sp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells, Segment
+from reticent.data.cells import Cells, Segment, moved
+from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.mechanisms import Candidates, Exponential, gate
-
-if TYPE_CHECKING:
-    from reticent.data.table import Counts
 
 Indices = NDArray[np.int64]
 SMALL: Final = 1 << 62
@@ -78,8 +76,7 @@ def _weights(
     stops = np.array([s.stop for s in segments], dtype=np.int64)
     place = np.searchsorted(firsts, start, side="right") - 1
     inside = (place >= 0) & (start < stops[np.maximum(place, 0)])
-    heaviest = max(s.weight for s in segments)
-    if heaviest * int(lengths.max()) < SMALL:
+    if sum((s.stop - s.first) * s.weight for s in segments) < SMALL:
         each = np.array([s.weight for s in segments], dtype=np.int64)
         return np.where(inside, each[place] * lengths, 0)
     each_object = np.array([s.weight for s in segments], dtype=object)
@@ -110,15 +107,28 @@ def within(cells: Cells, low: Fraction, high: Fraction) -> Cells:
         for s in cells.segments
         if s.first <= last and s.stop > first
     ]
-    return Cells(tuple(kept), cells.step, cells.whole)
+    return replace(cells, segments=tuple(kept))
+
+
+def placed(base: Cells, to: Cells, data: Counts) -> Counts:
+    """Counts by cell of ``base`` as counts by cell of ``to``; what lies beyond the candidates counts as the last."""
+    held = np.clip(np.asarray(data.cells, dtype=np.int64), base.lowest, base.highest)
+    index = np.clip(moved(base, to, held), to.lowest, to.highest)
+    if not len(index):
+        return Counts(index, np.asarray(data.counts, dtype=np.int64))
+    first = np.flatnonzero(np.append(True, index[1:] != index[:-1]))  # cells are in order, and moving keeps it
+    return Counts(index[first], np.add.reduceat(np.asarray(data.counts, dtype=np.int64), first))
 
 
 def cell_share(cells: Cells) -> float:
     """The least share of the public weight that one ordinary cell has: what an atom of the data can count on.
 
-    Integers without bounds are ordinary up to 2^20; rarer ones are drawn all the same, with a smaller share.
+    Ordinary are the usual binades, and of integers without bounds those up to 2^20; rarer ones are drawn all the same,
+    with a smaller share.
     """
     total = sum((s.stop - s.first) * s.weight for s in cells.segments)
+    if cells.step is None:
+        return max(s.weight for s in cells.segments if s.first != 0 or len(cells.segments) == 1) / total
     weights = [s.weight for s in cells.segments if not cells.whole or len(cells.segments) == 1 or _ordinary(s)]
     return min(weights, default=1) / total
 

@@ -73,6 +73,11 @@ class Step(Protocol):
     def name(self) -> str: ...
 
     @property
+    def estimand(self) -> str:
+        """The quantity that the answer estimates, in words, from public facts."""
+        ...
+
+    @property
     def queries(self) -> tuple[Query, ...]: ...
 
     @property

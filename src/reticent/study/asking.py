@@ -1,8 +1,9 @@
 """From a list of questions to steps with a price: epsilon shared out, every refusal raised, no row read.
 
 epsilon (or rho) is the total of the release. Questions with their own ``epsilon`` take it, the rest share equally.
-Where a person can have more rows than are kept, the share of such persons is asked beside the answers, for 5 % of
-each answer's share. The guarantee of the release is derived from the steps; the total asked is only a limit on it.
+Two shares are asked beside the answers, each for 5 % of an answer's part: of persons with more rows than are kept,
+where one can have them, and of rows without a readable value (``study/incomplete.py``). The guarantee of the release
+is derived from the steps; the total asked is only a limit on it.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.ask import parse
-from reticent.statistics.asked import CapShare, Count, People, Statistic, delta_of
+from reticent.statistics.asked import CapShare, Count, IncompleteShare, People, Statistic, delta_of
 from reticent.statistics.density import DensityOf
+from reticent.statistics.incomplete import IncompleteStep
 from reticent.statistics.prepare import prepare as prepare_statistic
 from reticent.statistics.setting import Setting, Step
+from reticent.study.incomplete import NO_SHARES, Beside, beside
 
 if TYPE_CHECKING:
     from reticent.data.table import Table
@@ -61,15 +64,18 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Steps in the order asked, the cap's caveat if one is needed, and the guarantee of everything together."""
+    """Steps in the order asked, the cap's caveat if one is needed, the shares of incomplete rows beside the answers,
+    and the guarantee of everything together.
+    """
 
     steps: tuple[Step, ...]
     caveat: Step | None
     guarantee: Guarantee
+    beside: Beside = NO_SHARES
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
-        return self.steps if self.caveat is None else (*self.steps, self.caveat)
+        return (*self.steps, *([] if self.caveat is None else [self.caveat]), *self.beside.steps)
 
 
 def limit(
@@ -194,13 +200,20 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
         Fraction(0) if costs_nothing else _set_aside(item, amount, schema)
         for item, amount, costs_nothing in zip(asked, amounts, free, strict=True)
     ]
+
+    def share(statistic: IncompleteShare, amount: Fraction) -> IncompleteStep:
+        made = _step(Asked(statistic), Setting(schema, units), amount, in_rho=in_rho)
+        assert isinstance(made, IncompleteStep)
+        return made
+
+    told, for_shares = beside(asked, amounts, share, schema, units)
     steps = tuple(
-        _step(item, setting, amount - aside, in_rho=in_rho)
-        for item, setting, amount, aside in zip(asked, settings, amounts, set_aside, strict=True)
+        _step(item, setting, amount - aside - for_share, in_rho=in_rho)
+        for item, setting, amount, aside, for_share in zip(asked, settings, amounts, set_aside, for_shares, strict=True)
     )
     aside = sum(set_aside, Fraction(0))
     caveat = _step(Asked(CapShare()), Setting(schema, units), aside, in_rho=in_rho) if aside else None
-    parts = [step.guarantee for step in (*steps, *([] if caveat is None else [caveat]))]
+    parts = [step.guarantee for step in (*steps, *([] if caveat is None else [caveat]), *told.steps)]
     if in_rho or currency == "zcdp":
         whole = compose.in_sequence([compose.in_zcdp(part) for part in parts])
     else:
@@ -213,7 +226,7 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
         whole = as_approx(whole, within.delta)
     _within(ptr.chargeable(whole).loss, within)
     check_epsilon(epsilon_delta(whole.loss)[0], within.override)
-    return Prepared(steps, caveat, whole)
+    return Prepared(steps, caveat, whole, told)
 
 
 def _free(asked: Asked, setting: Setting) -> bool:

@@ -24,7 +24,7 @@ from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy import explain, record
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, from_json, words
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer, Cell, IncompleteRows
 from reticent.study import form
 from reticent.study.checks import Verification, nodes, verified
 
@@ -112,6 +112,8 @@ class Certificate:
                 tuple(found["caveats"]),
                 bool(found["discrete"]),
                 _density(found),
+                str(found.get("estimand", "")),
+                _incomplete(found.get("incomplete")),
             )
             for found in self.document["answers"]
         )
@@ -122,10 +124,11 @@ class Certificate:
         answers = self.answers
         found = [*self.document["caveats"]]
         for answer in answers:
-            if len(answers) > 1 and answer.name.startswith("test(") and answer.caveats:
-                found.append(f"{answer.name}: {'; '.join(answer.caveats)}")
+            own = [text for text in answer.caveats if text not in found]
+            if len(answers) > 1 and answer.name.startswith("test(") and own:
+                found.append(f"{answer.name}: {'; '.join(own)}")
             else:
-                found += answer.caveats
+                found += own
         return tuple(dict.fromkeys(found))
 
     @property
@@ -199,6 +202,7 @@ class Certificate:
 
     def explain(self, prior: float = 0.1) -> str:
         """What the release means for one person, in odds, for someone who believed with probability ``prior``."""
+        from reticent.study import void
         from reticent.study.parts import subject
 
         document, tree = self.document, self.guarantee
@@ -217,7 +221,8 @@ class Certificate:
             more.append(f"The limit on the loss of one release was lifted, with this reason: {document['override']}")
         if not self.durable:
             more.append(NOT_DURABLE)
-        return "\n".join([*lines, *more])
+        withdrawn = [f"This certificate is void: {reason}. What follows was claimed." for reason in void.reasons(self)]
+        return "\n".join([*withdrawn, *lines, *more])
 
     def proof(self) -> str:
         """The outline of the proof: each part, its loss, its theorem and the source."""
@@ -293,10 +298,20 @@ def answer_to_json(answer: Answer) -> dict[str, object]:
     return {
         "name": answer.name,
         "discrete": answer.discrete,
+        "estimand": answer.estimand,
         "caveats": list(answer.caveats),
         "cells": [cell_to_json(cell) for cell in answer],
+        "incomplete": incomplete_to_json(answer.incomplete),
         **law,
     }
+
+
+def incomplete_to_json(found: IncompleteRows | None) -> dict[str, object] | None:
+    """The share of incomplete rows beside an answer; "left_out" where the plan said that none is told."""
+    if found is None:
+        return None
+    told = {"outcome": "left_out"} if found.outcome is None else cell_to_json(Cell((), found.outcome))
+    return {"columns": list(found.columns), **{name: value for name, value in told.items() if name != "label"}}
 
 
 def methods(tree: Guarantee) -> str:
@@ -309,6 +324,13 @@ def _density(found: dict[str, Any]) -> Density | None:
     from reticent.synthesis.density import from_json as density_from_json
 
     return density_from_json(json.dumps(found["density"])) if found.get("density") is not None else None
+
+
+def _incomplete(found: dict[str, Any] | None) -> IncompleteRows | None:
+    if found is None:
+        return None
+    outcome = None if found["outcome"] == "left_out" else _cell({**found, "label": []}).outcome
+    return IncompleteRows(tuple(found["columns"]), outcome)
 
 
 def _cell(found: dict[str, Any]) -> Cell:

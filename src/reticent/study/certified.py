@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.privacy import compose, filters
+from reticent.privacy.adjacency import HANDED
 from reticent.privacy.numbers import show
 from reticent.study.certificate import Certificate
 from reticent.study.document import by_ledger, column_to_json, stated
@@ -46,10 +47,11 @@ def of_model(
         names = (*(here.names or ()), *(() if here.target is None else (here.target,)))
         columns = dict.fromkeys(here.shelf.category(name) or name for name in names)
         declared = {name: column_to_json(study.schema.column(name)) for name in columns}
-    public = by_ledger(here.ledger, *about, source, here.people)
+    public = by_ledger(here.ledger, *about, source, here.people or None)
     return Certificate.of(
         {
             **stated(VERSION, proof, receipt.charge, declared, public, receipt, here.ledger),
+            "caveats": [*found.caveats, *((HANDED,) if source == ARRAYS else ())],
             "kind": "model",
             "model": {
                 "name": found.model,

@@ -22,7 +22,7 @@ from reticent.privacy import compose, convert, filters, ptr, record
 from reticent.privacy.groups import largest
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, from_json, words
-from reticent.study import form
+from reticent.study import form, void
 
 if TYPE_CHECKING:
     from reticent.study.certificate import Certificate
@@ -69,14 +69,15 @@ def verified(
 ) -> Verification:
     """Every check of ``certificate``; those of the ledger where one is given."""
     signature = _signature(certificate, key, allow_unsigned)
-    return Verification((signature, *_in_ledger(certificate, ledger), *_derivation(certificate), *_audit(certificate)))
+    found = (*_in_ledger(certificate, ledger), *_derivation(certificate), *_audit(certificate), *_void(certificate))
+    return Verification((signature, *found))
 
 
 def _signature(certificate: Certificate, key: bytes | str | Path | None, allow_unsigned: bool) -> Check:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    from reticent.study.keys import load_public
+    from reticent.study.keys import load_public, small_order
 
     public = load_public(key) if isinstance(key, str | Path) else key
     if public is not None and len(public) != 32:
@@ -87,6 +88,8 @@ def _signature(certificate: Certificate, key: bytes | str | Path | None, allow_u
     if stated is None:
         return Check("signature", allow_unsigned, UNSIGNED)
     signer = bytes.fromhex(stated["public_key"])
+    if small_order(signer):
+        return Check("signature", False, "signature worthless: its key is weak, and signatures under it fit every text")
     name = Path(key).name if isinstance(key, str | Path) else f"key {stated['public_key'][:16]}…"
     try:
         Ed25519PublicKey.from_public_bytes(signer).verify(bytes.fromhex(stated["value"]), certificate.canonical)
@@ -210,7 +213,7 @@ def _audit(certificate: Certificate) -> Iterator[Check]:
     shares = [stated["greatest_share_of_loss"], *(one["ratio"] for one in stated["answers"])]
     if stated["verdict"] != "passed" or stated["findings"] or stated["findings_in_all"]:
         yield Check("audit", False, "plan audit: it found an error in what was released")
-    elif names[: len(asked)] != asked or len(names) > len(asked) + 1:
+    elif names[: len(asked)] != asked or not _beside(certificate, asked, names[len(asked) :]):
         yield Check("audit", False, "plan audit: it is of another plan than that of these answers")
     elif (
         any(share is not None and not 0 <= share <= 1 for share in shares)
@@ -221,6 +224,25 @@ def _audit(certificate: Certificate) -> Iterator[Check]:
     else:
         source = f", by a program of source sha256 {source_of(stated)}" if source_of(stated) else ""
         yield Check("audit", True, f"stated, not run again: {audit_words(stated)}{source}; to run it: {RUN}")
+
+
+def _beside(certificate: Certificate, asked: list[str], rest: list[str]) -> bool:
+    """Whether what an audit names after the answers is what a release adds: a cap, then shares of incomplete rows.
+
+    A share that an answer's own noisy count tells is no part of the proof, and no audit runs it.
+    """
+    told = [answer.get("incomplete") for answer in certificate.document["answers"]]
+    names = [f"incomplete({', '.join(one['columns'])})" for one in told if one and one["outcome"] != "left_out"]
+    bought = {node.label for node in nodes(certificate.guarantee)}
+    shares = [name for name in dict.fromkeys(names) if name not in asked and name in bought]
+    after = len(rest) - len(shares)
+    return after in (0, 1) and rest[after:] == shares
+
+
+def _void(certificate: Certificate) -> Iterator[Check]:
+    """One check that fails for each reason why the claim itself is withdrawn; none where there is no reason."""
+    for reason in void.reasons(certificate):
+        yield Check("void", False, f"void: {reason}")
 
 
 def source_of(stated: dict[str, Any]) -> str | None:

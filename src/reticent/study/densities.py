@@ -33,6 +33,7 @@ from reticent.privacy.numbers import Number, read
 from reticent.statistics import facts
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.density import DensityOf, Growth, OfDensity, Private, Settled, whole
+from reticent.statistics.estimand import estimand
 from reticent.statistics.questions import density
 from reticent.statistics.setting import Expected, Setting
 from reticent.study.sheet import safe
@@ -44,6 +45,8 @@ from reticent.synthesis.checked import checked, split
 from reticent.synthesis.density import KEY, NORMAL, Density, sampled
 from reticent.synthesis.linear import PLAIN
 from reticent.synthesis.linear import Expected as InHeights
+from reticent.synthesis.noticed import sentence
+from reticent.synthesis.parted import parted
 from reticent.synthesis.series import grid
 from reticent.synthesis.steps import mixed
 from reticent.synthesis.sums import Terms
@@ -73,6 +76,7 @@ class DensityStep:
     name: str
     plan: Plan
     caveats: tuple[str, ...]
+    estimand: str = ""
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -128,7 +132,9 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     records = setting.units if near.kind == "substitute" and person.rows == 1 else None
     epsilon, checking = split(epsilon, asked.checks)
     plan: Plan
-    if (asked.atoms or asked.missing) and not options.counts_itself:
+    if asked.seeks:
+        plan = parted(columns, terms, epsilon, listed=asked.atoms, missing=asked.missing)
+    elif (asked.atoms or asked.missing) and not options.counts_itself:
         plan = mixed(options, columns, terms, epsilon, delta, atoms=asked.atoms, missing=asked.missing)
     else:
         plan = plan_for(options, columns, terms, epsilon, delta, atoms=asked.atoms, records=records)
@@ -141,7 +147,7 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     ]
     if person.column is not None:
         caveats.append(f"at most {person.rows} rows of each person count")
-    return DensityStep(asked.name, plan, tuple(caveats))
+    return DensityStep(asked.name, plan, tuple(caveats), estimand(asked, setting))
 
 
 def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Fraction, bool]:
@@ -187,7 +193,7 @@ def question(
     method: OfDensity,
     options: tuple[int | Private | None, int | Private | None, Number | None, int | None, int | Growth | None],
     settle: Settled,
-    atoms: Sequence[Number],
+    atoms: Sequence[Number] | str | None,
     checks: Number,
     delta: Number | None,
 ) -> DensityOf:
@@ -213,8 +219,8 @@ def question(
             checks=checks,
             delta=delta,
         )
-    listed = not isinstance(atoms, Sequence) or len(atoms) > 0
-    if method != "auto" or any(one is not None for one in options) or settle != "simplex" or listed or checks:
+    given = atoms is not None or settle != "simplex" or bool(checks)
+    if method != "auto" or any(one is not None for one in options) or given:
         raise QuestionError("a question rt.density(...) has its options already: give them there. Nothing was charged.")
     return columns if delta is None else replace(columns, delta=read(delta, "delta"))
 
@@ -231,9 +237,14 @@ def share_of_checks(columns: str | Sequence[str] | DensityOf, given: Number | No
 def hidden(density: Density) -> tuple[str, ...]:
     """That no interval allows for bias, unless every value has a cell of its own and nothing is smoothed."""
     alone = density.boxes is None and all(one.whole and np.all(one.sizes == 1.0) for one in density.axes)
-    if alone and not density.method.startswith(SMOOTHING) and "smoothed" not in density.method:
+    if alone and not smooths(density):
         return ()
     return ("intervals allow for noise and sampling, not for what is smoothed away or spread evenly inside a cell",)
+
+
+def smooths(density: Density) -> bool:
+    """Whether the method has bias beside the width of its cells."""
+    return density.method.startswith(SMOOTHING) or "smoothed" in density.method
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
@@ -464,12 +475,14 @@ class Synthetic(DensityRelease):
             With ``checks`` a line for each table that was counted: reproduced or not, within how much, at 95 %.
             Without, for each column, how far noise and drawing the rows may move any share up to a value, at 95 %,
             where the method can say, which leaves out what wide cells or few coefficients hide; and that nothing was
-            checked.
+            checked. Then for each column from which share of the records on a value that they have in common is found,
+            or that none was looked for: what is not found is spread over the values near it.
         """
         density, said = self.density, []
+        single = tuple(self._single(one) for one in density.axes)
         if density.checks:
             last = "not for: rare cells, other tables than these, intervals that take the rows for real ones"
-            return (*(fit.words for fit in self.fits()), last)
+            return (*(fit.words for fit in self.fits()), *single, last)
         drawing = (np.log(2.0 / 0.025) / (2.0 * len(self))) ** 0.5  # Dvoretzky, Kiefer, Wolfowitz, Massart
         for one in density.axes:
             if density.wander is None:
@@ -481,7 +494,18 @@ class Synthetic(DensityRelease):
         if len(density.axes) > 1:
             said.append(f"relations of {' and '.join(self.columns)}, cell by cell: as wide as the band says")
         said.append("not checked against the records: checks=0.1 would spend a tenth of ε on that")
-        return (*said, "not for: what the method smooths away, rare cells, intervals that take the rows for real ones")
+        last = "not for: what the method smooths away, rare cells, intervals that take the rows for real ones"
+        return (*said, *single, last)
+
+    def _single(self, one: Axis) -> str:
+        """What the rows are good for where single values of a column matter."""
+        density = self.density
+        if all(size == 1.0 for size in one.sizes) and one.whole and not smooths(density):
+            return f"single values of {one.column}: each has a cell of its own"
+        told = sentence(one.column, density.noticed)
+        counted = [value for check in density.checks if check.columns == (one.column,) for value in check.atoms]
+        listed = [] if density.noticed else [f"{value:g}" for value in counted]
+        return f"{told}; {' and '.join(listed)} were counted by themselves" if listed else told
 
 
 def _text(value: float, *, whole: bool) -> str:
@@ -502,10 +526,15 @@ def cells_csv(density: Density) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     names = [f"{one.column} {end}" for one in density.axes for end in ("low", "high")]
     writer.writerow([*(safe(name) for name in names), "mass", "noise", "density"])
+    lone = [
+        {float(one.edges[cell]): float(atom) for cell, atom in zip(one.lone, one.atoms, strict=True)}
+        for one in density.axes
+    ]
     for ends, mass, half in _rows_of(density):
-        flat = [end for pair in ends for end in pair]
-        size = float(np.prod([high - low for low, high in ends]))
-        writer.writerow([*flat, mass, "" if half is None else half, mass / size])
+        pairs = [(of[low], of[low]) if low in of else (low, high) for of, (low, high) in zip(lone, ends, strict=True)]
+        flat = [end for pair in pairs for end in pair]
+        size = float(np.prod([high - low for low, high in pairs]))
+        writer.writerow([*flat, mass, "" if half is None else half, mass / size if size else ""])
     for value, mass in density.atoms:
         writer.writerow([value, value, mass, "", ""])
     if density.missing is not None:

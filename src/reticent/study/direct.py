@@ -40,6 +40,7 @@ def regress(
     *,
     method: Method = "auto",
     blocks: int | None = None,
+    reference: Key | Sequence[Key] = (),
     epsilon: Number | None = None,
     mode: Mode = "exact",
     delta: Number | None = None,
@@ -54,6 +55,7 @@ def regress(
     *,
     method: Method = "auto",
     blocks: int | None = None,
+    reference: Key | Sequence[Key] = (),
     epsilon: Number | None = None,
     mode: Mode = "exact",
     delta: Number | None = None,
@@ -67,6 +69,7 @@ def regress(
     *,
     method: Method = "auto",
     blocks: int | None = None,
+    reference: Key | Sequence[Key] = (),
     epsilon: Number | None = None,
     mode: Mode = "exact",
     delta: Number | None = None,
@@ -77,15 +80,18 @@ def regress(
     Parameters
     ----------
     formula : str
-        Columns of numbers; ``"y ~ 0 + a"`` leaves the intercept out.
+        Columns of numbers, and on the right categories; ``"y ~ 0 + a"`` leaves the intercept out.
     study : Study, optional
         Where it is given the question is released at once, for ``epsilon``.
-    method : "auto", "robust", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp" or "over_beta"
-        "auto" picks by bounds, number of columns and people, and says why. "robust" is one that few rows cannot move
-        and that needs no bounds: "R_H" where a ``delta`` is named, else "theil_sen" for one column and "tukey" for
-        more. "R_S" and "R_H" are 003's.
+    method : "auto", "least_squares", "robust", or one of the robust methods
+        "auto" is least squares where every number has public bounds, and else a robust line that needs none; the
+        answer names which it estimates. "robust" is one that few rows cannot move and that needs no bounds: "R_H"
+        where a ``delta`` is named, else "theil_sen" for one column and "tukey" for more. The others are "R_S",
+        "block_medians", "adassp" and "over_beta". "R_S" and "R_H" are 003's.
     blocks : int, optional
         Public number of blocks of rows for "R_S", "R_H" and "block_medians".
+    reference : key or keys, optional
+        Of categories on the right: from which the coefficients of their other keys are told. By default the first.
     epsilon : number, optional
         Of the release, where there is a study; else a share of its own in the release it is asked in.
     mode, delta
@@ -109,6 +115,7 @@ def regress(
         formula,
         method="auto" if method == "robust" else method,
         blocks=blocks,
+        reference=reference,
         epsilon=epsilon if study is None else None,
         mode=mode,
         delta=delta,
@@ -134,7 +141,7 @@ def density(
     iterations: int | None = None,
     size: int | Growth | None = None,
     settle: Settled = "simplex",
-    atoms: Sequence[Number] = (),
+    atoms: Sequence[Number] | str | None = None,
     checks: Number = 0,
     low: Number | None = None,
     high: Number | None = None,
@@ -155,7 +162,7 @@ def density(
     iterations: int | None = None,
     size: int | Growth | None = None,
     settle: Settled = "simplex",
-    atoms: Sequence[Number] = (),
+    atoms: Sequence[Number] | str | None = None,
     checks: Number = 0,
     low: Number | None = None,
     high: Number | None = None,
@@ -175,7 +182,7 @@ def density(
     iterations: int | None = None,
     size: int | Growth | None = None,
     settle: Settled = "simplex",
-    atoms: Sequence[Number] = (),
+    atoms: Sequence[Number] | str | None = None,
     checks: Number = 0,
     low: Number | None = None,
     high: Number | None = None,
@@ -243,6 +250,7 @@ def test(
     low: Number | None = None,
     high: Number | None = None,
     epsilon: Number | None = None,
+    density: Number | None = None,
 ) -> HypothesisTest: ...
 
 
@@ -260,6 +268,7 @@ def test(
     low: Number | None = None,
     high: Number | None = None,
     epsilon: Number | None = None,
+    density: Number | None = None,
 ) -> Answer: ...
 
 
@@ -276,6 +285,7 @@ def test(
     low: Number | None = None,
     high: Number | None = None,
     epsilon: Number | None = None,
+    density: Number | None = None,
 ) -> HypothesisTest | Answer:
     """A test of a hypothesis, with an effect, a p-value that knows the noise, and its power in a plan.
 
@@ -285,7 +295,7 @@ def test(
         ``"y ~ g"`` compares y between the groups of g, or two columns; ``"y"`` alone is compared with a normal law.
     study : Study, optional
         Where it is given the question is released at once, for ``epsilon``.
-    kind : "auto", "means", "proportions", "independence", "ranks", "correlation" or "normal"
+    kind : "auto", "means", "proportions", "independence", "ranks", "correlation", "normal" or "density"
         "auto" is what the declared types of the columns leave.
     among : sequence, optional
         Public groups of g, where not all declared ones are meant.
@@ -299,6 +309,8 @@ def test(
         Bounds of y for this question; by default those of the study.
     epsilon : number, optional
         Of the release, where there is a study; else a share of its own in the release it is asked in.
+    density : number, optional
+        For "density": the number, for each unit of y, that the density at its median is compared with.
 
     Returns
     -------
@@ -323,6 +335,7 @@ def test(
         low=low,
         high=high,
         epsilon=epsilon if study is None else None,
+        density=density,
     )
     return asked if study is None else study.release([asked], epsilon=epsilon)[asked.name]
 

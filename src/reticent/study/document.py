@@ -100,7 +100,8 @@ def by_ledger(ledger: Ledger, name: str, purpose: str, who: str, source: str, pe
 def column_to_json(column: Column) -> dict[str, object]:
     """A declared column: kind, bounds with their reason, and how missing values count."""
     if isinstance(column, Category):
-        return {**_NO_BOUNDS, "kind": "category", "among": list(column.among), "why": column.why}
+        listed = {"among": list(column.among), "why": column.why, "complete": column.complete}
+        return {**_NO_BOUNDS, "kind": "category", **listed}
     return {
         "kind": type(column).__name__.lower(),
         "low": None if column.low is None else show(column.low),
@@ -108,6 +109,7 @@ def column_to_json(column: Column) -> dict[str, object]:
         "among": None,
         "why": column.why,
         "missing": column.missing if isinstance(column.missing, str) else show(column.missing),
+        "complete": column.complete,
     }
 
 

@@ -69,7 +69,7 @@ CELL: Final = {
     "outcome": Text("reply|no_reply"),
 }
 REPLY: Final = dict.fromkeys(("value", "low", "high", "noise", "sampling", "level"), "number")
-AXES: Final = [{"column": "text", "edges": [Text(NUMBER)], "whole": "flag"}]
+AXES: Final = [{"column": "text", "edges": [Text(NUMBER)], "whole": "flag", "atoms?": [Text(NUMBER)]}]
 CHECK: Final = {  # noisy counts of a coarse table
     "axes": AXES,
     "atoms": ["number"],
@@ -90,6 +90,7 @@ DENSITY: Final = {
     "guarantee": "tree",
     "checks?": [CHECK],
     "beside?": ("null", "size"),
+    "noticed?": [{"column": "text", "among": "text", "share": "size"}],
 }
 AUDIT: Final = {
     "verdict": Text("passed|refuted"),
@@ -119,7 +120,15 @@ DOCUMENT: Final = {
     "budget": {"approved": LOSS, "spent": LOSS, "left": LOSS},
     "columns": Each({"kind": "text"}),
     "answers": [
-        {"name": "text", "discrete": "flag", "caveats": ["text"], "cells": ["cell"], "density?": ("null", DENSITY)}
+        {
+            "name": "text",
+            "discrete": "flag",
+            "estimand?": "text",
+            "caveats": ["text"],
+            "cells": ["cell"],
+            "incomplete?": ("null", "share"),
+            "density?": ("null", DENSITY),
+        }
     ],
     "caveats": ["text"],
     "ledger": {"durable": "flag", "entry": Text(HEX)},
@@ -213,6 +222,8 @@ def _problem(shape: Shape, value: object, where: str, depth: int) -> str | None:
             return _problem(TREE, value, where, depth + 1) or _unworkable(value, where)
         case "cell":
             return _problem(CELL, value, where, depth) or _odd_cell(value, where)
+        case "share":
+            return _odd_share(value, where)
         case str():
             return None if _is(shape, value) else f"{where} is not {_A[shape]}"
         case Text(pattern):
@@ -313,6 +324,15 @@ def _odd_cell(cell: Any, where: str) -> str | None:
     if problem:
         return problem
     return None if 0 < cell["level"] < 1 else f"{where}.level is not between 0 and 1"
+
+
+def _odd_share(share: Any, where: str) -> str | None:
+    """The share of incomplete rows: its columns, and a number as a cell has it, or the word that it was left out."""
+    problem = _problem({"columns": ["text"], "outcome": "text"}, share, where, 0)
+    if problem or share["outcome"] == "left_out":
+        return problem
+    told = {"label": [], **{name: value for name, value in share.items() if name != "columns"}}
+    return _problem("cell", told, where, 0)
 
 
 def _unworkable(tree: Any, where: str) -> str | None:

@@ -22,13 +22,15 @@ from numpy.typing import NDArray
 from reticent.data.order import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Integer, Key, Schema
+from reticent.data.table import Result
 from reticent.entropy import system
 from reticent.errors import QuestionError
 from reticent.learning.handles import Handle
-from reticent.learning.scaling import Bound, Floats
+from reticent.learning.scaling import Bound, Floats, Integers
 from reticent.ledger import Ledger, Receipt
 from reticent.ledger.fingerprint import note_head, note_release
 from reticent.privacy.adjacency import Adjacency
+from reticent.statistics.facts import may_be_incomplete
 
 if TYPE_CHECKING:
     from reticent.study.study import Study
@@ -87,6 +89,10 @@ class Columns:
         labels = np.array([*declared.among, None], dtype=object)
         return np.asarray(labels[np.where(np.isfinite(numbers), numbers, len(declared.among)).astype(np.int64)])
 
+    def complete(self, columns: Sequence[str]) -> bool:
+        sources = {self.category(column) or column for column in columns}
+        return not may_be_incomplete(self.study.schema.column(source) for source in sources)
+
     def unit(self, column: str) -> Fraction:
         """What one step of a column is worth: 1 for whole numbers, else a power of two, a millionth of its range."""
         if isinstance(self.study.schema.column(column), Integer | Category):
@@ -101,12 +107,37 @@ class Columns:
 
         A category as y is the place of its key.
         """
+        sources = self._sources(columns)
+        (found,) = self._asked(Records(*sources))
+        return self._numbers(found, columns, *sources[:2])
+
+    def vouched(self, column: str) -> bool:
+        return self.study.schema.column(column).complete
+
+    def owned(self, columns: Sequence[str]) -> tuple[Floats, Integers, Floats]:
+        """Rows, a number for the person of each, and the last column alone, whatever others lack."""
+        every, last = self._sources(columns), self._sources(columns[-1:])
+        found, alone = self._asked(Records(*every, owners="told"), Records(*last))
+        assert found.owners is not None
+        rows = self._numbers(found, columns, *every[:2])
+        return rows, found.owners, self._numbers(alone, columns[-1:], *last[:2])[:, 0]
+
+    def _sources(self, columns: Sequence[str]) -> tuple[tuple[str, ...], tuple[Fraction, ...], tuple[str, ...]]:
+        """The declared columns behind those of X and y, their units, and which of them are categories."""
         sources = tuple(dict.fromkeys(self.category(column) or column for column in columns))
-        units = tuple(self.unit(source) for source in sources)
         coded = tuple(source for source in sources if isinstance(self.study.schema.column(source), Category))
+        return sources, tuple(self.unit(source) for source in sources), coded
+
+    def _asked(self, *queries: Records) -> list[Result]:
         table = self.study._table()
-        (found,) = table.run([Records(sources, units, coded)], system().bits(256).to_bytes(32))
+        found = table.run(queries, system().bits(256).to_bytes(32))
         table.close()
+        return found
+
+    def _numbers(
+        self, found: Result, columns: Sequence[str], sources: Sequence[str], units: Sequence[Fraction]
+    ) -> Floats:
+        """What was read as numbers of the columns asked for."""
         assert found.records is not None
         rows = np.empty((len(found.records), len(columns)))
         for place, column in enumerate(columns):

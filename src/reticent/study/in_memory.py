@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import glob
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from reticent.data.format import Format
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.errors import PublicParameterError, SpecError
 from reticent.privacy.adjacency import Kind
@@ -14,6 +16,8 @@ from reticent.privacy.numbers import Number, read, show
 from reticent.study.study import Study
 
 if TYPE_CHECKING:
+    from reticent.data.spec import Spec
+    from reticent.ledger import Ledger
     from reticent.study.certificate import Certificate
 
 
@@ -30,12 +34,17 @@ def study(
     ledger: str | Path | None = None,
     title: str = "study",
     override: str = "",
+    delimiter: str = ",",
+    encoding: str = "utf-8",
+    decimal: Literal[".", ","] = ".",
+    thousands: str = "",
+    na: Sequence[str] = (),
 ) -> Study:
-    """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation.
+    """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation; or of a file.
 
     Parameters
     ----------
-    rows : mapping of name to array, or a data frame
+    rows : mapping of name to array, a data frame, or a path to .csv or .parquet
         Only the columns named in ``columns``, and ``person``, are ever read.
     adjacency : "add_remove" or "substitute"
         There is no default: the first hides whether someone is in the table, the second makes the number of people
@@ -51,12 +60,19 @@ def study(
     people : int, optional
         The public number of persons, if there is one.
     ledger : path, optional
-        A durable ledger file. Without it the ledger is in memory and the certificate says so.
+        A durable ledger file. Without it the ledger is in memory and the certificate says so. A file that is under a
+        ledger already is asked under that one alone.
     override : str
         The reason for a budget above epsilon 10.
+    delimiter, encoding : str
+        Of a CSV file.
+    decimal, thousands : str
+        How numbers are written in text: the decimal sign, and the sign between groups of three digits (``"1,977.61"``
+        is a number with ``thousands=","`` only).
+    na : sequence of str
+        Texts and numbers that count as missing, such as ``["NA", "-999"]``.
     """
     from reticent.data.spec import Budget, Spec, check_delta, check_epsilon
-    from reticent.ledger import Ledger
     from reticent.privacy.explain import epsilon_delta
 
     if person is not None and rows_each is None:
@@ -70,7 +86,8 @@ def study(
                 f"{name} is declared by {column!r}: say what it is, such as rt.real(0, 5), rt.integer(0, 5) or "
                 'rt.category(["a", "b"]). Nothing was read.'
             )
-    schema = Schema(dict(columns), Person(adjacency, person, rows_each or 1, people))
+    form = Format(encoding, decimal, thousands, (na,) if isinstance(na, str) else tuple(na))
+    schema = Schema(dict(columns), Person(adjacency, person, rows_each or 1, people), form)
     if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
         loss: Counted = budget
     else:
@@ -89,11 +106,34 @@ def study(
         budget=Budget(loss, "", None),
         releases=(),
         folder=Path(),
+        delimiter=delimiter,
     )
-    account = Ledger.open_or_create(
-        ledger, title=title, adjacency=schema.person.neighbours(), person=person, budget=loss
+    declared = sorted({*columns, *([] if person is None else [person])})
+    return Study(spec, rows, _account(rows, declared, spec))
+
+
+def _account(rows: object, declared: Sequence[str], spec: Spec) -> Ledger:
+    """The ledger of ``spec``; of a file the one that counts for it, as for a study file: one file, one ledger."""
+    from reticent.ledger import Ledger
+    from reticent.ledger.fingerprint import claim, open_for
+
+    near, person, budget = spec.schema.person.neighbours(), spec.schema.person.column, spec.budget.loss
+    # By type alone: isinstance may ask the object for its class, and rows are not asked anything here.
+    source = Path(str(rows)) if issubclass(type(rows), str | Path) and _found(Path(str(rows))) else None
+    bare = (
+        spec.ledger is not None and Path(spec.ledger).expanduser().exists() and Ledger.open(spec.ledger).source is None
     )
-    return Study(spec, rows, account)
+    if source is not None and not bare:
+        return open_for(source, declared, spec.ledger, title=spec.title, adjacency=near, person=person, budget=budget)
+    made = Ledger.open_or_create(spec.ledger, title=spec.title, adjacency=near, person=person, budget=budget)
+    if source is not None:  # a ledger that names no source, as 0.1.0 made them here
+        claim(source, declared, made)
+    return made
+
+
+def _found(source: Path) -> bool:
+    """Whether a file, or a pattern of files, has anything to claim: what is not there is refused where it is read."""
+    return glob.has_magic(str(source)) or source.expanduser().exists()
 
 
 def read_certificate(source: str | Path) -> Certificate:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 LONGEST: Final = 65_536  # bytes of a key file; real ones have about 120
+PRIME: Final = 2**255 - 19  # of the field of Ed25519 (RFC 8032, section 5.1)
+CURVE: Final = -121665 * pow(121666, -1, PRIME) % PRIME  # d in -x^2 + y^2 = 1 + d x^2 y^2
 
 
 def make_keys(path: str | Path) -> tuple[Path, Path]:
@@ -90,7 +92,20 @@ def load_public(path: str | Path) -> bytes:
         raise CheckError(f"{path} holds no public key in PEM. The public file of a pair ends in .pub.") from None
     if not isinstance(key, Ed25519PublicKey):
         raise CheckError(f"{path} holds a public key of another kind; certificates are signed with Ed25519.")
-    return key.public_bytes_raw()
+    found = key.public_bytes_raw()
+    if small_order(found):
+        raise CheckError(f"{path} holds a weak key: signatures under it fit every text. Make a new pair.")
+    return found
+
+
+def small_order(public: bytes) -> bool:
+    """Whether a public key lies in the subgroup of order 8, where one signature fits every text.
+
+    A point of order 1 or 2 has y = 1 or -1, one of order 4 has y = 0. One of order 8 doubles to a point with y = 0, so
+    x^2 = -y^2, and the equation of the curve leaves d y^4 + 2 y^2 - 1 = 0. The sign of x, in the top bit, is no matter.
+    """
+    y = (int.from_bytes(public, "little") & (2**255 - 1)) % PRIME
+    return y * (y * y - 1) * (CURVE * y**4 + 2 * y * y - 1) % PRIME == 0
 
 
 def _write(file: Path, text: bytes, mode: int) -> None:

@@ -46,6 +46,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { border-bottom-width: 2px; } tbody th { font-weight: 600; } td.n, th.n { text-align: right; }
 td.n { white-space: nowrap; } tbody th.sub { font-weight: 400; padding-left: 1.2rem; }
+.estimand { font-weight: 400; font-size: .85rem; color: var(--quiet); }
 a { color: inherit; } tr.silent td, tr.silent th { background: var(--grey); color: var(--quiet); }
 p.silent { background: var(--grey); color: var(--quiet); padding: .6rem 1rem; }
 figure { margin: 1.5rem 0; padding: .6rem; background: #ffffff; border: 1px solid var(--line); overflow-x: auto; }
@@ -163,12 +164,14 @@ def _table(certificate: Certificate) -> str:
 
 def _answer_rows(answer: Answer) -> Iterator[str]:
     name = _safe(answer.name)
+    if answer.estimand:
+        name += f'<br><span class="estimand">{_safe(answer.estimand)}</span>'
     if len(answer.cells) == 1 and not answer.cells[0].label:
         yield _row(name, "", answer.cells[0])
         return
     yield f'<tr><th scope="rowgroup" colspan="5">{name}</th></tr>\n'
     for cell in answer:
-        yield _row(html.escape(label_words(cell)) or name, "sub", cell)
+        yield _row(html.escape(label_words(cell)) or _safe(answer.name), "sub", cell)
 
 
 def _row(name: str, kind: str, cell: Cell) -> str:

@@ -144,12 +144,12 @@ def _panels(answer: Answer) -> Iterator[Panel]:
 
 
 def _laws(name: str, found: Density) -> Iterator[Panel]:
-    """One panel for a density of one or two columns, one for each column beyond."""
-    parts = [found] if len(found.axes) <= 2 else [found.marginal(one.column) for one in found.axes]
+    """One panel for a density of one or two columns; one for each column of more, or of two with atoms."""
+    columns = [found.marginal(one.column) for one in found.axes] if len(found.axes) > 1 else []
+    single = any(one.atoms for one in found.axes)
+    parts = [*([found] if len(found.axes) <= 2 else []), *(columns if single or len(columns) > 2 else [])]
     for part in parts:
-        told = (
-            f"{plain(name)} · {found.method}" if len(parts) == 1 else f"{plain(part.axes[0].column)} · {found.method}"
-        )
+        told = f"{plain(name)} · {found.method}" if part is found else f"{plain(part.axes[0].column)} · {found.method}"
         yield Panel(name, _cut(told, 80), (), (), bars=False, density=part)
 
 

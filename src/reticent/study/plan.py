@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, assert_never
@@ -17,11 +19,10 @@ from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about
 from reticent.statistics.setting import Expected, Step
 from reticent.study.asking import Prepared
+from reticent.study.incomplete import ASSUMED as ASSUMED
 
 if TYPE_CHECKING:
     from reticent.statistics.hypotheses.power import PowerCurve
-
-ASSUMED = 10_000  # people assumed where the study declares none and the caller names none
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Line:
     name: str
     loss: Loss
     expected: Expected
+    estimand: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class Plan:
             "statistics": [
                 {
                     "name": line.name,
+                    "estimand": line.estimand,
                     "charge": losses.to_json(line.loss),
                     "noise": line.expected.noise,
                     "sampling": line.expected.sampling,
@@ -134,6 +137,28 @@ class Plan:
             for line in self.lines
         ]
 
+    def marked(self) -> tuple[list[tuple[str, str, str, str, str]], list[tuple[str, str]]]:
+        """The rows with a number for their note, and the notes with their numbers, each once."""
+        marks: dict[str, str] = {}
+        shown = [(*cells, marks.setdefault(note, str(len(marks) + 1)) if note else "") for *cells, note in self.rows()]
+        return [(a, b, c, d, mark) for a, b, c, d, mark in shown], [(mark, note) for note, mark in marks.items()]
+
+    def estimands(self) -> list[tuple[str, str]]:
+        """Names and estimands; questions that differ in their columns alone share a line, with … for the columns."""
+        columns = () if self._schema is None else tuple(self._schema.columns)
+        groups: dict[tuple[str, str], list[Line]] = {}
+        for line in self.lines:
+            if line.estimand:
+                own = [name for name in columns if _is_in(name, line.name)]
+                groups.setdefault((_hidden(line.name, own), _hidden(line.estimand, own)), []).append(line)
+        heads = Counter(name for name, _ in groups)
+        return [
+            (lines[0].name, lines[0].estimand)
+            if len(lines) == 1
+            else (name if heads[name] == 1 else ", ".join(line.name for line in lines), estimand)
+            for (name, estimand), lines in groups.items()
+        ]
+
     def footnote(self) -> str:
         where = "assumes" if self.assumed else "for"
         text = f"* {where} {self.people:,} people and a shape read off the bounds; your file was not consulted."
@@ -147,14 +172,21 @@ class Plan:
 
     def __repr__(self) -> str:
         head = ("statistic", "loss", "± noise", "± sampling*", "")
-        table = [head, *self.rows()]
+        rows, notes = self.marked()
+        table = [head, *rows]
         wide = [max(len(row[i]) for row in table) for i in range(4)]
         lines = [
             f"{row[0]:<{wide[0]}}  {row[1]:>{wide[1]}}  {row[2]:>{wide[2]}}  {row[3]:>{wide[3]}}  {row[4]}".rstrip()
             for row in table
         ]
         return "\n".join(
-            [f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}", *lines, self.footnote()]
+            [
+                f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}",
+                *lines,
+                *(f"{mark} {note}" for mark, note in notes),
+                self.footnote(),
+                *(f"{names}: {text}" for names, text in self.estimands()),
+            ]
         )
 
     def _repr_html_(self) -> str:
@@ -165,7 +197,20 @@ class Plan:
             f'<th scope="col">{name}</th>' for name in ("statistic", "loss", "± noise", "± sampling*", "note")
         )
         title = html.escape(f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}")
-        return f"<table><caption>{title}</caption><tr>{heads}</tr>{cells}</table><p>{html.escape(self.footnote())}</p>"
+        table = f"<table><caption>{title}</caption><tr>{heads}</tr>{cells}</table>"
+        told = (self.footnote(), *(f"{names}: {text}" for names, text in self.estimands()))
+        return table + "".join(f"<p>{html.escape(text)}</p>" for text in told)
+
+
+def _is_in(name: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+
+def _hidden(text: str, columns: Sequence[str]) -> str:
+    """A text with … for these columns, and one … for a list of them."""
+    for name in columns:
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "…", text)
+    return re.sub("…(?:(?:,| and| or) …)+", "…", text)
 
 
 def _note(expected: Expected) -> str:
@@ -179,7 +224,15 @@ def plan_of(
     prepared: Prepared, schema: Schema, people: int, *, assumed: bool, left: Loss, ledger: Ledger | None
 ) -> Plan:
     """The plan of prepared steps for ``people`` persons."""
-    lines = tuple(Line(step.name, step.guarantee.loss, step.expected(people)) for step in prepared.all_steps)
+    lines = tuple(
+        Line(
+            step.name,
+            step.guarantee.loss,
+            prepared.beside.expected(place, step.expected(people)),
+            prepared.beside.estimand(place, step.estimand),
+        )
+        for place, step in enumerate(prepared.all_steps)
+    )
     enough = _affordable(prepared, ledger, left)
     return Plan(lines, prepared.guarantee, people, assumed, left, enough, prepared, schema)
 

@@ -8,12 +8,16 @@ the integers a query asked for reaches this module, and nothing but noisy number
 from __future__ import annotations
 
 import logging
+import os
+import uuid
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.data.query import (
     Capped,
+    Incomplete,
     Moments,
     Ordered,
     Persons,
@@ -36,7 +40,8 @@ from reticent.outcome import NoReply, Reply
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
-from reticent.statistics.answer import Answer, Cell, said
+from reticent.statistics.answer import Answer, Cell, estimates, said
+from reticent.statistics.setting import Step
 from reticent.study.asking import Prepared
 from reticent.study.certificate import Certificate, answer_to_json, cell_to_json
 from reticent.study.document import Circumstances as Circumstances
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
 
 VERSION: Final = 1
 FILES: Final = (".csv", ".json", ".html", ".svg")
+WORKBOOK: Final = ".xlsx"
 
 
 class Release:
@@ -113,7 +119,9 @@ class Release:
         return self.certificate.explain(prior=prior)
 
     def frame(self) -> object:
-        """A pyarrow Table, one row per cell: answer, label columns, outcome, value, low, high, noise, sampling."""
+        """A pyarrow Table, one row per cell: answer, label columns, outcome, value, low, high, noise, sampling, level,
+        incomplete (the share of rows without a readable value; null where none is told).
+        """
         import pyarrow as pa
 
         rows = [_row(answer, cell) for answer in self.answers for cell in answer]
@@ -131,14 +139,19 @@ class Release:
 
         return figure(self.certificate)
 
-    def save(self, stem: str | Path) -> tuple[Path, ...]:
-        """Write ``stem`` .csv, .json (the certificate), .html and .svg; returns the paths."""
-        return save(self.certificate, Path(stem))
+    def save(self, stem: str | Path, *, files: Sequence[str] = FILES) -> tuple[Path, ...]:
+        """Write ``stem`` .csv, .json (the certificate), .html and .svg; returns the paths.
+
+        ``files`` names the suffixes wanted; ".xlsx" is an Excel workbook, which needs ``reticent[files]``. Each file is
+        put in place all at once, and a link of that name is replaced, not followed.
+        """
+        return save(self.certificate, Path(stem), files)
 
     def __repr__(self) -> str:
         shown = [(_title(answer, cell), _words_of(cell)) for answer in self.answers for cell in answer]
         widest = max(len(title) for title, _ in shown)
         lines = [f"{title:<{widest}}  {words_of}" for title, words_of in shown]
+        lines += [f"estimates  {text}" for text in estimates(self.answers)]
         lines += [f"note       {caveat}" for caveat in self.caveats]
         lines.append(f"guarantee  {sentence(self.guarantee.loss, self.guarantee.adjacency)}")
         return "\n".join(lines)
@@ -161,21 +174,37 @@ def save(certificate: Certificate, stem: Path, suffixes: Sequence[str] = FILES) 
     from reticent.study.page import page
     from reticent.study.picture import svg
     from reticent.study.sheet import sheet
+    from reticent.study.workbook import workbook
 
-    texts: dict[str, Callable[[], str]] = {
-        ".csv": lambda: sheet(certificate),
-        ".json": certificate.to_json,
-        ".html": lambda: page(certificate),
-        ".svg": lambda: svg(certificate),
+    contents: dict[str, Callable[[], bytes]] = {
+        ".csv": lambda: sheet(certificate).encode(),
+        ".json": lambda: certificate.to_json().encode(),
+        ".html": lambda: page(certificate).encode(),
+        ".svg": lambda: svg(certificate).encode(),
+        WORKBOOK: lambda: workbook(certificate),
     }
-    made = {suffix: texts[suffix]() for suffix in suffixes}
+    unknown = [suffix for suffix in suffixes if suffix not in contents]
+    if unknown:
+        raise PublicParameterError(f"a release is saved as {', '.join(contents)}; got {', '.join(unknown)}")
+    made = {suffix: contents[suffix]() for suffix in suffixes}
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = []
-    for suffix, text in made.items():
+    for suffix, content in made.items():
         path = stem.with_name(stem.name + suffix)
-        path.write_text(text, encoding="utf-8")
+        _put(path, content)
         paths.append(path)
     return tuple(paths)
+
+
+def _put(path: Path, content: bytes) -> None:
+    """Put a file in place all at once: a reader sees the old one or the new one, and no link is followed."""
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with draft.open("xb") as opened:
+            opened.write(content)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def charge(prepared: Prepared, ledger: Ledger, about: Circumstances) -> Receipt:
@@ -247,11 +276,19 @@ def draw(
     queries: list[Query] = list(dict.fromkeys(query for step in prepared.all_steps for query in step.queries))
     found: dict[Query, Result] = dict(zip(queries, table.run(queries, entropy.bits(256).to_bytes(32)), strict=True))
     on_stage("draw")
-    answers = tuple(step.answer([found[query] for query in step.queries], entropy) for step in prepared.steps)
-    if prepared.caveat is None:
-        return answers, ()
-    told = prepared.caveat.answer([found[query] for query in prepared.caveat.queries], entropy)
-    return answers, told.caveats
+    answers = [
+        answered(step, step.answer([found[query] for query in step.queries], entropy)) for step in prepared.steps
+    ]
+    caveats: tuple[str, ...] = ()
+    if prepared.caveat is not None:
+        caveats = prepared.caveat.answer([found[query] for query in prepared.caveat.queries], entropy).caveats
+    shares = [step.answer([found[query] for query in step.queries], entropy) for step in prepared.beside.steps]
+    return prepared.beside.stand(answers, shares), (*caveats, *prepared.beside.caveats(answers, shares))
+
+
+def answered(step: Step, answer: Answer) -> Answer:
+    """The answer with its estimand: its own, or the one that its step stated before any row was read."""
+    return answer if answer.estimand else replace(answer, estimand=step.estimand)
 
 
 def certified(
@@ -277,7 +314,7 @@ def _columns(query: Query) -> set[str]:
             return set()
         case Rows(keys=keys) | Persons(keys=keys):
             found = set()
-        case Records(columns=columns):
+        case Records(columns=columns) | Incomplete(columns=columns):
             return set(columns)
         case Present() | Total() | Moments() | Tally() | Ranks() | Ordered():
             keys, found = query.keys, {query.column}
@@ -289,7 +326,9 @@ def _columns(query: Query) -> set[str]:
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:
     shown = cell_to_json(cell)
     del shown["label"]
-    return {"answer": answer.name, **dict(cell.label), **shown}
+    share = None if answer.incomplete is None else answer.incomplete.outcome
+    incomplete = share.value.value if isinstance(share, Reply) else None
+    return {"answer": answer.name, **dict(cell.label), **shown, "incomplete": incomplete}
 
 
 def _one_type(column: list[object]) -> list[object]:

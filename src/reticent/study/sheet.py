@@ -21,6 +21,7 @@ from reticent.statistics.answer import Answer, Cell
 from reticent.study.certificate import Certificate
 
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
+INCOMPLETE: Final = ("incomplete", "incomplete_low", "incomplete_high")
 FORMULA: Final = "=+-@＝＋－＠\t\r\n"
 TURNS: Final = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029")
 
@@ -38,10 +39,15 @@ class Shown:
 
 def shown(estimate: Estimate) -> Shown:
     """The numbers of an estimate, to the digits that its interval is worth."""
-    places = _places(max(abs(estimate.high - estimate.value), abs(estimate.value - estimate.low), estimate.noise))
+    places = decimals(estimate)
     value, low, high = (number(part, places) for part in (estimate.value, estimate.low, estimate.high))
     noise, sampling = (_part(part, places) for part in (estimate.noise, estimate.sampling))
     return Shown(value, low, high, noise, sampling)
+
+
+def decimals(estimate: Estimate) -> int | None:
+    """Decimal places that the interval of an estimate is worth; None without an interval."""
+    return _places(max(abs(estimate.high - estimate.value), abs(estimate.value - estimate.low), estimate.noise))
 
 
 def number(value: float, places: int | None = None) -> str:
@@ -91,23 +97,35 @@ def label_names(answers: Sequence[Answer]) -> tuple[str, ...]:
 
 
 def sheet(certificate: Certificate) -> str:
-    """The answers as CSV (RFC 4180): name, one column per label, outcome, value, low, high, noise, sampling, level.
+    """The answers as CSV (RFC 4180): name, one column per label, outcome, value, low, high, noise, sampling, level,
+    estimand, and the share of incomplete rows beside the answer with its interval.
 
     A no reply has empty numbers. Text that a spreadsheet would take for a formula is preceded by an apostrophe.
     """
     answers = certificate.answers
     names = label_names(answers)
-    taken = {"name", "outcome", *NUMBERS}
-    header = ["name", *(f"{name} (group)" if name in taken else name for name in names), "outcome", *NUMBERS]
+    after = ("outcome", *NUMBERS, "estimand", *INCOMPLETE)
+    taken = {"name", *after}
+    header = ["name", *(f"{name} (group)" if name in taken else name for name in names), *after]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow([safe(name) for name in header])
     for answer in answers:
+        share = _share(answer)
         for cell in answer:
             labels = dict(cell.label)
             found = [_entry(labels[name]) if name in labels else "" for name in names]
-            writer.writerow([safe(answer.name), *found, *_numbers(cell)])
+            writer.writerow([safe(answer.name), *found, *_numbers(cell), safe(answer.estimand), *share])
     return out.getvalue()
+
+
+def _share(answer: Answer) -> list[str]:
+    """The share of incomplete rows; empty where none is told."""
+    match None if answer.incomplete is None else answer.incomplete.outcome:
+        case Reply(estimate):
+            return [_digits(number) for number in (estimate.value, estimate.low, estimate.high)]
+        case _:
+            return ["" for _ in INCOMPLETE]
 
 
 def _numbers(cell: Cell) -> list[str]:

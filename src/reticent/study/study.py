@@ -334,7 +334,7 @@ class Study:
         iterations: int | None = None,
         size: int | Growth | None = None,
         settle: Settled = "simplex",
-        atoms: Sequence[Number] = (),
+        atoms: Sequence[Number] | str | None = None,
         checks: Number = 0,
         epsilon: Number | None = None,
         rho: Number | None = None,
@@ -387,7 +387,7 @@ class Study:
         *,
         method: OfDensity = "auto",
         rows: int | None = None,
-        atoms: Sequence[Number] = (),
+        atoms: Sequence[Number] | str | None = None,
         checks: Number | None = None,
         epsilon: Number | None = None,
         delta: Number | None = None,
@@ -449,7 +449,9 @@ class Study:
     @property
     def _place(self) -> str:
         """The source as a path, or an empty text for a table in memory."""
-        return self.spec.source if self._rows is None else ""
+        if self._rows is None:
+            return self.spec.source
+        return str(self._rows) if isinstance(self._rows, str | Path) else ""
 
     @property
     def _declared(self) -> list[str]:

@@ -11,9 +11,11 @@ from reticent.data.query import Keys
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.asked import Statistic
+from reticent.statistics.incomplete import odd_columns, told_by
 from reticent.statistics.planning import least_epsilon
 from reticent.statistics.setting import Setting
 from reticent.study.asking import CAVEAT_SHARE, Asked, Limit, Question, caveat_is_due, deltas, name_of, understand
+from reticent.study.incomplete import SHARE
 
 STEPS: Final = 1000  # of the grid of epsilons
 
@@ -55,8 +57,11 @@ def wanted(
         item = asked[known[name]]
         setting = Setting(schema, public, item.keys, offered[known[name]])
         epsilon = least_epsilon(item.statistic, setting, float(width), people)
-        if caveat_is_due(item, schema):  # the answer keeps all but the caveat's share, so it needs that much more
-            epsilon = Fraction((epsilon * STEPS / (1 - CAVEAT_SHARE)).__ceil__(), STEPS)
+        # the answer keeps all but what is set aside for caveats, so it needs that much more
+        aside = CAVEAT_SHARE * caveat_is_due(item, schema)
+        due = odd_columns(item.statistic, item.keys, schema)
+        aside += SHARE * (bool(due) and not told_by(item.statistic, item.keys, schema, public))
+        epsilon = Fraction((epsilon * STEPS / (1 - aside)).__ceil__(), STEPS)
         asked[known[name]] = Asked(_with(item.statistic, epsilon), item.keys)
     return tuple(asked)
 

@@ -44,6 +44,7 @@ COUNTING: Final = ("histogram", "sparse", "adaptive")  # have atoms and missing 
 KS_CELLS: Final = 256
 ADAPTIVE: Final = {1: 1024, 2: 256, 3: 64, 4: 16}  # cells along each column, by their number
 ASSUMED: Final = 10_000  # records a public rule is made for where their number is private
+LARGEST_EACH: Final = 400  # whole numbers that have a cell each in a histogram, where no number of cells is named
 LARGEST_GRID: Final = 1 << 20  # cells of a density that is written down: about 50 MB of certificate
 HAS: Final[dict[Method, tuple[str, ...]]] = {
     "auto": (),
@@ -230,13 +231,17 @@ def _bars(
     atoms: Sequence[Fraction],
     records: int | None,
 ) -> Plan:
-    """A histogram of so many cells along each column, or of n^(1 / (2 + d)) by a public or bought n."""
+    """A histogram of so many cells along each column, one for each of few whole numbers, or n^(1 / (2 + d)) of them."""
+    cells = _told(options.cells)
+    if cells is None and len(columns) == 1:
+        ((_, low, high, whole),) = columns
+        cells = int(high - low) + 1 if whole and high - low < LARGEST_EACH else None
     return histogram(
         grid(columns, 1),
         terms.neighbours,
         epsilon,
         people=records,
-        cells=_told(options.cells) or 0,
+        cells=cells or 0,
         shape=options.settle,
         atoms=atoms,
     )

@@ -6,20 +6,22 @@ spread evenly over it in both cases: ``upto(x)`` is the measure of what is <= x,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.privacy.numbers import show
+from reticent.privacy.numbers import read, show
 
 Floats = NDArray[np.float64]
 
+NARROW = Fraction(1, 1 << 40)  # of the range of a real column: the width of an atom
 MOST = 1 << 20  # cells along one axis: seconds of arithmetic with fractions
 EDGE = 200  # bytes of an edge, about
 
@@ -36,11 +38,15 @@ class Axis:
     whole : bool
         The column holds whole numbers: the edges are integers and cell i holds e_i, ..., e_{i+1} - 1, so that the last
         edge is one above the largest value.
+    atoms : tuple of Fraction
+        Ascending values that have a cell of their own, where records may crowd: of a real column the cell that begins
+        there, or the last one for the largest value. All that is in such a cell has that one value.
     """
 
     column: str
     edges: tuple[Fraction, ...]
     whole: bool = False
+    atoms: tuple[Fraction, ...] = ()
 
     def __post_init__(self) -> None:
         if not all(isinstance(edge, Fraction) for edge in self.edges):
@@ -51,6 +57,16 @@ class Axis:
             raise PublicParameterError("edges of an axis ascend, and no two of them are one double")
         if self.whole and any(edge.denominator != 1 for edge in self.edges):
             raise PublicParameterError("edges of a whole-number axis are integers")
+        if self.atoms:
+            self._check_atoms()
+
+    def _check_atoms(self) -> None:
+        if any(not isinstance(atom, Fraction) for atom in self.atoms) or list(self.atoms) != sorted({*self.atoms}):
+            raise PublicParameterError("atoms of an axis are fractions that ascend")
+        if not {*self.atoms} <= {*(self.edges[:-1] if self.whole else self.edges)}:
+            raise PublicParameterError("an atom of an axis has a cell of its own, which begins there")
+        if len({*self.lone.tolist()}) < len(self.atoms) or (self.whole and (self.sizes[self.lone] != 1.0).any()):
+            raise PublicParameterError("an atom of an axis has a cell to itself")
 
     @property
     def cells(self) -> int:
@@ -80,17 +96,40 @@ class Axis:
         """The measure of each cell."""
         return _fixed(np.array([float(high - low) for low, high in pairwise(self.edges)]))
 
+    @cached_property
+    def lone(self) -> NDArray[np.int64]:
+        """The cells of the atoms."""
+        places = {edge: place for place, edge in enumerate(self.edges)}
+        found = np.array([min(places[atom], self.cells - 1) for atom in self.atoms], np.int64)
+        found.setflags(write=False)
+        return found
+
     def upto(self, points: ArrayLike) -> Floats:
-        """Measure of the values <= each point."""
+        """Measure of the values <= each point; of an atom all of its cell."""
         values = np.asarray(points, np.float64)
         run = np.floor(values) - self.low + 1.0 if self.whole else values - self.low
-        return np.clip(run, 0.0, float(self.edges[-1] - self.edges[0]))
+        found: Floats = np.clip(run, 0.0, float(self.edges[-1] - self.edges[0]))
+        for place, atom in self._real_atoms:
+            start, stop = self.steps[place], self.steps[place + 1]
+            found = np.where(values >= atom, np.maximum(found, stop), np.minimum(found, start))
+        return found
 
     def under(self, points: ArrayLike) -> Floats:
-        """Measure of the values < each point."""
+        """Measure of the values < each point; of an atom all of its cell."""
         values = np.asarray(points, np.float64)
         run = np.ceil(values) - self.low if self.whole else values - self.low
-        return np.clip(run, 0.0, float(self.edges[-1] - self.edges[0]))
+        found: Floats = np.clip(run, 0.0, float(self.edges[-1] - self.edges[0]))
+        for place, atom in self._real_atoms:
+            start, stop = self.steps[place], self.steps[place + 1]
+            found = np.where(values > atom, np.maximum(found, stop), np.minimum(found, start))
+        return found
+
+    @property
+    def _real_atoms(self) -> tuple[tuple[int, float], ...]:
+        """Cells and values of the atoms of a real column; whole numbers are as far apart as their cells anyway."""
+        if self.whole:
+            return ()
+        return tuple((int(place), float(atom)) for place, atom in zip(self.lone, self.atoms, strict=True))
 
     def share(self, low: float, high: float) -> Floats:
         """The share of each cell that lies in [low, high]."""
@@ -113,15 +152,48 @@ class Axis:
     def within(self, place: NDArray[np.int64], share: Floats) -> Floats:
         """The value a share in [0, 1) of the way through each cell."""
         steps = share * self.sizes[place]
-        return self.cuts[place] + (np.floor(steps) if self.whole else steps)
+        found: Floats = self.cuts[place] + (np.floor(steps) if self.whole else steps)
+        for lone, atom in self._real_atoms:
+            found = np.where(place == lone, atom, found)
+        return found
 
     def to_json(self) -> dict[str, object]:
-        return {"column": self.column, "edges": [show(edge) for edge in self.edges], "whole": self.whole}
+        told: dict[str, object] = {
+            "column": self.column,
+            "edges": [show(edge) for edge in self.edges],
+            "whole": self.whole,
+        }
+        return {**told, "atoms": [show(atom) for atom in self.atoms]} if self.atoms else told
 
 
-def axis(column: str, edges: Sequence[Fraction | int], *, whole: bool = False) -> Axis:
-    """An axis with these edges."""
-    return Axis(column, tuple(Fraction(edge) for edge in edges), whole)
+def axis(
+    column: str, edges: Sequence[Fraction | int], *, whole: bool = False, atoms: Sequence[Fraction | int] = ()
+) -> Axis:
+    """An axis with these edges, and atoms among them."""
+    return Axis(column, tuple(Fraction(edge) for edge in edges), whole, tuple(Fraction(atom) for atom in atoms))
+
+
+def from_json(fields: Mapping[str, Any]) -> Axis:
+    """The axis ``to_json`` wrote."""
+    edges, atoms = ([read(edge, "edge") for edge in listed] for listed in (fields["edges"], fields.get("atoms", ())))
+    return axis(str(fields["column"]), edges, whole=bool(fields["whole"]), atoms=atoms)
+
+
+def with_atoms(one: Axis, atoms: Sequence[Fraction]) -> Axis:
+    """The same axis with a cell for each of these values, which lie within its bounds.
+
+    Raises
+    ------
+    PublicParameterError
+        For values so close to each other or to an edge, beside the doubles there, that they have no cell.
+    """
+    if one.whole:
+        ends = {end for atom in atoms for end in (atom, atom + 1)}
+        return axis(one.column, sorted({*one.edges, *ends}), whole=True, atoms=sorted(atoms))
+    width = (one.edges[-1] - one.edges[0]) * NARROW
+    cells = [(atom, atom + width) if atom < one.edges[-1] else (atom - width, atom) for atom in sorted(atoms)]
+    kept = [edge for edge in one.edges if not any(low - width < edge < high + width for low, high in cells)]
+    return axis(one.column, sorted({*kept, *sum(cells, ()), one.edges[0], one.edges[-1]}), atoms=sorted(atoms))
 
 
 def even(column: str, low: Fraction, high: Fraction, cells: int, *, whole: bool = False) -> Axis:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
 from reticent.outcome import Estimate
-from reticent.privacy.numbers import read, show
-from reticent.synthesis.axis import Axis, axis
+from reticent.privacy.numbers import show
+from reticent.synthesis import axis as axes
+from reticent.synthesis.axis import Axis
 
 Floats = NDArray[np.float64]
 
@@ -179,10 +180,7 @@ def from_json(fields: Mapping[str, Any]) -> Check:
     if not all(type(number) is int for number in whole) or not all(type(atom) is float for atom in atoms):
         raise ValueError("counts are whole numbers and atoms are numbers")
     return Check(
-        tuple(
-            axis(str(one["column"]), [read(edge, "edge") for edge in one["edges"]], whole=bool(one["whole"]))
-            for one in fields["axes"]
-        ),
+        tuple(map(axes.from_json, fields["axes"])),
         tuple(atoms),
         tuple(whole[:-3]),
         *whole[-3:],

@@ -2,6 +2,9 @@
 
     epsilon -> (1 - share) to the density, share to the tables: each column in ten stretches, each pair in five by five
 
+Where records crowd at 0 or at an end of the bounds, or at a value that is listed, a stretch would not show it: these
+values are counted by themselves in the table of their column, whatever the method knows of them.
+
 The tables are public partitions of the records, counted by one vector of geometric noise: one record is in one cell of
 each, so a vector of T tables moves by T times what one of them does. What the density smooths away or misses shows as a
 difference; ``Density.checks`` has the counts, and a comparison with any made-up rows is free.
@@ -39,6 +42,7 @@ from reticent.synthesis.check import Check
 from reticent.synthesis.density import Density
 from reticent.synthesis.histogram import Grid, recut, unit_of
 from reticent.synthesis.linear import Expected
+from reticent.synthesis.parted import candidates
 
 MOST: Final = Fraction(1, 2)  # of epsilon
 BETA: Final = 0.05
@@ -115,9 +119,14 @@ class Checked:
 
 
 def tables_of(axes: Sequence[Axis], atoms: Sequence[Fraction]) -> tuple[Grid, ...]:
-    """The tables that are checked: of every column, and of every two."""
-    alone = [recut(Grid((one,), tuple(atoms)), ALONE) for one in axes]
+    """The tables that are checked: of every column, with 0 and its ends by themselves, and of every two."""
+    alone = [recut(Grid((one,), _beside(one, atoms)), ALONE) for one in axes]
     return (*alone, *(recut(Grid(pair), PAIRED) for pair in combinations(axes, 2)))
+
+
+def _beside(one: Axis, atoms: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Values that are counted by themselves; few whole numbers are, anyway."""
+    return tuple(atoms) if one.whole and one.steps[-1] <= ALONE else candidates((one,), atoms)[0]
 
 
 def checked(

@@ -24,7 +24,7 @@ differ by at most |A e|, a column's length (two columns' distance, where a recor
 at most D apart are at most D apart for whole D, and so are their opposites. A person of r rows is r such steps. Which
 grid is the coarse one, and what is taken off the length, depend on the rows through the noisy n alone, which is drawn
 before and paid for; the bound is the greatest of all grids. Bars are a partition: one record moves one of them by 1,
-however many there are, so what is released after the choice is one mechanism.
+however many there are. Which bars are released is known from n and the choice, both paid for: ``one_of`` them.
 
 Deviations. Permute-and-flip is made for candidates whose scores move by D each; here they move by D in opposite
 directions, which is the worst case, and nothing is lost.
@@ -117,7 +117,7 @@ class Auto:
         if self._sure:
             return None
         near = self.terms.neighbours
-        most = max(step_of(one.matrix, self.terms) for one in self.candidates)
+        most = _farthest(self.axes, replace(self.terms, size=1 if self.terms.fixed else None))
         return PermuteAndFlip(Linf(Fraction(self.terms.rows * most), near), self.epsilon * CHOOSING)
 
     @property
@@ -136,7 +136,7 @@ class Auto:
     @property
     def guarantee(self) -> Guarantee:
         first = [step.guarantee for step in (self.census, self.choice) if step is not None]
-        drawn = replace(self._paid(self.candidates[0]).guarantee, label="bars, however many were chosen")
+        drawn = compose.one_of([self.paid(one).guarantee for one in self.candidates], label="the bars chosen")
         return compose.in_sequence([*first, drawn], label="density by a private choice")
 
     @property
@@ -150,17 +150,23 @@ class Auto:
             counts = np.array(result.vectors[0], np.int64)
         else:
             counts = counted(self.axes, result.records)
-        size = self._bought(int(counts.sum()), entropy)
+        size = self.bought(int(counts.sum()), entropy)
         pair = self.pair(max(round(size.records), 1))
-        chosen = pair[0]
-        if self.choice is not None:
-            chosen = pair[gate.draw(self.choice, self._scores(self.choice, pair[0], counts, size), entropy)]
-        match smooth.drawn(self._paid(chosen), counts, entropy, size):
+        chosen = self.chosen(pair, counts, size, entropy)
+        match smooth.drawn(self.paid(chosen), counts, entropy, size):
             case Reply(found):
-                told = replace(found, guarantee=self.guarantee, words=(self._words(pair, chosen), *found.words))
+                told = replace(found, guarantee=self.guarantee, words=(self.words(pair, chosen), *found.words))
                 return Reply(told)
             case NoReply():
                 return NO_REPLY
+
+    def chosen(
+        self, pair: tuple[Candidate, Candidate], counts: Integers, size: smooth.Size, entropy: Entropy
+    ) -> Candidate:
+        """The one of a pair that is taken for a table with these counts of cells."""
+        if self.choice is None:
+            return pair[0]
+        return pair[gate.draw(self.choice, self._scores(self.choice, pair[0], counts, size), entropy)]
 
     def expected(self, people: int) -> Expected:
         """What noise and sampling leave with the bars of the public rule, for a normal shape."""
@@ -171,7 +177,7 @@ class Auto:
             height = np.exp(-32.0 * (middle - 0.5) ** 2) * one.sizes
             made_up = np.multiply.outer(made_up, height / height.sum()).ravel()
         ruled, _ = self.pair(n)
-        return smooth.expected(self._paid(ruled), made_up, n)
+        return smooth.expected(self.paid(ruled), made_up, n)
 
     def pair(self, n: int) -> tuple[Candidate, Candidate]:
         """The bars that the public rule names for so many records, and the finer ones; one of them twice at the end."""
@@ -190,7 +196,7 @@ class Auto:
         beyond = ruled.length(counts) - ruled.even(max(round(size.records), 1)) - back
         return beyond, -beyond
 
-    def _bought(self, count: int, entropy: Entropy) -> smooth.Size:
+    def bought(self, count: int, entropy: Entropy) -> smooth.Size:
         """The number of records: public, or noisy and paid for."""
         if self.census is None:
             assert self.terms.size is not None
@@ -198,12 +204,12 @@ class Auto:
         (n,) = gate.draw(self.census, (count,), entropy)
         return smooth.Size(float(n), math.sqrt(2.0) * float(self.census.scale))
 
-    def _paid(self, candidate: Candidate) -> Linear:
+    def paid(self, candidate: Candidate) -> Linear:
         """The release of a candidate at what is left."""
         table = candidate.release.sums.table
         return replace(candidate.release, sums=Sums(table, self.terms, self.left), settle=self.settle)
 
-    def _words(self, pair: tuple[Candidate, Candidate], chosen: Candidate) -> str:
+    def words(self, pair: tuple[Candidate, Candidate], chosen: Candidate) -> str:
         coarse, finer = (one.detail for one in pair)
         if self.choice is None or coarse == finer:
             spent = "" if self.choice is None else f"; ε {about(self.choice.epsilon)} for a choice was not needed"
@@ -261,6 +267,12 @@ def _candidates(axes: tuple[Axis, ...], terms: Terms) -> tuple[Candidate, ...]:
     made = [bars(axes, count, terms) for count in sizes]
     looked = directions(axes, made[-1])
     return tuple(_candidate(release, count, looked) for release, count in zip(made, sizes, strict=True))
+
+
+@lru_cache(maxsize=16)
+def _farthest(axes: tuple[Axis, ...], terms: Terms) -> int:
+    """How far one record moves the length of any of the list: seconds for two columns."""
+    return max(step_of(one.matrix, terms) for one in _candidates(axes, replace(terms, size=1, fixed=False)))
 
 
 def _candidate(release: Linear, detail: int, looked: Floats) -> Candidate:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,13 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from reticent.entropy import Entropy, Replayed, system
 from reticent.errors import CheckError, PublicParameterError
-from reticent.outcome import Estimate
+from reticent.outcome import Estimate, restore
 from reticent.privacy import record
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.numbers import read
-from reticent.synthesis import check
-from reticent.synthesis.axis import Axis, axis
+from reticent.synthesis import axis, check, noticed
+from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import Check
+from reticent.synthesis.noticed import Noticed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,7 +61,8 @@ class Density:
         Blocks of cells [first, stop) that share no cell and hold ``masses``, evenly spread; other cells hold nothing.
         For grids too large to write down.
     atoms : tuple of (value, mass)
-        Of one column: public values with a probability of their own, beside that of their cell.
+        Of one column: public or released values with a probability of their own, beside that of their cell. Of several
+        columns such values are ``atoms`` of an axis, which are cells.
     missing : float or None
         The share of records without a value. All else is about records that have one.
     band : array like masses, or None
@@ -72,7 +73,10 @@ class Density:
     words : tuple of str
         What has to be said about it.
     beside : float or None
-        Half-width due to the noise of each atom's mass, and of the share that is missing, at 95 %.
+        Half-width due to the noise of each atom's mass, and of the share that is missing, at 95 %. Of several columns
+        that of each part: records at an atom of some columns, and at none of the others.
+    noticed : tuple of Noticed
+        Which values of which column would have been found to have a mass of their own, where such were looked for.
     checks : tuple of Check
         Noisy counts of tables of the real records, where they were bought: made-up rows are compared with them.
     """
@@ -91,6 +95,10 @@ class Density:
     checks: tuple[Check, ...] = ()
     beside: float | None = None
     grain: Floats | None = None
+    noticed: tuple[Noticed, ...] = ()
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
     def __post_init__(self) -> None:
         for name in ("masses", "band", "grain"):
@@ -113,12 +121,15 @@ class Density:
         """
         table = self._points(points)
         cells = np.stack([one.cell(table[:, place]) for place, one in enumerate(self.axes)], axis=1)
+        single = np.zeros(len(cells), np.bool_)
+        for place, one in enumerate(self.axes):
+            single |= np.isin(cells[:, place], one.lone)
         if self.boxes is None:
             density = self.masses
             for place, one in enumerate(self.axes):
                 density = density / one.sizes.reshape([-1 if place == k else 1 for k in range(len(self.axes))])
             found = density[tuple(np.maximum(cells, 0).T)]
-            held: Floats = np.where((cells >= 0).all(axis=1), found, 0.0)
+            held: Floats = np.where((cells >= 0).all(axis=1) & ~single, found, 0.0)
             return held
         heights = self.masses / np.prod(self._spans(), axis=1)
         found = np.empty(len(cells))
@@ -127,7 +138,7 @@ class Density:
             part = cells[first : first + size, None]
             inside = (self.boxes[None, :, :, 0] <= part) & (part < self.boxes[None, :, :, 1])
             found[first : first + size] = inside.all(axis=2).astype(np.float64) @ heights
-        return found
+        return np.where(single, 0.0, found)
 
     def cdf(self, points: ArrayLike) -> Floats:
         """The probability that every column is at most the point's; atoms counted.
@@ -241,23 +252,35 @@ class Density:
         if column not in names:
             raise PublicParameterError(f"the density has the columns {', '.join(names)}")
         place = names.index(column)
-        masses, band = self._along(place, self.masses), None
+        masses, band = self._along(place, self.masses).copy(), None
+        one, atoms, beside = self.axes[place], self.atoms, self.beside
+        if one.atoms:
+            atoms = tuple((float(value), float(mass)) for value, mass in zip(one.atoms, masses[one.lone], strict=True))
+            masses[one.lone] = 0.0
+        if len(self.axes) > 1 and beside is not None:
+            beside = min(beside * math.sqrt(self._parts / (1 + len(one.atoms))), 1.0)
         if self.band is not None and self.wander is None:  # of noises that hang together no sum is known
             band = np.sqrt(self._along(place, self.band**2, squared=True))
         return Density(
-            (self.axes[place],),
-            masses / max(masses.sum() + sum(mass for _, mass in self.atoms), 1e-300),
+            (replace(one, atoms=()) if one.atoms else one,),
+            masses / max(masses.sum() + sum(mass for _, mass in atoms), 1e-300),
             self.method,
             self.guarantee,
             self.n,
-            atoms=self.atoms,
+            atoms=atoms,
             missing=self.missing,
             band=band,
             wander=self.wander,
             words=self.words,
-            beside=self.beside,
+            beside=beside,
             grain=None if self.grain is None else np.sqrt(self._along(place, self.grain**2, squared=True)),
+            noticed=tuple(found for found in self.noticed if found.column == column),
         )
+
+    @property
+    def _parts(self) -> int:
+        """Of several columns: records by the atoms they are at, and at none, in every column."""
+        return math.prod(1 + len(one.atoms) for one in self.axes)
 
     # --- rows, pictures, text -----------------------------------------------------------------------------------------
 
@@ -300,6 +323,8 @@ class Density:
             fields["beside"] = self.beside
         if self.grain is not None:
             fields["grain"] = self.grain.tolist()
+        if self.noticed:
+            fields["noticed"] = [one.to_json() for one in self.noticed]
         return json.dumps(fields, ensure_ascii=False, allow_nan=False)
 
     def __repr__(self) -> str:
@@ -400,7 +425,8 @@ class Density:
         if self.grain is None:
             return corners
         inside, outside = (float(np.sqrt(((self.grain * part) ** 2).sum())) for part in (weights, 1.0 - weights))
-        atoms = len(self.atoms) * (self.beside or 0.0)  # each moves the number of records, and so every share
+        apart = len(self.atoms) if len(self.axes) == 1 else math.sqrt(self._parts - 1)
+        atoms = apart * (self.beside or 0.0)  # each moves the number of records, and so every share
         return min(math.hypot(min(inside, outside), atoms), corners)  # what lies outside has the same noise
 
     def _along(self, place: int, masses: Floats, *, squared: bool = False) -> Floats:
@@ -483,10 +509,7 @@ def from_json(text: str) -> Density:
         fields: dict[str, Any] = json.loads(text)
         boxes, band = fields["boxes"], fields["band"]
         return Density(
-            tuple(
-                axis(str(one["column"]), [read(edge, "edge") for edge in one["edges"]], whole=bool(one["whole"]))
-                for one in fields["axes"]
-            ),
+            tuple(map(axis.from_json, fields["axes"])),
             np.array(fields["masses"], np.float64),
             str(fields["method"]),
             record.from_json(fields["guarantee"]),
@@ -500,6 +523,7 @@ def from_json(text: str) -> Density:
             tuple(map(check.from_json, fields.get("checks", []))),
             None if fields.get("beside") is None else float(fields["beside"]),
             None if fields.get("grain") is None else np.array(fields["grain"], np.float64),
+            tuple(map(noticed.from_json, fields.get("noticed", []))),
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError):
         raise CheckError("this is not a density that was written by to_json") from None

@@ -23,15 +23,21 @@ ROOT: Final = 0.5  # power of the scale of colours, so that a peak does not hide
 
 
 def figure(density: Density) -> Figure:
-    """One panel for one or two columns, one for each column beyond, and one for a bounded distribution function."""
+    """One panel for one or two columns, one for each column beyond, and one for a bounded distribution function.
+
+    Where two columns have atoms, a panel for each column beside the map, which is of the others.
+    """
     from matplotlib.figure import Figure
 
     running = len(density.axes) == 1 and density.wander is not None
-    count = 2 if running else (1 if len(density.axes) <= 2 else len(density.axes))
+    single = len(density.axes) == 2 and any(one.atoms for one in density.axes)
+    count = 2 if running else 3 if single else 1 if len(density.axes) <= 2 else len(density.axes)
     drawn = Figure(figsize=(6.4 if count == 1 else 3.4 * count, 4.0), layout="constrained")
     panels = drawn.subplots(1, count, squeeze=False)[0]
     if len(density.axes) == 2:
         plane(density, panels[0])
+        for one, panel in zip(density.axes, panels[1:], strict=False):  # none without atoms
+            curve(density.marginal(one.column), panel)
     elif running:
         curve(density, panels[0])
         distribution(density, panels[1])
@@ -84,7 +90,7 @@ def distribution(density: Density, panel: Axes, *, label: str = "", colour: str 
 
 
 def plane(density: Density, panel: Axes) -> None:
-    """The density of two columns as a map."""
+    """The density of two columns as a map; of the records that are at no atom."""
     from matplotlib.collections import PatchCollection
     from matplotlib.colors import PowerNorm
     from matplotlib.patches import Rectangle
@@ -92,6 +98,8 @@ def plane(density: Density, panel: Axes) -> None:
     first, second = density.axes
     if density.boxes is None:
         heights = density.masses / np.multiply.outer(first.sizes, second.sizes)
+        heights[first.lone] = 0.0
+        heights[:, second.lone] = 0.0
         norm = PowerNorm(ROOT, 0.0, float(heights.max()))
         panel.figure.colorbar(
             panel.pcolormesh(first.cuts, second.cuts, heights.T, cmap="Blues", norm=norm), ax=panel, label="density"

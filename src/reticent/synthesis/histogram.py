@@ -77,8 +77,12 @@ class Grid:
             unit = unit_of(one)
             inner = np.array([(edge / unit).__floor__() for edge in one.edges[1:-1]], np.int64)
             place = place * one.cells + np.searchsorted(inner, records[:, column], side="right")
-        for number, atom in enumerate(self.atoms):
-            place[records[:, 0] == (atom / unit_of(self.axes[0])).__floor__()] = self.cells + number
+        if self.atoms:
+            one, unit = self.axes[0], unit_of(self.axes[0])
+            ends = (math.floor(one.edges[0] / unit), math.floor((one.edges[-1] - one.whole) / unit))
+            read = np.clip(records[:, 0], *ends)
+            for number, atom in enumerate(self.atoms):
+                place[read == math.floor(atom / unit)] = self.cells + number
         place[records[:, 0] == ABSENT] = self.cells + len(self.atoms)
         return place
 

@@ -65,7 +65,12 @@ def drawn(release: Linear, counts: Integers, entropy: Entropy, size: Size) -> Ou
     size : Size
         What is known of the number of records beside the bars; no reply where less than its deviation comes out.
     """
-    noisy, own = release.sums.draw(counts, entropy), release.sums.deviation
+    return told(release, release.sums.draw(counts, entropy), size)
+
+
+def told(release: Linear, noisy: Floats, size: Size) -> Outcome[Density]:
+    """The density of bars whose noisy counts were drawn."""
+    own = release.sums.deviation
     here, weight, unsure = pooled(float(noisy.sum()), own * math.sqrt(len(noisy)), size)
     if here < max(1.0, unsure):
         return NO_REPLY
@@ -87,8 +92,8 @@ def drawn(release: Linear, counts: Integers, entropy: Entropy, size: Size) -> Ou
             band=np.minimum(band, 1.0).reshape(cells),
             wander=min(wander, 1.0),
             words=(
-                f"each bar has noise of ±{radius_of(release.sums):,.0f} at 95 %, in {here:,.0f} records; how "
-                "much detail is kept follows from the noisy bars",
+                f"each bar has noise of ±{radius_of(release.sums):,.0f} at 95 %, all hold {here:,.0f} records; "
+                "how much detail is kept follows from the noisy bars",
             ),
             grain=grain(release, masses, unsure, here).reshape(cells),
         )

@@ -19,8 +19,8 @@ by ``PRIOR`` for each step of the ladder that they are away, so that they are ch
 the choice.
 
 Every candidate draws by the same mechanism: tables are scaled to about one sensitivity, and noise is made for the
-greatest of theirs. So the guarantee does not depend on what was chosen. A candidate whose noise alone, which is public
-once n is, hides every shape is left out beforehand.
+greatest of theirs. Which one draws is known from n and the choice, both paid for: ``one_of`` all candidates. A
+candidate whose noise alone, which is public once n is, hides every shape is left out beforehand.
 
 Source: Mallows 1973 for the estimate; McKenna and Sheldon 2020 for the choice. Proof: docs/proofs/densities.md,
 Proposition 5.
@@ -182,7 +182,7 @@ class Tuned:
     @property
     def guarantee(self) -> Guarantee:
         first = [step.guarantee for step in (self.census, self.choice) if step is not None]
-        drawn = replace(self.sized(self.ladder.candidates[0], 1).guarantee, label="the one chosen, whichever it is")
+        drawn = compose.one_of([self.sized(one, 1).guarantee for one in self.ladder.candidates], label="the one chosen")
         return compose.in_sequence([*first, drawn], label=f"{self.kind} with {OPTION[self.kind]} chosen privately")
 
     @property

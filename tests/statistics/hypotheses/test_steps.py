@@ -235,7 +235,9 @@ def test_a_test_beside_a_study_is_released_at_once() -> None:
 
 def test_a_plan_says_which_effect_is_seen_and_draws_the_power_curve() -> None:
     plan = a_study().plan(ASKED, epsilon="1", people=4_000)
-    for line in plan.lines:
+    tests = [line for line in plan.lines if line.name.startswith("test(")]
+    assert len(tests) == len(ASKED)
+    for line in tests:
         assert "is seen with power 0.8 at level 0.05" in line.expected.note
         assert line.expected.noise is not None
     curve = plan.power("test(income~sex)", effects=[0, 1, 2, 4])

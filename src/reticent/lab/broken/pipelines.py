@@ -22,6 +22,7 @@ from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.table import Result, open_table
 from reticent.entropy import Entropy
 from reticent.lab.broken.exhibit import AnyExhibit, Effort, Exhibit, Found, judged
+from reticent.learning.folds import folds
 from reticent.mechanisms import Geometric, gate
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.guarantee import Guarantee
@@ -41,6 +42,7 @@ SAID: Final = {
     "bypass": "coins are tossed outside the gate",
 }
 BIG: Final = 2**50
+FOLDS: Final = 5
 MIDDLE: Final = 2**21
 
 
@@ -58,6 +60,7 @@ class Published:
     pipeline: Pipeline
     noise: Geometric
     name: str = "pipeline"
+    estimand: str = ""
     queries: tuple[Query, ...] = (query.Rows(),)
 
     @property
@@ -80,7 +83,7 @@ class Listed:
     rows: Any
 
     def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
-        return [Bare(rows=self.rows) for _ in queries]
+        return [Bare(rows=self.rows, records=np.zeros((len(self.rows), 1), np.int64)) for _ in queries]
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +198,35 @@ def largest_group_for_largest_change(rows: Sequence[Row], noise: Geometric, entr
     return _noisy([int(group in held) for group in "ab"], noise, entropy)
 
 
+def folds_by_private_labels(rows: Sequence[Row], noise: Geometric, entropy: Entropy) -> tuple[object, ...]:
+    """Five sums over the training rows of five folds, filled label by label so that each has its share of both. One
+    person more moves the ends of all folds, and rows of others with them: a person is said to be in four sums. Hit:
+    ``cross_val_score(cv=5)`` around any private estimator, the tutorial of this package 0.1.0 among them."""
+    return _noisy(_trainings(rows, stratified([group for _, _, group in rows])), noise, entropy)
+
+
+def folds_by_coins(rows: Sequence[Row], noise: Geometric, entropy: Entropy) -> tuple[object, ...]:
+    """The same sums in folds that ``reticent.learning.folds`` deals out: a coin for each person."""
+    return _noisy(_trainings(rows, folds(FOLDS).deal(np.arange(len(rows)), entropy).tolist()), noise, entropy)
+
+
+def stratified(labels: Sequence[str]) -> list[int]:
+    """The fold of each row, as scikit-learn's ``StratifiedKFold`` has them."""
+    names, found = list(dict.fromkeys(labels)), [0] * len(labels)
+    ordered = sorted(names.index(label) for label in labels)
+    for code, name in enumerate(names):
+        share = [ordered[fold::FOLDS].count(code) for fold in range(FOLDS)]
+        ends = iter([fold for fold in range(FOLDS) for _ in range(share[fold])])
+        for place, label in enumerate(labels):
+            found[place] = next(ends) if label == name else found[place]
+    return found
+
+
+def _trainings(rows: Sequence[Row], dealt: Sequence[int]) -> list[int]:
+    """For each fold the sum over the rows of all others."""
+    return [int(sum(x for (_, x, _), own in zip(rows, dealt, strict=True) if own != fold)) for fold in range(FOLDS)]
+
+
 def rows_that_cannot_be_missing(rows: Sequence[Row], noise: Geometric, entropy: Entropy) -> tuple[object, ...]:
     """The type says that no value is missing, so their number is public and published as it is. A cast made some
     missing. Hit: OpenDP #2938, #2939, #2940 (epsilon 0 charged, the exact count released)."""
@@ -294,6 +326,7 @@ def _replaced(others: tuple[Row, ...], one: Any, other: Any, column: Column) -> 
     return Replay((*others, ("me", one, "a")), (*others, ("me", other, "b")), column, kind="substitute")
 
 
+LABELLED: Final = people([-1.0 if place in (3, 8, 11, 16) else 1.0 for place in range(19)], "ab")
 SHARED: Final = tuple((f"p{place}", float(place), "a") for place in range(5))
 OWNER: Final = tuple(("me", float(place), "a") for place in range(5))
 
@@ -311,6 +344,13 @@ EXHIBITS: Final[tuple[AnyExhibit, ...]] = (
     _show("C3", cut_to_an_even_number, _added(WITNESS, others=CROWD[:3]), "count"),
     _show("C3", capped_by_a_name_made_later, Replay(CROWD, (*CROWD, *[WITNESS] * 100), real(0, 1)), "count"),
     _show("C3", largest_group_for_largest_change, _replaced((), 1.0, 1.0, real(0, 1)), "count by g"),
+    Exhibit(
+        "C3",
+        folds_by_private_labels,
+        _added(WITNESS, real(-1, 1), LABELLED, FOLDS - 1),
+        folds_by_coins,
+        f"learning.folds({FOLDS})",
+    ),
     _show(
         "C4", rows_that_cannot_be_missing, _added(("me", 1.0, "a"), others=(*CROWD, ("q", math.nan, "b"))), "mean(x)"
     ),

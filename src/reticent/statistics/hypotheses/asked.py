@@ -7,6 +7,7 @@
     "ranks"         a number by two groups or more  equal laws (Mann and Whitney; Kruskal and Wallis)
     "correlation"   two numbers                     not correlated
     "normal"        a number                        normal, by a named law or any (Kolmogorov, Smirnov)
+    "density"       a number                        a density at the median of at most ``density``
 
 "auto" takes the kind that the declared types of the columns leave, and the answer says which.
 """
@@ -22,8 +23,8 @@ from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import positive, show
 from reticent.statistics.limits import check_limits
 
-OfTest: TypeAlias = Literal["auto", "means", "proportions", "independence", "ranks", "correlation", "normal"]
-ALONE: Final = ("normal",)
+OfTest: TypeAlias = Literal["auto", "means", "proportions", "independence", "ranks", "correlation", "normal", "density"]
+ALONE: Final = ("normal", "density")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class HypothesisTest:
     column : str
         Left of ``~``: what is compared.
     on : str or None
-        Right of ``~``: the groups, or the other column; None for "normal".
+        Right of ``~``: the groups, or the other column; None for "normal" and "density".
     among : tuple of Key
         Public groups of ``on`` where its declaration does not list them, or a choice of them.
     value : Key or None
@@ -44,6 +45,8 @@ class HypothesisTest:
         For "ranks" and "normal": public bins on which the column is counted; without them a public rule.
     centre, deviation : Fraction or None
         For "normal": the law meant; both, or neither for any normal law.
+    density : Fraction or None
+        For "density": the number that the density is compared with, a share for each unit of the column, > 0.
     low, high : Fraction or None
         Bounds of ``column`` for this question alone.
     epsilon : Fraction or None
@@ -62,6 +65,7 @@ class HypothesisTest:
     low: Fraction | None = None
     high: Fraction | None = None
     epsilon: Fraction | None = None
+    density: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(OfTest):
@@ -77,6 +81,10 @@ class HypothesisTest:
             raise PublicParameterError("centre and deviation come together: give both, or neither")
         if self.deviation is not None:
             positive(self.deviation, "deviation")
+        if self.density is not None:
+            positive(self.density, "density")
+        elif self.kind == "density":
+            raise PublicParameterError('kind="density" compares with a public number: name density=')
         if len(set(self.among)) != len(self.among) or len(self.among) == 1:
             raise PublicParameterError("among lists two groups or more, each once")
         if any(right <= left for left, right in zip(self.edges, self.edges[1:], strict=False)) or len(self.edges) == 1:
@@ -94,7 +102,8 @@ class HypothesisTest:
         options += [] if self.value is None else [f"value={self.value}"]
         options += [f"edges={' '.join(show(edge) for edge in self.edges)}"] if self.edges else []
         named = (("centre", self.centre), ("deviation", self.deviation), ("low", self.low), ("high", self.high))
-        options += [f"{name}={show(number)}" for name, number in named if number is not None]
+        numbers = (("density", self.density), *named)
+        options += [f"{name}={show(number)}" for name, number in numbers if number is not None]
         return f"test({', '.join([self.formula, *options])})"
 
     @property

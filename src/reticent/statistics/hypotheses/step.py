@@ -75,6 +75,7 @@ class HypothesisStep:
     hypothesis: Hypothesis
     setting: Setting
     caveats: tuple[str, ...] = ()
+    estimand: str = ""
 
     @property
     def guarantee(self) -> Guarantee:

@@ -9,22 +9,25 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
 
+from reticent.data.order import Order
 from reticent.data.schema import Category
 from reticent.errors import QuestionError
-from reticent.statistics.hypotheses import correlation, groups, independence, means, normal, proportions, ranks
+from reticent.statistics.hypotheses import correlation, dense, groups, independence, means, normal, proportions, ranks
 from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
+from reticent.statistics.planned import PlannedStep
 from reticent.statistics.setting import Setting
 
 if TYPE_CHECKING:
     from reticent.statistics.setting import Step
 
-Kind: TypeAlias = Literal["means", "proportions", "independence", "ranks", "correlation", "normal"]
+Kind: TypeAlias = Literal["means", "proportions", "independence", "ranks", "correlation", "normal", "density"]
 USED: Final[dict[str, tuple[Kind, ...]]] = {  # options that not every kind has a use for
     "among": ("means", "proportions", "independence", "ranks"),
     "value": ("proportions",),
     "edges": ("ranks", "normal"),
     "centre": ("normal",),
+    "density": ("density",),
 }
 
 
@@ -49,6 +52,8 @@ def test(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Step:
                 f"{' and '.join(f'kind={name}' for name in kinds)} has. Nothing was charged."
             )
     made = _made(kind, asked, setting, epsilon)
+    if isinstance(made, HypothesisStep):
+        made = replace(made, estimand=f"{made.hypothesis.effect} in {asked.formula}, in the population")
     if asked.kind != "auto":
         return made
     return replace(made, caveats=(f"kind auto: {kind}, by what the columns are declared as", *made.caveats))
@@ -80,7 +85,9 @@ def kind_of(asked: HypothesisTest, setting: Setting) -> Kind:
     return "means" if len(groups.keys_of(asked, setting).among) == 2 else "ranks"
 
 
-def _made(kind: Kind, asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> HypothesisStep:
+def _made(
+    kind: Kind, asked: HypothesisTest, setting: Setting, epsilon: Fraction
+) -> HypothesisStep | PlannedStep[Order]:
     match kind:
         case "means":
             return means.step(asked, setting, epsilon)
@@ -94,5 +101,7 @@ def _made(kind: Kind, asked: HypothesisTest, setting: Setting, epsilon: Fraction
             return correlation.step(asked, setting, epsilon)
         case "normal":
             return normal.step(asked, setting, epsilon)
+        case "density":
+            return dense.step(asked, setting, epsilon)
         case _:
             assert_never(kind)

@@ -1,7 +1,14 @@
-"""Regression on integer rows: by Propose-Test-Release (003 section 7), and its successors. Most need no bounds.
+"""Regression: least squares of bounded columns; without bounds 003's (section 7), on integer rows, and successors.
+
+    squares        least squares: sums, coefficients, intervals
+    squares_step   the same as a question of a release
+    frame          columns as integers: numbers between bounds, categories by key
+    products       noisy sums of products, by cells or one by one; sums: what each noise adds to each
+    sandwich       intervals where errors spread unequally
+    least_squares  a ridge where noise hides a coefficient
 
     coefficients   what a plan is told beforehand, and what it gives: coefficients with intervals
-    plans          a plan by its method's name, or the one that suits, and why
+    plans          a plan by its method's name, or the one that suits, and why; without bounds
 
     rows           rows as integers, weights, the objective in exact arithmetic
     blocks         rows into public blocks by coins that do not look, and the exact coefficients of each

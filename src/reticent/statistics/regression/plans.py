@@ -15,15 +15,14 @@ columns have bounds, and refuses else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, Protocol, TypeAlias, assert_never
 
 import numpy as np
 
-from reticent.data.cells import Cells, cells_of
-from reticent.data.schema import Real
+from reticent.data.cells import Cells, prior
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Outcome, Reply
@@ -44,7 +43,17 @@ from reticent.statistics.unbounded.census import Terms
 Method: TypeAlias = Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"]
 Bounds: TypeAlias = tuple[Fraction, Fraction]
 
-CELLS: Final[Cells] = cells_of(Real(), "coefficient")
+ESTIMANDS: Final[Mapping[Method, str]] = {
+    "R_S": "medians of the coefficients of random blocks of rows",
+    "R_H": "coefficients with the least sum of errors, each divided by the length of its row",
+    "theil_sen": "median of the slopes of random pairs of rows, and the median of what it leaves",
+    "block_medians": "medians of the coefficients of random blocks of rows",
+    "tukey": "deepest point among the coefficients of random blocks of rows",
+    "adassp": "least-squares coefficients, every number cut to its bounds",
+    "over_beta": "coefficients with the least sum of errors, each divided by the length of its row",
+}
+
+CELLS: Final[Cells] = prior()
 FINE_Y: Final = 1 << 24  # steps of y up to its bound
 TABLES: Final = 20
 
@@ -82,6 +91,11 @@ class Chosen:
     @property
     def guarantee(self) -> Guarantee:
         return self.plan.guarantee
+
+    @property
+    def estimand(self) -> str:
+        """The line that this method estimates."""
+        return ESTIMANDS[self.method]
 
     def draw(self, table: Integers, entropy: Entropy) -> Outcome[Coefficients]:
         """From rows of shape (n, 1 + columns), y first, on the design's units; see ``coefficients``."""
@@ -301,14 +315,14 @@ def reply_probability(chosen: Drawn, shape: Shape, *, tables: int = TABLES) -> f
 
 def made_up_rows(design: Design, shape: Shape, key: int, *, steps: tuple[float, ...] = ()) -> Integers:
     """Rows of a public shape: columns of as many steps a standard deviation, y first, 2^10 by default; slopes alike."""
-    xs = [_unit("normal", design.size, 97 * key + place) for place in range(len(design.xs))]
-    y = sum(xs, np.zeros(design.size)) + _unit(shape, design.size, 97 * key + 96)
+    xs = [unit_values("normal", design.size, 97 * key + place) for place in range(len(design.xs))]
+    y = sum(xs, np.zeros(design.size)) + unit_values(shape, design.size, 97 * key + 96)
     wide = np.array(steps or (1024.0,) * len(design.units))
     found: Integers = np.rint(np.clip(np.column_stack([y, *xs]) * wide, -(2.0**40), 2.0**40)).astype(np.int64)
     return found
 
 
-def _unit(shape: Shape, n: int, key: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def unit_values(shape: Shape, n: int, key: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """n made-up values in units of their shape, around 0, in an order that says nothing."""
     values = np.asarray(made_up(shape, n, key).table.values, np.float64)
     values = (values - np.median(values)) / (1 << 24)

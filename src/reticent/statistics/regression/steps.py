@@ -27,7 +27,9 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import facts
 from reticent.statistics.asked import Regression
+from reticent.statistics.estimand import kept
 from reticent.statistics.planned import Drawn, Plan, PlannedStep
+from reticent.statistics.regression import squares_step
 from reticent.statistics.regression.plans import Bounds, Chosen, Method, Options, made_up_rows, plan, units_of
 from reticent.statistics.regression.rows import LARGEST_X, Integers
 from reticent.statistics.regression.sufficient import Sufficient
@@ -93,7 +95,7 @@ class Bought:
             chosen = self.make(max(noisy, 1), self.method, self.epsilon)
         except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
             return Drawn((NO_REPLY,) * _names(self))
-        assert chosen.guarantee.loss == self._public.loss  # what was charged
+        assert compose.alike(chosen.guarantee, self._public)  # what was charged
         return _told(chosen, data, entropy)
 
     def expected(self, people: int) -> Expected:
@@ -156,7 +158,11 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     """The coefficients of a linear model."""
     if setting.keys is not None:
         raise QuestionError(f"{asked.name} is not asked by group. Nothing was charged.")
-    _has_use_for(asked)
+    method, bounded = asked.method, squares_step.is_bounded(asked, setting)
+    if method == "least_squares" or (method == "auto" and bounded):
+        _has_use_for(asked, True)
+        return squares_step.least_squares(asked, setting, epsilon)
+    _has_use_for(asked, False)
     names = (asked.y, *asked.on)
     bounds = tuple(_bounds(name, setting) for name in names)
     units = tuple(_unit(name, asked, setting, pair) for name, pair in zip(names, bounds, strict=True))
@@ -189,11 +195,11 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
             "each has one, add_remove where [person] people is declared too. Nothing was charged."
         )
     if public is not None or declared is not None:
-        chosen = make(public or declared or 1, asked.method, epsilon)
+        chosen = make(public or declared or 1, method, epsilon)
         found = Known(chosen, make, epsilon)
     else:
         share = epsilon * (1 - CENSUS)
-        chosen = make(ANY_N, asked.method, share)
+        chosen = make(ANY_N, method, share)
         census = Geometric(L1(Fraction(near.rows), near), epsilon * CENSUS)
         found = Bought(census, make, chosen.method, share)
     inner = tuple((("coefficient", name),) for name in chosen.design.names)
@@ -206,20 +212,25 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
         near.rows,
         facts.labels(None, inner),
         (*_caveats(chosen, bounds, setting), *((chosen.why,) if asked.method == "auto" else ())),
+        f"{chosen.estimand}: {asked.formula} in the population{kept('row', setting.schema.person)}",
     )
 
 
-def _has_use_for(asked: Regression) -> None:
+def _has_use_for(asked: Regression, squared: bool) -> None:
     """Refuse options that a method would not look at."""
+    spends = squared or asked.method in (*BY_TEST, "adassp")
     unused = [
         *(["mode"] if asked.tested.mode == "paper" and asked.method not in BY_TEST else []),
-        *(["delta"] if asked.tested.delta is not None and asked.method not in (*BY_TEST, "adassp") else []),
+        *(["delta"] if asked.tested.delta is not None and not spends else []),
         *(["blocks"] if asked.blocks is not None and asked.method not in BLOCKED else []),
+        *(["unit"] if asked.tested.unit is not None and squared else []),
+        *(["reference"] if asked.reference and not squared else []),
     ]
     if unused:
         raise QuestionError(
-            f"{' and '.join(unused)} would change nothing in {asked.name}: R_S and R_H have a mode and a δ, they, "
-            "block_medians and tukey a number of blocks. Nothing was charged."
+            f"{' and '.join(unused)} would change nothing in {asked.name}: R_S and R_H have a mode and a δ, least "
+            "squares a δ and a reference, R_S, R_H, block_medians and tukey a number of blocks, columns without bounds "
+            "a unit. Nothing was charged."
         )
 
 

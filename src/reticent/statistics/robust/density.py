@@ -147,6 +147,8 @@ def density_test(
     alpha: Fraction = LEVEL,
     quantile: Fraction = HALF,
     around_rank: int | None = None,
+    sample: Fraction | None = None,
+    at_most: int | None = None,
 ) -> DensityTest:
     """The test whether the density at the median exceeds ``density``.
 
@@ -166,6 +168,10 @@ def density_test(
         The level of the middle rank; the median by default.
     around_rank : int or None
         Ranks on either side of it, >= 1; None for n^(4/5) / 2.
+    sample : Fraction or None
+        What of ``alpha`` pays for the sample, at most half; None for half.
+    at_most : int or None
+        A number of values for the width, >= n, where ``n`` is noisy: more values make it narrower. None for ``n``.
 
     Raises
     ------
@@ -186,7 +192,8 @@ def density_test(
             f"the density test asks for {threshold:,} changes here, and so many of {n:,} values move anything "
             "anywhere. More values, a larger ε, or fewer ranks around the median would do. Nothing was charged."
         )
-    width = math.floor(mass_below(n, high - low, float(half)) / positive(density, "density")) - 1
+    share, values = half if sample is None else min(level(sample, "sample"), half), n if at_most is None else at_most
+    width = math.floor(mass_below(max(n, values), high - low, float(share)) / positive(density, "density")) - 1
     if not 1 <= width < LARGEST:
         raise QuestionError(
             "at this density so many ranks lie within less than a step of the grid, or beyond it: "

@@ -20,7 +20,7 @@ from typing import Final, Protocol
 
 from reticent.data.order import INFINITE, LARGEST, Order
 from reticent.data.query import Ordered, Per, Present, kept_rows
-from reticent.data.schema import Category, Integer
+from reticent.data.schema import Category, Integer, Real
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
@@ -55,6 +55,7 @@ from reticent.statistics.setting import Expected, Setting
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of values is bought
 SQUARES: Final = Fraction(1, 20)  # of epsilon, for the interval of a trimmed mean
 DEFAULT_UNIT: Final = Fraction(1, 1 << 24)  # of a real column without a resolution: it reaches to 1.4e11
+COARSEST, FINEST = 1 << 56, 1 << 16  # steps to the farther bound, beyond which the unit follows the bounds
 LARGEST_UNIT: Final = Fraction(10**60)
 ROW: Final = Adjacency("add_remove", unit="row")
 ANY_N: Final = 1 << 40  # the guarantee of mode exact does not depend on n
@@ -88,10 +89,11 @@ class Maker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A plan for a public number of values."""
+    """A plan for a public number of values; ``reach`` is what it says of how far they are read."""
 
     made: Report
     n: int
+    reach: str = ""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -101,7 +103,7 @@ class Known:
         return self.made.draw(data, entropy)
 
     def expected(self, people: int) -> Expected:
-        return self.made.expected()
+        return _reaching(self.made.expected(), self.reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class Bought:
     make: Maker
     price: Price
     label: str
+    reach: str = ""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -123,14 +126,18 @@ class Bought:
             made = self.make(max(noisy, 1), self.price)
         except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
             return Drawn((NO_REPLY,))
-        assert made.guarantee.loss == self.make(ANY_N, self.price).guarantee.loss  # what was charged
+        assert compose.alike(made.guarantee, self.make(ANY_N, self.price).guarantee)  # what was charged
         return made.draw(data, entropy)
 
     def expected(self, people: int) -> Expected:
         try:
-            return self.make(people, self.price).expected()
+            return _reaching(self.make(people, self.price).expected(), self.reach)
         except (QuestionError, PublicParameterError):
             return Expected(None, None, FEW)
+
+
+def _reaching(found: Expected, reach: str) -> Expected:
+    return replace(found, note=f"{found.note}{reach}")
 
 
 # --- the questions ----------------------------------------------------------------------------------------------------
@@ -272,6 +279,8 @@ def _refuse_unused(asked: Quantiles | Iqr) -> None:
 def grid_of(column: str, options: Tested, setting: Setting) -> Grid:
     """The public grid on which values are read: a whole number, the resolution, the unit asked for, or 2^-24.
 
+    Declared bounds for which 2^-24 is too fine or too coarse make it a power of two that suits them.
+
     Raises
     ------
     QuestionError
@@ -285,7 +294,21 @@ def grid_of(column: str, options: Tested, setting: Setting) -> Grid:
         if options.unit is not None and options.unit.denominator != 1:
             raise QuestionError(f"{column} is an integer column: its unit is a whole number. Nothing was charged.")
         return Grid(usable(options.unit or Fraction(1), column), options.unit in (None, 1))
-    return Grid(usable(options.unit or declared.resolution or DEFAULT_UNIT, column), False)
+    return Grid(usable(options.unit or declared.resolution or _unit_for(declared), column), False)
+
+
+def _unit_for(declared: Real) -> Fraction:
+    """2^-24, or 2^-42 of the farther bound's magnitude where that is far too fine or too coarse."""
+    far = max((abs(bound) for bound in (declared.low, declared.high) if bound is not None), default=Fraction(0))
+    if not far or FINEST <= far / DEFAULT_UNIT <= COARSEST:
+        return DEFAULT_UNIT
+    return Fraction(2) ** (math.frexp(float(far))[1] - 42)
+
+
+def _far(column: str, grid: Grid, setting: Setting) -> float | None:
+    """How far values of a column without bounds are read."""
+    declared = setting.schema.column(column)
+    return None if isinstance(declared, Category) or declared.low is not None else float(LARGEST * grid.unit)
 
 
 def usable(unit: Fraction, column: str) -> Fraction:
@@ -315,7 +338,7 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
         )
     rows = kept_rows(setting.schema.person, asked.per, setting.keys)
     price = _price(asked.tested.mode, setting, rows, epsilon, setting.delta or Fraction(0))
-    n = _public(asked.column, asked.per, setting)
+    n = public_values(asked.column, asked.per, setting)
     if n is None and price.mode == "paper":
         raise QuestionError(
             f"{asked.name}: mode paper has thresholds made from a public number of values. Substitution has one where "
@@ -324,13 +347,16 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
         )
     plan: Plan[Order]
     needs = None
+    far = _far(asked.column, grid, setting)
+    reach = "" if far is None else f"; values beyond ±{far:.3g} count as infinite"
+    steps = f"values of {asked.column} are read in steps of {float(grid.unit):.3g}{reach}: name a unit= of their size"
     if n is None:
         census = Geometric(L1(Fraction(price.near.rows), price.near), price.epsilon * CENSUS)
-        plan = Bought(census, make, replace(price, epsilon=price.epsilon * (1 - CENSUS)), asked.name)
+        plan = Bought(census, make, replace(price, epsilon=price.epsilon * (1 - CENSUS)), asked.name, reach)
         _refuse_hopeless(plan, setting, asked.per)
     else:
         made = make(n, price)
-        plan, needs = Known(made, n), made.needs
+        plan, needs = Known(made, n, reach), made.needs
     if n is not None and n != setting.units:
         raise AssertionError("a public number of values is that of the units")
     step = PlannedStep(
@@ -341,7 +367,7 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
         setting,
         rows,
         facts.labels(setting.keys),
-        facts.caveats_of(asked.column, None, setting, asked.per),
+        (*facts.caveats_of(asked.column, None, setting, asked.per), *([] if far is None else [steps])),
     )
     step.guarantee  # noqa: B018 - made now, so that what cannot be derived is refused before rows are read
     return step
@@ -352,7 +378,7 @@ def orders(result: Result) -> Sequence[Order]:
     return result.orders
 
 
-def _public(column: str, per: Per, setting: Setting) -> int | None:
+def public_values(column: str, per: Per, setting: Setting) -> int | None:
     """The number of values where it is public: every row has one, and there is one row for each person."""
     if setting.keys is not None or setting.units is None or not facts.stands_in(setting.schema.column(column)):
         return None

@@ -17,7 +17,6 @@ from typing import Final
 import numpy as np
 
 from reticent.data.cells import Cells, Segment
-from reticent.statistics.unbounded.census import values_of
 from reticent.statistics.unbounded.slices import SLICES, Part
 
 REACH: Final = 4.0  # distances of the outer values on either side
@@ -26,16 +25,20 @@ FINE: Final = 8.0
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """Cell i >= 1 is [origin + (i - 1) step, origin + i step); 0 and the last one are all that lies outside."""
+    """Cell i >= 1 is [origin + (i - 1) step, origin + i step); 0 and the last one are all that lies outside.
+
+    ``base`` are the candidates of the values, and ``reach`` is how far the column itself does.
+    """
 
     base: Cells
     cells: Cells
     origin: float
     step: float
     cuts: tuple[int, ...]
+    reach: tuple[float, float]
 
     @classmethod
-    def of(cls, base: Cells, drawn: Sequence[int], n: float) -> Around:
+    def of(cls, base: Cells, drawn: Sequence[int], n: float, reach: tuple[float, float]) -> Around:
         """Around the cells of released values, in order."""
         low, high = base.edges(drawn[0])[0], base.edges(drawn[-1])[1]
         width = max(float(high - low), *(float(b - a) for a, b in map(base.edges, (drawn[0], drawn[-1]))))
@@ -46,13 +49,14 @@ class Around:
         first = math.floor((float(low) - REACH * width) / step)
         last = math.ceil((float(high) + REACH * width) / step)
         made = Cells((Segment(0, last - first + 2, 1),), Fraction(1), True)
-        bare = cls(base, made, first * step, step, ())
-        return cls(base, made, first * step, step, tuple(bare.index(np.array(drawn, dtype=np.int64)).tolist()))
+        bare = cls(base, made, first * step, step, (), reach)
+        cuts = tuple(bare.index(np.array(drawn, dtype=np.int64)).tolist())
+        return cls(base, made, first * step, step, cuts, reach)
 
     def index(self, held: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """The even cell of each cell of the column."""
         with np.errstate(over="ignore"):
-            steps = np.floor((values_of(self.base, held) - self.origin) / self.step) + 1.0
+            steps = np.floor((self.base.values(held) - self.origin) / self.step) + 1.0
         return np.clip(steps, 0.0, float(self.cells.highest)).astype(np.int64)
 
     def part(self, part: Part, *, gap: int) -> Part:
@@ -66,10 +70,6 @@ class Around:
 
     def edges(self, cell: int) -> tuple[float, float]:
         """The ends of an even cell; the outer ones reach to the farthest candidate of the column."""
-        low = float(self.base.edges(self.base.lowest)[0]) if cell == 0 else self.origin + (cell - 1) * self.step
-        high = (
-            float(self.base.edges(self.base.highest)[1])
-            if cell == self.cells.highest
-            else self.origin + cell * self.step
-        )
+        low = self.reach[0] if cell == 0 else self.origin + (cell - 1) * self.step
+        high = self.reach[1] if cell == self.cells.highest else self.origin + cell * self.step
         return low, high

@@ -13,9 +13,7 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reticent.data.cells import FINE, LEAST, Cells
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
@@ -106,13 +104,3 @@ class Census:
 def against_prior(share: float, odds: float = 1.0 / BETA) -> float:
     """What a score must cost for candidates of this prior share to outweigh all others at these odds."""
     return math.log(odds) - math.log(share)
-
-
-def values_of(cells: Cells, index: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The public value of each cell, as ``cells.value`` gives it, as a double (exact without a declared step)."""
-    if cells.step is not None:
-        return np.asarray(index * float(cells.step), dtype=np.float64)
-    size = np.maximum(np.abs(index) - 1, 0)
-    binade, within = size >> FINE, size & ((1 << FINE) - 1)
-    made = np.ldexp(1.0 + (2.0 * within + 1.0) / (2 << FINE), (LEAST + binade).astype(np.int32))
-    return np.asarray(np.sign(index) * made, dtype=np.float64)

@@ -1,21 +1,20 @@
-"""The mean of a column without bounds: clipped where the data reach, with the clipping inside the interval.
+"""The mean of a column without bounds: of its values cut to a released interval [a, b], with an interval for that.
 
     census    how many values
     centre    a median
-    inner     the public radius, of some 370, that leaves a share of about 4 t of the values outside
-    radius    the one that leaves a share t
-    tails     how many values lie beyond STRETCH radii
-    moments   of the values clipped to centre -/+ STRETCH radii: count, first and second, by one mechanism
+    radius    the public radius, of some 370, that leaves a share t of the values outside
+    tails     how many values lie beyond the cut, two or three radii from the centre
+    moments   of the values cut to [a, b]: count, first and second, by one mechanism
 
-t moves with n epsilon: it is as many values as the choice of the radius can be off, so the clip follows the data as far
+t moves with n epsilon: it is as many values as the choice of the radius can be off, so the cut follows the data as far
 out as they can be followed privately. Radii are a geometric ladder of few steps; quantiles on the cells of the public
-prior would need four times as many values in the tails.
+prior would need four times as many values in the tails. Bounds that are declared hold [a, b] in.
 
-**What is estimated.** The mean of the population, if beyond the radius the tails fall at least like the cube of the
-distance. Then a share t / STRETCH^3 lies beyond the clip, on average by half of it at most; this bound, or the one the
-noisy count gives if it is smaller, is added to both ends. Where the two radii are as far apart as those of Student's
-law with 2 degrees of freedom (Cauchy), or clearly more values are clipped than that (lumps far out), ``heavy`` is True:
-what is estimated is the mean of the clipped values, and the interval is for that.
+**Estimand.** The mean of values cut to [a, b], which is public once released: a bounded mean, with exact sensitivity
+and noisy moments. No interval for the mean of all values holds for all laws (Bahadur and Savage 1956): a share of
+values too small to be noticed moves it anywhere. So the answer says which share may lie beyond, and speaks of the
+population mean only where a tail was declared. Then what that tail can hold beyond the cut is added to both ends,
+unless the noisy count beyond refutes the declaration.
 
 Source: Huang, Liang and Yi 2021 and Dong and Yi 2023 for clipping at quantiles; ladder and interval are ours.
 Proofs: docs/proofs/unbounded.md, sections 3 and 4.
@@ -47,17 +46,15 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.moments import MomentStep
 from reticent.statistics.quantiles import Size
 from reticent.statistics.setting import Setting
-from reticent.statistics.soft import design
+from reticent.statistics.soft import Kind, design
 from reticent.statistics.unbounded.census import Census, Terms
 from reticent.statistics.unbounded.ladder import FINEST, LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.tails import Tail, allowed, declared, stretch
 
-STRETCH: Final = 3.0
-MOST_INSIDE: Final = 0.6  # the most outside the inner radius
 MOST_OUTSIDE: Final = 0.25  # a radius that leaves more outside says nothing of the tails
 UNIT: Final = 1 << 20
 Y: Final = Fixed(20, -UNIT, UNIT)
 UNLIKELY: Final = 0.025
-FARTHER: Final = 32  # rungs between the two radii, a factor of 256, that no tail with a mean comes near
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,41 +63,106 @@ class Shares:
 
     census: Fraction = Fraction(1, 20)
     centre: Fraction = Fraction(3, 25)
-    inner: Fraction = Fraction(3, 50)
-    radius: Fraction = Fraction(7, 50)
-    tails: Fraction = Fraction(1, 20)
+    radius: Fraction = Fraction(4, 25)
+    tails: Fraction = Fraction(7, 100)
 
     @property
     def moments(self) -> Fraction:
-        return 1 - self.census - self.centre - self.inner - self.radius - self.tails
+        return 1 - self.census - self.centre - self.radius - self.tails
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where values are cut: so far left and right of a centre, which may be too large a number to add to."""
+
+    centre: float
+    left: float
+    right: float
+
+    @property
+    def low(self) -> float:
+        return self.centre + self.left
+
+    @property
+    def high(self) -> float:
+        return self.centre + self.right
+
+    @property
+    def middle(self) -> float:
+        return self.centre + (self.left + self.right) / 2.0
+
+    @property
+    def half(self) -> float:
+        return (self.right - self.left) / 2.0
+
+    def moved(self, away: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Distances from the centre as parts of half the cut, from its middle."""
+        return (away - (self.left + self.right) / 2.0) / self.half
 
 
 @dataclass(frozen=True, slots=True)
 class Clipped:
-    """A mean, where it was clipped, and whether the clipped mean is all that is estimated."""
+    """A mean of values cut to [low, high], and what is known of those beyond.
+
+    Attributes
+    ----------
+    estimate : Estimate
+        For the mean of all values where ``tail`` is not None, else for that of the values as they were cut.
+    low, high : float
+        Where values were cut.
+    beyond : float
+        The most of the values that may lie beyond, as a share; exceeded in one table of 40.
+    tail : Tail or None
+        The declared tail that the interval allows for.
+    refuted : bool
+        Whether more values lie beyond than the declared tail allows.
+    reach : bool
+        Whether the cut is at the last public candidates, so that values farther out count as those.
+    """
 
     estimate: Estimate
     low: float
     high: float
-    heavy: bool
+    beyond: float
+    tail: Tail | None = None
+    refuted: bool = False
+    reach: bool = False
+
+    def estimand(self, values: str) -> str:
+        """What the number is a mean of; ``values`` is the column, or its averages by person."""
+        if self.tail is not None:
+            return f"population mean of {values}, {declared(self.tail)}"
+        return f"mean of {values} cut to [{self.low:.6g}, {self.high:.6g}], in the population"
 
     @property
-    def words(self) -> str:
-        """What the number is a mean of."""
-        clip = f"[{self.low:.6g}, {self.high:.6g}]"
-        if self.heavy:
-            return f"the mean of values clipped to {clip}, and no more: beyond, too many may lie, or too far"
-        return f"clipped to {clip}; the interval allows for tails that fall like the cube of the distance, or faster"
+    def words(self) -> tuple[str, ...]:
+        """What is said beside the number."""
+        share = f"at most {100.0 * self.beyond:.2g} % of the values lie beyond [{self.low:.6g}, {self.high:.6g}]"
+        said = []
+        if self.tail is not None:
+            said.append(f"{share}; the interval allows for as much as the declared tail can hold there")
+        elif self.refuted:
+            said.append(f"{share}, more than the declared tail can hold: the interval is for values cut to these ends")
+        elif self.beyond > 0.0:
+            said.append(f"{share}; they may lie anywhere, so nothing is said of the mean of all values")
+        if self.reach:
+            said.append("the cut is the last of the public candidates: values beyond count as these")
+        return tuple(said)
 
 
 @dataclass(frozen=True)
 class ClippedMean:
-    """The mean of one column for ``epsilon``; candidates for the centre are ``cells``."""
+    """The mean of one column for ``epsilon``; candidates for the centre are ``cells``.
+
+    ``tail`` is a declared tail, and ``bounds`` the public ends of the possible values, if there are any.
+    """
 
     cells: Cells
     terms: Terms
     epsilon: Fraction
     shares: Shares = Shares()
+    tail: Tail | None = None
+    bounds: tuple[Fraction, Fraction] | None = None
 
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
@@ -115,9 +177,9 @@ class ClippedMean:
         return Choice(self.terms, self.epsilon * share)
 
     @cached_property
-    def choices(self) -> tuple[Choice, Choice, Choice]:
-        """Of the centre, the inner radius and the radius."""
-        return self._choice(self.shares.centre), self._choice(self.shares.inner), self._choice(self.shares.radius)
+    def choices(self) -> tuple[Choice, Choice]:
+        """Of the centre and the radius."""
+        return self._choice(self.shares.centre), self._choice(self.shares.radius)
 
     @cached_property
     def tails(self) -> Geometric:
@@ -126,20 +188,9 @@ class ClippedMean:
 
     @cached_property
     def moments(self) -> MomentStep:
-        """The mean of y = (x - centre) / clip in [-1, 1], on a grid that does not depend on the rows."""
-        near, rows = self.terms.neighbours, self.terms.rows
-        in_place = near.kind == "substitute"
-        kind = "soft" if not in_place else ("plain" if self.terms.values is None else "sized")
-        made = design(kind, 2, Y)
+        """The mean of y = (x - middle) / half in [-1, 1], on a grid that does not depend on the rows."""
         share = self.shares.moments + (0 if self.census is not None else self.shares.census)
-        bound = made.sensitivity(rows, 1)
-        mechanism = Geometric(L1(bound, near), self.epsilon * share)
-        person = Person(near.kind, None if rows == 1 else "person", rows)
-        setting = Setting(Schema({}, person), self.terms.values)
-        query = Moments("y", Y, 2)
-        return MomentStep(
-            "mean", query, "mean", made, mechanism, setting, self.terms.values, self.terms.together, True, ((),), ()
-        )
+        return moments_of(self.terms, self.epsilon * share)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -158,65 +209,90 @@ class ClippedMean:
         census, n = self.census, float(self.terms.values or 0)
         size = Size(n, False, n) if census is None else census.draw(data, entropy)
         outside = self.outside(size)
-        middle, inside, around = self.choices
+        middle, around = self.choices
         if not middle.outweighs(self.cells, size) or outside > MOST_OUTSIDE:
             return NO_REPLY
         centre = middle.centre(self.cells, data, entropy)
         away = distances(self.cells, data, centre)
-        steps = climbed(away, data.counts)
-        inner = inside.rung(steps, min(4.0 * outside, MOST_INSIDE), entropy)
-        radius = around.rung(steps, outside, entropy)
-        if 0 < inner < radius - FARTHER:
-            return NO_REPLY  # the prior's radius, not the data's
-        clip = STRETCH * float(LADDER[radius])
-        (beyond,) = gate.draw(self.tails, (int(data.counts[np.abs(away) > clip].sum()),), entropy)
-        answer = self.moments.answer([Result(vectors=(powers(away / clip, data.counts),))], entropy)
+        radius = around.rung(climbed(away, data.counts), outside, entropy)
+        clip = stretch(self.tail) * float(LADDER[radius])
+        outer = np.abs(away) > clip
+        if self.bounds is None:  # what lies in the last cells may lie anywhere beyond
+            outer |= (data.cells <= self.cells.lowest) | (data.cells >= self.cells.highest)
+        (beyond,) = gate.draw(self.tails, (int(data.counts[outer].sum()),), entropy)
+        cut = self.cut(centre, clip)
+        answer = self.moments.answer([Result(vectors=(powers(cut.moved(away), data.counts),))], entropy)
         match answer.outcome:
             case Reply(mean):
-                return Reply(self._clipped(mean, centre, (inner, radius), beyond, size, outside))
+                return Reply(self._clipped(mean, cut, radius, beyond, size, outside))
             case NoReply():
                 return NO_REPLY
 
     def outside(self, size: Size) -> float:
         """The share t: what the choice of the radius can be off, from public or released numbers."""
-        return max(self.choices[2].slack / max(size.values, 1.0), 1.0 / FINEST)
+        return max(self.choices[1].slack / max(size.values, 1.0), 1.0 / FINEST)
 
-    def _clipped(
-        self, mean: Estimate, centre: float, rungs: tuple[int, int], beyond: int, size: Size, outside: float
-    ) -> Clipped:
-        """Back in units of the column, with the bias of clipping on either side."""
+    @property
+    def widest(self) -> tuple[float, float]:
+        """The ends of what a value can count as."""
+        if self.bounds is not None:
+            return float(self.bounds[0]), float(self.bounds[1])
+        return float(self.cells.value(self.cells.lowest)), float(self.cells.value(self.cells.highest))
+
+    def cut(self, centre: float, clip: float) -> Cut:
+        """Where values are cut, within the bounds or else the public candidates."""
+        least, most = (end - centre for end in self.widest)
+        within = Cut(centre, max(-clip, least), min(clip, most))
+        return within if within.half > 0.0 else Cut(centre, -clip, clip)
+
+    def _clipped(self, mean: Estimate, cut: Cut, rung: int, beyond: int, size: Size, outside: float) -> Clipped:
+        """Back in units of the column; for the population where a tail was declared and not refuted."""
         n = max(size.values, 1.0)
-        inner, radius = rungs
-        clip = STRETCH * float(LADDER[radius])
+        low, high, middle, half = cut.low, cut.high, cut.middle, cut.half
         unsure = laplace_radius(float(self.tails.scale), 2.0 * UNLIKELY)
-        expected = 1.25 * outside / STRETCH**3  # the radius may leave out a little more than it aims at
-        lumps = radius == 0 or beyond - unsure > expected * n
-        heavy = lumps or float(LADDER[radius] / LADDER[inner]) >= _student(outside) / _student(
-            min(4.0 * outside, MOST_INSIDE)
-        )
-        bias = 0.0 if heavy else clip * min(expected, max(beyond + unsure, 0.0) / n) / 2.0
-        low, high = (centre + clip * end for end in (mean.low, mean.high))
-        rounding = self._rounding(centre, clip)
+        most = most_beyond(beyond + unsure, n)
+        reach = low <= self.widest[0] or high >= self.widest[1] or rung == len(LADDER) - 1
+        if self.bounds is not None and (low, high) == self.widest:
+            most = 0.0  # by declaration
+        tail, bias, refuted = self.tail, 0.0, False
+        if tail is not None:
+            may = allowed(tail, outside, most)
+            refuted = rung == 0 or beyond - unsure > may.share * n
+            tail, bias = (None, 0.0) if refuted else (tail, float(LADDER[rung]) * may.moved if most else 0.0)
+        more = bias + self._rounding(max(abs(low), abs(high)))
         estimate = Estimate(
-            centre + clip * mean.value,
-            low - bias - rounding,
-            high + bias + rounding,
-            clip * mean.noise,
-            clip * mean.sampling,
+            middle + half * mean.value,
+            middle + half * mean.low - more,
+            middle + half * mean.high + more,
+            half * mean.noise,
+            half * mean.sampling,
         )
-        return Clipped(estimate, centre - clip, centre + clip, heavy)
+        return Clipped(estimate, low, high, most, tail, refuted, reach and self.bounds is None)
 
-    def _rounding(self, centre: float, clip: float) -> float:
-        """How far values are from those of their cells, within the clip; they are rounded either way."""
+    def _rounding(self, far: float) -> float:
+        """How far values are from those of their cells, within the cut; they are rounded either way."""
         if self.cells.whole:
             return 0.0
-        low, high = self.cells.edges(int(self.cells.index(np.array([abs(centre) + clip]))[0]))
+        low, high = self.cells.edges(int(self.cells.index(np.array([far]))[0]))
         return float(high - low) / 2.0
 
 
-def _student(outside: float) -> float:
-    """The radius that leaves this share outside under Student's law with 2 degrees of freedom."""
-    return math.sqrt(2.0) * (1.0 - outside) / math.sqrt(1.0 - (1.0 - outside) ** 2)
+def most_beyond(counted: float, n: float) -> float:
+    """The most of a population that may lie where so many of n values do, but for one sample in 40."""
+    counted = max(counted, 0.0)
+    return min((counted + 1.96 * math.sqrt(counted)) / n, 1.0)
+
+
+def moments_of(terms: Terms, epsilon: Fraction, *, sized: bool = True) -> MomentStep:
+    """The mean of values in [-1, 1], for ``epsilon``; not ``sized`` where a public number is that of others, too."""
+    near, rows = terms.neighbours, terms.rows
+    values = terms.values if sized else None
+    kind: Kind = "soft" if near.kind != "substitute" else ("plain" if values is None else "sized")
+    made = design(kind, 2, Y)
+    mechanism = Geometric(L1(made.sensitivity(rows, 1), near), epsilon)
+    setting = Setting(Schema({}, Person(near.kind, None if rows == 1 else "person", rows)), values)
+    query = Moments("y", Y, 2)
+    return MomentStep("mean", query, "mean", made, mechanism, setting, values, terms.together, True, ((),), ())
 
 
 def powers(y: NDArray[np.float64], counts: NDArray[np.int64]) -> tuple[int, int, int]:

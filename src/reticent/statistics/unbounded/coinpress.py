@@ -2,8 +2,9 @@
 
 Each round clips the values to the ball that must hold them, takes a noisy mean with discrete Gaussian noise, and
 shrinks the ball to where the mean must now be. It needs a centre, a radius that holds the mean and a bound on the
-standard deviation, all public; it pays only the logarithm of the radius for their being rough. Where they are wrong,
-nothing is lost but the answer: a clipped mean is what is estimated.
+standard deviation, all public; it pays only the logarithm of the radius for their being rough. The population mean is
+estimated if they hold and tails are no heavier than those of a normal law with that deviation. Whatever the law, the
+interval is for the mean of values cut to the last ball, which the answer names.
 
 A value counts as a whole number of steps of its round's ball, so the noise is exact. Under add/remove the number of
 values is a second coordinate of the same draw.
@@ -35,11 +36,20 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L2
 from reticent.statistics.intervals import FEWEST, normal_half_width
-from reticent.statistics.unbounded.census import Terms, values_of
+from reticent.statistics.unbounded.census import Terms
 
 UNIT: Final = 1 << 12  # a value at the edge of the ball is so many steps
 LAST: Final = Fraction(3, 4)  # of rho, for the last round
 BETA: Final = 0.01  # a round's ball leaves out a value, or the mean, with at most this probability each
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    """A mean, and the last ball, to which values were cut."""
+
+    estimate: Estimate
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -88,12 +98,12 @@ class CoinPress:
     def guarantee(self) -> Guarantee:
         return compose.in_sequence([step.guarantee for step in self.steps], label="CoinPress")
 
-    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Estimate]:
+    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Pressed]:
         """The estimate; no reply where the noisy number of values is too small to divide by."""
         held = np.clip(data.cells, self.cells.lowest, self.cells.highest)
-        values = values_of(self.cells, held)
+        values = self.cells.values(held)
         centre, radius, deviation = float(self.centre), float(self.radius), float(self.deviation)
-        n = float(self.terms.values or 0)
+        n, low, high = float(self.terms.values or 0), centre - radius, centre + radius
         for place, step in enumerate(self.steps):
             last = place == self.rounds - 1
             likely = max(n, 2.0) if n else 1e6
@@ -104,16 +114,16 @@ class CoinPress:
             if n < FEWEST or (self.terms.values is None and n < 6.0 * noise / ball):
                 return NO_REPLY
             mean = drawn[-1 - last] / UNIT / n
+            low, high = centre - ball, centre + ball
             centre += ball * mean
             spread = math.hypot(deviation / math.sqrt(n), noise / n * math.sqrt(1.0 + mean**2))
             radius = spread * math.sqrt(2.0 * math.log(2.0 / BETA))
         square = ball**2 * max(drawn[-1] / UNIT / n - mean**2, 0.0)
-        # the noise of the second moment is allowed for, and the bound of the deviation holds
-        square = min(square + 2.0 * noise * ball / n, deviation**2)
+        square += 2.0 * noise * ball / n  # its noise; the declared deviation says nothing of other laws
         sampling = normal_half_width(self.terms.together * square / n)
         private = normal_half_width((noise / n) ** 2 * (1.0 + mean**2))
         half = math.hypot(sampling, private)
-        return Reply(Estimate(centre, centre - half, centre + half, private, sampling))
+        return Reply(Pressed(Estimate(centre, centre - half, centre + half, private, sampling), low, high))
 
     def _sums(
         self, values: NDArray[np.float64], counts: NDArray[np.int64], centre: float, ball: float, *, last: bool

@@ -19,6 +19,7 @@ from reticent.statistics.unbounded.coinpress import UNIT as BALL
 from reticent.statistics.unbounded.joint import JointQuantiles
 from reticent.statistics.unbounded.location import UNIT, Huber
 from reticent.statistics.unbounded.spread import Spread
+from reticent.statistics.unbounded.tails import allowed, stretch
 from reticent.statistics.unbounded.trimmed import TrimmedMean
 
 Widths: TypeAlias = tuple[float, float] | None  # of noise and of sampling
@@ -29,16 +30,29 @@ RUNG: Final = 2.0**0.125  # a radius is rounded up to a rung, by half a rung on 
 
 
 def of_mean(made: ClippedMean, n: float) -> Widths:
-    """The clipped mean; the bias that its interval allows for is not in it."""
-    size, (middle, _, _) = _public(n), made.choices
+    """The clipped mean; what the interval adds for a declared tail is in ``for_tail``."""
+    size, (middle, _) = _public(n), made.choices
     outside = made.outside(size)
     if not middle.outweighs(made.cells, size) or outside > clipped.MOST_OUTSIDE:
         return None
     if too_few(n, made.moments.noise_of([1.0])):
         return None
-    clip = clipped.STRETCH * RUNG * NORMAL.inv_cdf(1.0 - outside / 2.0)
+    clip = stretch(made.tail) * _radius(outside)
     noise = half_width(NONE, made.moments.noise_of([0.0, 1.0])) / n * clip
     return noise, normal_half_width(made.terms.together / n)
+
+
+def for_tail(made: ClippedMean, n: float) -> float:
+    """What the interval adds to either side for the declared tail, in standard deviations of a normal column."""
+    outside = made.outside(_public(n))
+    if made.tail is None or outside > clipped.MOST_OUTSIDE:
+        return 0.0
+    return _radius(outside) * allowed(made.tail, outside, 1.0).moved
+
+
+def _radius(outside: float) -> float:
+    """The radius that leaves this share of a normal law outside, in standard deviations."""
+    return RUNG * NORMAL.inv_cdf(1.0 - outside / 2.0)
 
 
 def of_quantiles(made: JointQuantiles, n: float) -> Widths:
@@ -88,6 +102,7 @@ def of_trimmed(made: TrimmedMean, n: float) -> Widths:
     far, inside = NORMAL.inv_cdf(1.0 - float(made.trim)), n - 2.0 * made.trimmed
     beyond = 2.0 * float(made.trim)
     winsorised = 1.0 - beyond - 2.0 * far * NORMAL.pdf(far) + beyond * far**2
+    winsorised = max(winsorised, 4.0 * far**2 * ((1.0 - beyond) / 12.0 + beyond / 4.0))  # as its interval has it
     noise = half_width(NONE, [1.0 / float(made.value.rate)]) * 2.0 * far / inside
     return noise, normal_half_width(n * winsorised) / inside
 

@@ -1,6 +1,7 @@
 """Several quantiles at once: the middle level first, then both sides of it at one price.
 
     census    how many values, and are many of them equal; not bought where n is public and no interval is wanted
+    magnitude the binade of a quantile of |x|, bought where there are no bounds and intervals are wanted
     root      the middle level, on all values
     values    each side of it like this again, depth by depth      one price for each depth of the tree
     ends      between two neighbouring values the upper end of one and the lower end of the next      one or two depths
@@ -40,15 +41,20 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
-from reticent.statistics.quantiles import SIZE_SHARE, UNEVEN, Size
-from reticent.statistics.ranks import cell_share
+from reticent.statistics.magnitude import at_the_end, by_binade, candidates, rarest, share
+from reticent.statistics.magnitude import edges as edges_of
+from reticent.statistics.magnitude import level as level_of_size
+from reticent.statistics.quantiles import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, Size
+from reticent.statistics.ranks import cell_share, placed
 from reticent.statistics.unbounded.around import Around
 from reticent.statistics.unbounded.census import ROW, Census, Terms, against_prior
+from reticent.statistics.unbounded.ladder import Choice
 from reticent.statistics.unbounded.level import UNIT, level_of, nothing, pick
 from reticent.statistics.unbounded.slices import SLICES, Part, cut, reachable, runs_of, whole
 
 FINEST: Final = 10**6  # denominators of conditional levels
 LAST: Final = Fraction(1, FINEST)
+NUMBERED: Final = 50  # bits of the range of whole numbers that leave room for slices
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +87,7 @@ class Leaf:
 class Drawn:
     """What was drawn, all of it released: slices of values by level, ends by level, and what follows from them.
 
-    ``shift`` has the ranks between a level and its ends.
+    ``shift`` has the ranks between a level and its ends, ``among`` are the candidates of the values.
     """
 
     size: Size
@@ -89,6 +95,7 @@ class Drawn:
     shift: dict[Fraction, float] = field(default_factory=dict)
     ends: dict[tuple[Fraction, bool], int] = field(default_factory=dict)  # by level, and whether it is the upper end
     around: Around | None = None
+    among: Cells | None = None
 
 
 def depth_of(levels: int) -> int:
@@ -121,8 +128,8 @@ class JointQuantiles:
     shares : Shares
     wanted : tuple of Fraction
         The levels whose intervals are bought.
-    pairs : bool
-        Whether the ends serve the distance of the outer two levels: each end then has half of the distance's shift.
+    apart : float
+        An end is at least so many of its own rank errors from its level: where the ends tell how dense values are.
     """
 
     cells: Cells
@@ -131,7 +138,7 @@ class JointQuantiles:
     epsilon: Fraction
     shares: Shares
     wanted: tuple[Fraction, ...]
-    pairs: bool = False
+    apart: float = 0.0
 
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
@@ -154,6 +161,13 @@ class JointQuantiles:
         return Census(self.terms, self.epsilon * SIZE_SHARE)
 
     @property
+    def magnitude(self) -> Choice | None:
+        """None within bounds, and where no interval is bought."""
+        if not self.wanted or not self.cells.free:
+            return None
+        return Choice(self.terms, self.epsilon * MAGNITUDE_SHARE)
+
+    @property
     def depths(self) -> tuple[Fraction, ...]:
         """Epsilon of a draw about one row added or removed, at each depth of the tree of values."""
         deeper = depth_of(len(self.levels)) - 1
@@ -169,8 +183,12 @@ class JointQuantiles:
         return (self._each(self.shares.ends, deep),) * deep
 
     def _each(self, share: Fraction, depth: int) -> Fraction:
-        left = self.epsilon if self.census is None else self.epsilon * (1 - SIZE_SHARE)
-        return left * share / (depth * self.terms.steps)
+        left = (
+            Fraction(1)
+            - (0 if self.census is None else SIZE_SHARE)
+            - (0 if self.magnitude is None else MAGNITUDE_SHARE)
+        )
+        return self.epsilon * left * share / (depth * self.terms.steps)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -184,26 +202,32 @@ class JointQuantiles:
         tree = compose.of_person(
             compose.in_sequence(rows, label="all depths"), self.terms.neighbours, rows=self.terms.rows
         )
-        census = self.census
-        return compose.in_sequence([tree] if census is None else [census.guarantee, tree], label="joint quantiles")
+        parts = [] if self.census is None else [self.census.guarantee]
+        parts += [] if self.magnitude is None else [self.magnitude.mechanism.guarantee]
+        return compose.in_sequence([*parts, tree], label="joint quantiles")
 
     # --- the draws ---------------------------------------------------------------------------------------------------
 
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[Drawn]:
         """The census, the values and the ends; no reply where the data cannot outweigh the prior."""
         census, n = self.census, float(self.terms.values or 0)
-        size = Size(n, False, n) if census is None else census.draw(data, entropy)
+        size = Size(n, None, n) if census is None else census.draw(data, entropy)
         if not self.feasible(size):
             return NO_REPLY
-        cells, drawn = reachable(self.cells), Drawn(size)
-        leaves = [Leaf(whole(cells, data), Fraction(0), Fraction(1), tuple((q, (q, False)) for q in self.levels))]
+        among = self._among(data, size, entropy)
+        if not self.feasible(size, among):
+            return NO_REPLY
+        cells, drawn = reachable(among), Drawn(size, among=among)
+        held = whole(cells, placed(self.cells, among, data))
+        leaves = [Leaf(held, Fraction(0), Fraction(1), tuple((q, (q, False)) for q in self.levels))]
         found: dict[tuple[Fraction, bool], int] = {}
         for epsilon in self.depths:
             leaves = _descended(cells, leaves, _mechanism(epsilon), found, entropy)
         drawn.values.update({q: place for (q, _), place in found.items()})
         if not self.wanted:
             return Reply(drawn)
-        around = Around.of(self.cells, [drawn.values[q] // SLICES for q in self.levels], size.values)
+        reach = float(self.cells.edges(self.cells.lowest)[0]), float(self.cells.edges(self.cells.highest)[1])
+        around = Around.of(cells, [drawn.values[q] // SLICES for q in self.levels], size.values, reach)
         drawn.around = around
         drawn.shift.update({q: self._shift(q, drawn) for q in self.wanted})
         gaps = [[self._beside(leaf, place, around, drawn)] for place, leaf in enumerate(leaves)]
@@ -214,6 +238,18 @@ class JointQuantiles:
                 if not any(part.aims for part in parts):
                     nothing(mechanism, entropy)
         return Reply(drawn)
+
+    def _among(self, data: Counts, size: Size, entropy: Entropy) -> Cells:
+        """The candidates of the values, about a magnitude that is drawn first where there are no bounds."""
+        binade, choice = None, self.magnitude
+        if choice is not None:
+            binade = pick(by_binade(self.cells, data), choice.level(self._far), choice.mechanism, entropy)
+        return candidates(self.cells, binade, tied=size.tied, most=NUMBERED)
+
+    @property
+    def _far(self) -> Fraction:
+        """The level of |x| whose magnitude is bought."""
+        return level_of_size(self.levels)
 
     def _beside(self, leaf: Leaf, gap: int, around: Around, drawn: Drawn) -> Leaf:
         """A part between two values in even cells, with the ends that lie there: two at most."""
@@ -239,19 +275,13 @@ class JointQuantiles:
         An end is drawn beside the value, so the value's error moves both.
         """
         n, end = max(drawn.size.values, 1.0), self.end_error
-        if drawn.size.tied:
-            share = 0.0 if drawn.around is None else cell_share(drawn.around.cells)
-            far = against_prior(share, 100.0) + math.log1p(n / end)
+        if drawn.size.tied is not False:
+            part = 0.0 if drawn.around is None else cell_share(drawn.around.cells)
+            far = against_prior(part, 100.0) + math.log1p(n / end)
             spread = self.terms.together * n * float(q * (1 - q))
             return math.ceil(far * end + normal_half_width(spread + self.errors[q] ** 2))
-        if self.pairs:
-            # the cut between moves both quantiles by as many ranks and leaves their distance
-            low, high = self.levels[0], self.levels[-1]
-            spread = self.terms.together * n * float(low * (1 - low) + high * (1 - high) - 2 * low * (1 - high))
-            own = self.own[q]
-            return math.ceil(UNEVEN * half_width(known(spread), [end, end, own, own]) / 2.0)
         spread = self.terms.together * n * float(q * (1 - q))
-        return math.ceil(half_width(known(spread), [end, self.errors[q] / math.sqrt(2.0)]))
+        return math.ceil(max(half_width(known(spread), [end, self.errors[q] / math.sqrt(2.0)]), self.apart * end))
 
     @property
     def end_error(self) -> float:
@@ -280,19 +310,31 @@ class JointQuantiles:
     @cached_property
     def own(self) -> dict[Fraction, float]:
         """The scales of the values' rank errors without what the root passes on."""
-        root = self.levels[len(self.levels) // 2]
-        shares = {q: float(q / root if q < root else (1 - q) / (1 - root)) for q in self.levels}
-        error, cut = self.errors, self.errors[root]
-        return {q: math.sqrt(max(error[q] ** 2 - (share * cut) ** 2, 0.0) / 2.0) for q, share in shares.items()}
+        error, passed = self.errors, self.passed
+        return {q: math.sqrt(max(error[q] ** 2 / 2.0 - passed[q] ** 2, 0.0)) for q in self.levels}
 
-    def feasible(self, size: Size) -> bool:
-        """Whether the data outweigh the public prior wherever a value could leave the data.
+    @cached_property
+    def passed(self) -> dict[Fraction, float]:
+        """The scales of what the root's rank error moves each value by."""
+        root = self.levels[len(self.levels) // 2]
+        cut = self.errors[root] / math.sqrt(2.0)
+        return {q: float(q / root if q < root else (1 - q) / (1 - root)) * cut for q in self.levels}
+
+    def feasible(self, size: Size, among: Cells | None = None) -> bool:
+        """Whether the data outweigh the other candidates wherever a value could leave the data.
 
         A draw between two cuts stays between them. The root and the outermost draws of each side can leave: they need
-        as many ranks outwards as the prior weighs. Of a tied value no more than the slices in reach count.
+        as many ranks outwards as the candidates weigh. Of a tied value no more than the slices in reach count. Before
+        the magnitude is known the one of fewest candidates is supposed.
         """
-        n = max(size.surely, 0.0)
-        share = cell_share(self.cells)
+        n, choice = max(size.surely, 0.0), self.magnitude
+        if choice is not None and choice.rate(self._far) * n * float(1 - self._far) < against_prior(
+            rarest(self.cells), 1.0 / GUESSED
+        ):
+            return False
+        if among is None:
+            among = candidates(self.cells, None if choice is None else 1, tied=size.tied, most=NUMBERED)
+        needed = against_prior(share(self.cells, among, tied=size.tied), 1.0 / GUESSED)
         for levels, most in ((self.levels, Fraction(1)), ([1 - q for q in reversed(self.levels)], Fraction(1))):
             inside, span = list(levels), most
             for epsilon in self.depths:
@@ -301,7 +343,7 @@ class JointQuantiles:
                 # the middle of an even number differs on the two sides: the deeper half is the harder
                 middle = inside[(len(inside) - (levels is not self.levels)) // 2]
                 rate = _rate(middle / span, epsilon)
-                if rate * n * float(middle) < against_prior(share) + math.log1p(rate * n / 2.0):
+                if rate * n * float(middle) < needed + math.log1p(rate * n / 2.0):
                     return False
                 inside, span = [q for q in inside if q < middle], middle
         return True
@@ -310,12 +352,19 @@ class JointQuantiles:
 
     def edges(self, q: Fraction, drawn: Drawn) -> tuple[float, float]:
         """The ends of the cell that a value is."""
-        low, high = self.cells.edges(drawn.values[q] // SLICES)
-        return float(low), float(high)
+        assert drawn.among is not None
+        return edges_of(self.cells, drawn.among, drawn.values[q] // SLICES)
+
+    def said(self, drawn: Drawn) -> tuple[str, ...]:
+        """What is to be said of values that stand for all beyond them."""
+        assert drawn.among is not None
+        found = [at_the_end(self.cells, drawn.among, drawn.values[q] // SLICES) for q in self.levels]
+        return tuple(dict.fromkeys(filter(None, found)))
 
     def values_of(self, drawn: Drawn) -> tuple[float, ...]:
         """The values, in the order of the levels."""
-        return tuple(float(self.cells.value(drawn.values[q] // SLICES)) for q in self.levels)
+        assert drawn.among is not None
+        return tuple(float(drawn.among.value(drawn.values[q] // SLICES)) for q in self.levels)
 
     def interval(self, q: Fraction, drawn: Drawn) -> tuple[float, float]:
         """From the lower end to the upper end, cells included."""
@@ -336,11 +385,18 @@ class JointQuantiles:
 
     def estimates(self, drawn: Drawn) -> tuple[Estimate, ...]:
         """One estimate for each level, in order; they rise with the level."""
-        return tuple(
-            self._estimate(q, value, drawn) for q, value in zip(self.levels, self.values_of(drawn), strict=True)
-        )
+        return tuple(self.estimate(q, drawn) for q in self.levels)
 
-    def _estimate(self, q: Fraction, value: float, drawn: Drawn) -> Estimate:
+    def inside(self, q: Fraction, drawn: Drawn) -> bool:
+        """Whether both ends of a level were drawn, and neither stands for all beyond it."""
+        if drawn.around is None:
+            return False
+        found = [drawn.ends.get((q, upper)) for upper in (False, True)]
+        return all(at is not None and 0 < at // SLICES < drawn.around.cells.highest for at in found)
+
+    def estimate(self, q: Fraction, drawn: Drawn) -> Estimate:
+        """The estimate of one level."""
+        value = self.values_of(drawn)[self.levels.index(q)]
         low, high = self.interval(q, drawn)
         if q not in drawn.shift:
             return Estimate(value, low, high, high - low, 0.0)

@@ -14,15 +14,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells, Segment
+from reticent.data.cells import FINE, Cells, Segment, coarser
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.mechanisms import Exponential
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.quantiles import Size
-from reticent.statistics.ranks import Runs, cell_share, runs
-from reticent.statistics.unbounded.census import Terms, against_prior, values_of
+from reticent.statistics.ranks import Runs, cell_share, placed, runs
+from reticent.statistics.unbounded.census import Terms, against_prior
 from reticent.statistics.unbounded.level import UNIT, Level, level_of, pick
 
 HALF: Final = Fraction(1, 2)
@@ -61,11 +61,13 @@ class Choice:
 
     def outweighs(self, cells: Cells, size: Size) -> bool:
         """Whether a median on these cells is the data's: they outweigh the prior but for one run in a thousand."""
-        return self.rate(HALF) * size.surely / 2.0 >= against_prior(cell_share(cells))
+        return self.rate(HALF) * size.surely / 2.0 >= against_prior(cell_share(coarser(cells, FINE)))
 
     def centre(self, cells: Cells, data: Counts, entropy: Entropy) -> float:
-        """A median."""
-        return float(cells.value(pick(runs(cells, data), self.level(HALF), self.mechanism, entropy)))
+        """A median, on cells so few that the values of one of them outweigh all others."""
+        among = coarser(cells, FINE)
+        found = runs(among, placed(cells, among, data))
+        return float(among.value(pick(found, self.level(HALF), self.mechanism, entropy)))
 
     def rung(self, steps: Runs, outside: float, entropy: Entropy) -> int:
         """The rung that leaves about this share of the values outside."""
@@ -77,7 +79,7 @@ class Choice:
 def distances(cells: Cells, data: Counts, centre: float) -> NDArray[np.float64]:
     """How far each cell is from a centre, with its sign."""
     held = np.clip(data.cells, cells.lowest, cells.highest)
-    return values_of(cells, held) - centre
+    return cells.values(held) - centre
 
 
 def climbed(away: NDArray[np.float64], counts: NDArray[np.int64]) -> Runs:

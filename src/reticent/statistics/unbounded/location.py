@@ -12,7 +12,8 @@ moves the score by at most 1 and replacing one by at most 2; values are whole nu
 value, so nothing is summed in floats. It is the exponential mechanism on the estimating equation, as the median's is
 with the sign in place of psi.
 
-Estimated is Huber's functional of the population at the released scale: the centre where the law is symmetric.
+Estimated is Huber's functional of the population with residuals bent at the released distance k s: the centre where
+the law is symmetric. Elsewhere it moves with the distance, so the answer names that.
 
 Source: Huber 1964; Asi and Duchi 2020 for the score. Proof: docs/proofs/unbounded.md, section 5.
 """
@@ -51,6 +52,18 @@ SQUARES: Final = Fraction(1, 20)
 VALUE: Final = Fraction(2, 5)  # the rest goes to the two ends
 HALVES: Final = 6.0  # the grid reaches so many scales to either side of the guess
 STEPS: Final = 1 << 12  # cells of the grid on either side
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Huber's location, and the distance at which residuals were bent."""
+
+    estimate: Estimate
+    bend: float
+
+    def estimand(self, values: str) -> str:
+        """The functional that is estimated; ``values`` is the column, or its averages by person."""
+        return f"Huber's location of {values} in the population, residuals bent at {self.bend:.6g}"
 
 
 @dataclass(frozen=True)
@@ -112,7 +125,7 @@ class Huber:
 
     # --- the draws ---------------------------------------------------------------------------------------------------
 
-    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Estimate]:
+    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Located]:
         """The estimate, or no reply where the data cannot outweigh the prior or hold a scale."""
         census, n = self.census, float(self.terms.values or 0)
         size = Size(n, False, n) if census is None else census.draw(data, entropy)
@@ -123,15 +136,20 @@ class Huber:
         rung = self.scale.rung(climbed(away, data.counts), 0.5, entropy)
         grid = Grid(guess, float(LADDER[rung]), float(self.bend * Fraction(float(LADDER[rung]))))
         sums = grid.sums(away, data.counts)
-        place = self._pick(sums, 0, self.value, entropy)
+        place = self._pick(sums, 0, 2 * STEPS, self.value, entropy)
+        if place in (0, 2 * STEPS):
+            return NO_REPLY  # the guess or the scale was the prior's: the location lies beyond the grid
         (spread,) = gate.draw(self.squares, (grid.squares(away, data.counts, place),), entropy)
         shift = self._shift(spread)
-        ends = [self._pick(sums, aim, self.end, entropy) for aim in (shift, -shift)]
-        return Reply(self._estimate(grid, place, ends, spread))
+        ends = [self._pick(sums, aim, 1, self.end, entropy) for aim in (shift, -shift)]
+        return Reply(Located(self._estimate(grid, place, ends, spread), grid.bend))
 
-    def _pick(self, sums: NDArray[np.int64], aim: int, mechanism: Exponential, entropy: Entropy) -> int:
-        weights = np.ones(len(sums), dtype=np.int64)
-        return gate.choose(mechanism, Candidates(np.abs(sums - aim), weights), np.arange(len(sums) + 1), entropy)
+    def _pick(self, sums: NDArray[np.int64], aim: int, outer: int, mechanism: Exponential, entropy: Entropy) -> int:
+        """A candidate; each outermost one has the best score of all beyond it, and the weight ``outer``."""
+        scores, weights = np.abs(sums - aim), np.ones(len(sums), dtype=np.int64)
+        scores[0], scores[-1] = max(int(sums[0]) - aim, 0), max(aim - int(sums[-1]), 0)
+        weights[[0, -1]] = outer
+        return gate.choose(mechanism, Candidates(scores, weights), np.arange(len(sums) + 1), entropy)
 
     def _variance(self, spread: int) -> float:
         """Of the sum of psi, in units; the noise of the squares is allowed for."""

@@ -9,7 +9,7 @@ rank, where a rule "below, or not below" would put all of it on one side. Proof:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -43,7 +43,7 @@ def reachable(cells: Cells) -> Cells:
         for s in cells.segments
         if s.first < FARTHEST and s.stop > -FARTHEST
     ]
-    return Cells(tuple(kept), cells.step, cells.whole)
+    return replace(cells, segments=tuple(kept))
 
 
 def whole(cells: Cells, data: Counts) -> Part:

@@ -22,12 +22,13 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
+from reticent.statistics.intervals import Side, distance
 from reticent.statistics.unbounded.census import Terms
 from reticent.statistics.unbounded.joint import Drawn, JointQuantiles, Shares
 
 QUARTILES: Final = (Fraction(1, 4), Fraction(3, 4))
 WITH_ENDS: Final = Shares(Fraction(3, 20), Fraction(11, 20), Fraction(3, 10))
+APART: Final = 4.0
 ALONE: Final = Shares(Fraction(1, 4), Fraction(3, 4), Fraction(0))
 
 
@@ -46,10 +47,18 @@ class Spread:
         return self.joint.guarantee
 
     def draw(self, data: Counts, entropy: Entropy) -> Outcome[Estimate]:
-        """The estimate, or no reply where the data cannot outweigh the prior."""
+        """The estimate, or no reply where the data cannot outweigh the candidates."""
+        match self.told(data, entropy):
+            case Reply((estimate, _)):
+                return Reply(estimate)
+            case NoReply():
+                return NO_REPLY
+
+    def told(self, data: Counts, entropy: Entropy) -> Outcome[tuple[Estimate, tuple[str, ...]]]:
+        """The estimate, and what the released numbers say of it."""
         match self.joint.draw(data, entropy):
             case Reply(drawn):
-                return Reply(self._estimate(drawn))
+                return Reply((self._estimate(drawn), self.joint.said(drawn)))
             case NoReply():
                 return NO_REPLY
 
@@ -61,23 +70,26 @@ class Spread:
         if not joint.wanted:
             far = joint.interval(high, drawn)[1] - joint.interval(low, drawn)[0]
             return Estimate(value, 0.0, far, far, 0.0)
-        (a, b), (c, d) = joint.interval(low, drawn), joint.interval(high, drawn)
-        slopes = [(upper - lower) / (2.0 * drawn.shift[q]) for q, lower, upper in ((low, a, b), (high, c, d))]
-        noise = half_width(NONE, [slope * joint.own[q] for q, slope in zip((low, high), slopes, strict=True)])
-        n = joint.terms.together * max(drawn.size.values, 1.0)
-        one, two = (math.sqrt(n * float(q * (1 - q))) * s for q, s in zip((low, high), slopes, strict=True))
-        alike = float(low * (1 - high)) / math.sqrt(float(low * (1 - low) * high * (1 - high)))
-        variance = one**2 + two**2 - 2.0 * alike * one * two
-        # The ends are placed for slopes that are nearly equal. A quantile where values are much sparser has nearly all
-        # of the error and half of the allowance: what the two slopes that were seen need beyond it is added.
-        scales = [slope * error for q, slope in zip((low, high), slopes, strict=True) for error in self._errors(q)]
-        placed = sum(slope * drawn.shift[q] for q, slope in zip((low, high), slopes, strict=True))
-        more = max(half_width(known(variance), scales) - placed, 0.0)
-        return Estimate(value, max(c - b - more, 0.0), max(d - a, 0.0) + more, noise, normal_half_width(variance))
+        n = joint.terms.together * max(drawn.size.values, 0.0)
+        sides = self._side(low, drawn), self._side(high, drawn)
+        if drawn.size.tied is not False or math.isinf(sum(side.apart for side in sides)):
+            return self._of_ends(value, drawn)
+        return distance(value, sides, n)
 
-    def _errors(self, q: Fraction) -> tuple[float, float]:
-        """Scales of the rank errors of a quantile and of its end."""
-        return self.joint.own[q], self.joint.end_error
+    def _side(self, q: Fraction, drawn: Drawn) -> Side:
+        joint = self.joint
+        (a, b), (least, most) = joint.interval(q, drawn), joint.edges(q, drawn)
+        apart = b - a if joint.inside(q, drawn) else math.inf
+        return Side(q, apart, drawn.shift[q], joint.own[q], joint.end_error, most - least, joint.passed[q])
+
+    def _of_ends(self, value: float, drawn: Drawn) -> Estimate:
+        """From the ends of both: where values are tied, or an end was drawn beyond all candidates."""
+        joint = self.joint
+        low, _, high = joint.levels
+        (a, b), (c, d) = joint.interval(low, drawn), joint.interval(high, drawn)
+        one, two = (joint.estimate(q, drawn) for q in (low, high))
+        noise, sampling = math.hypot(one.noise, two.noise), math.hypot(one.sampling, two.sampling)
+        return Estimate(value, max(c - b, 0.0), max(d - a, 0.0), noise, sampling)
 
 
 def iqr(cells: Cells, terms: Terms, epsilon: Fraction, *, interval: bool = True) -> Spread:
@@ -91,4 +103,4 @@ def between(
     """The distance between the quantiles at two levels."""
     levels = (low, (low + high) / 2, high)
     shares = WITH_ENDS if interval else ALONE
-    return Spread(JointQuantiles(cells, levels, terms, epsilon, shares, (low, high) if interval else (), pairs=True))
+    return Spread(JointQuantiles(cells, levels, terms, epsilon, shares, (low, high) if interval else (), APART))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
 
+from reticent.data.cells import Cells
 from reticent.data.query import Keys, Per, Present, Query, Ranks, kept_rows
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
@@ -25,17 +26,20 @@ from reticent.statistics import facts
 from reticent.statistics.answer import Answer
 from reticent.statistics.asked import Iqr, Location, Mean, Quantiles, TrimmedMean
 from reticent.statistics.counts import CLIPPED, Label
+from reticent.statistics.estimand import kept, subject
 from reticent.statistics.intervals import FEW
+from reticent.statistics.magnitude import reach
 from reticent.statistics.planned import Drawn, PlannedStep
 from reticent.statistics.setting import Expected, Setting, Step
 from reticent.statistics.unbounded import expected
 from reticent.statistics.unbounded.census import ROW, Terms
 from reticent.statistics.unbounded.clipped import ClippedMean
-from reticent.statistics.unbounded.coinpress import CoinPress
+from reticent.statistics.unbounded.coinpress import CoinPress, Pressed
 from reticent.statistics.unbounded.joint import JointQuantiles, joint_quantiles
 from reticent.statistics.unbounded.location import Huber
 from reticent.statistics.unbounded.spread import Spread
 from reticent.statistics.unbounded.spread import iqr as spread_of
+from reticent.statistics.unbounded.tails import near
 from reticent.statistics.unbounded.trimmed import TrimmedMean as Inverse
 
 Made: TypeAlias = ClippedMean | CoinPress | JointQuantiles | Spread | Huber | Inverse
@@ -61,17 +65,33 @@ class Group:
     label: str
     counts: Counts
 
+    def words(self, said: Sequence[str]) -> tuple[str, ...]:
+        """What is said, with the name of the group it is about."""
+        return tuple(f"{self.label}: {text}" if self.label else text for text in said)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one draw gave: estimates, words beside them, and what is estimated where only the draw says it."""
+
+    estimates: list[Estimate]
+    words: tuple[str, ...] = ()
+    estimand: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
     """One of this package's statistics about one column.
 
-    ``bounds`` are those of the column or the question, if there are any; ``levels`` are in the order asked.
+    ``bounds`` are those of the column or the question, if there are any; ``levels`` are in the order asked; ``values``
+    names what the statistic is about, and ``cap`` how many rows of a person it takes.
     """
 
     made: Made
     bounds: tuple[Fraction, Fraction] | None
     levels: tuple[Fraction, ...] = ()
+    values: str = "the column"
+    cap: str = ""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -80,36 +100,67 @@ class ColumnPlan:
     def draw(self, data: Group, entropy: Entropy) -> Drawn:
         match self._drawn(data.counts, entropy):
             case NoReply():
-                return Drawn((NO_REPLY,) * max(len(self.levels), 1), _of(data, [self._declined]))
-            case Reply((estimates, said)):
-                shown = [self._shown(estimate) for estimate in estimates]
-                words = [*([said] if said else []), *([CLIPPED] if shown != estimates else [])]
-                return Drawn(tuple(Reply(estimate) for estimate in shown), _of(data, words))
+                return Drawn((NO_REPLY,) * max(len(self.levels), 1), data.words([self._declined]))
+            case Reply(told):
+                shown = [self._shown(estimate) for estimate in told.estimates]
+                words = [*told.words, *([CLIPPED] if shown != told.estimates else [])]
+                named = data.words([f"{told.estimand}{self.cap}"] if told.estimand else [])
+                return Drawn(tuple(Reply(estimate) for estimate in shown), data.words(words), "".join(named))
 
-    def _drawn(self, counts: Counts, entropy: Entropy) -> Outcome[tuple[list[Estimate], str]]:
+    def _drawn(self, counts: Counts, entropy: Entropy) -> Outcome[Told]:
         """The estimates, in the order asked, and what they say of themselves."""
         match self.made:
             case ClippedMean():
                 match self.made.draw(counts, entropy):
-                    case Reply(clipped):
-                        return Reply(([clipped.estimate], clipped.words))
+                    case Reply(cut):
+                        return Reply(Told([cut.estimate], cut.words, cut.estimand(self.values)))
                     case NoReply():
                         return NO_REPLY
             case JointQuantiles():
                 match self.made.draw(counts, entropy):
                     case Reply(drawn):
                         found = dict(zip(self.made.levels, self.made.estimates(drawn), strict=True))
-                        return Reply(([found[level] for level in self.levels], ""))
+                        return Reply(Told([found[level] for level in self.levels], self.made.said(drawn)))
                     case NoReply():
                         return NO_REPLY
-            case Spread() | Huber() | Inverse() | CoinPress():
+            case Huber():
+                match self.made.draw(counts, entropy):
+                    case Reply(located):
+                        return Reply(Told([located.estimate], (), located.estimand(self.values)))
+                    case NoReply():
+                        return NO_REPLY
+            case CoinPress():
+                match self.made.draw(counts, entropy):
+                    case Reply(pressed):
+                        return Reply(Told([pressed.estimate], (), self._pressed(self.made, pressed)))
+                    case NoReply():
+                        return NO_REPLY
+            case Spread():
+                match self.made.told(counts, entropy):
+                    case Reply((distance, words)):
+                        return Reply(Told([distance], words))
+                    case NoReply():
+                        return NO_REPLY
+            case Inverse():
                 match self.made.draw(counts, entropy):
                     case Reply(estimate):
-                        return Reply(([estimate], ""))
+                        return Reply(Told([estimate]))
                     case NoReply():
                         return NO_REPLY
             case _:
                 assert_never(self.made)
+
+    def _pressed(self, made: CoinPress, found: Pressed) -> str:
+        """What CoinPress estimates: the population mean where what it was told holds, and a mean of cut values else."""
+        told = near(made.centre, made.radius, made.deviation)
+        return (
+            f"population mean of {self.values}, {told}; else mean of values cut to [{found.low:.6g}, {found.high:.6g}]"
+        )
+
+    @property
+    def made_cells(self) -> Cells:
+        """The candidates of the column."""
+        return self.made.joint.cells if isinstance(self.made, Spread) else self.made.cells
 
     @property
     def _declined(self) -> str:
@@ -131,16 +182,15 @@ class ColumnPlan:
         noise, sampling = widths
         if isinstance(self.made, CoinPress):
             return Expected(noise, sampling, "assumes the standard deviation declared")
+        more = expected.for_tail(self.made, float(people)) if isinstance(self.made, ClippedMean) else 0.0
         if self.bounds is None:
-            return Expected(noise, sampling, "in standard deviations of the column, normal; may give no reply")
+            allowed = f"; \u00b1 {more:.2g} more for the declared tail" if more else ""
+            note = f"in standard deviations of the column, normal; may give no reply{reach(self.made_cells)}{allowed}"
+            return Expected(noise, sampling, note)
         unit = float(self.bounds[1] - self.bounds[0]) / 6.0
-        note = "assumes a standard deviation of 1/6 of the range, normal; may give no reply"
+        allowed = f"; \u00b1 {more * unit:.2g} more for the declared tail" if more else ""
+        note = f"assumes a standard deviation of 1/6 of the range, normal; may give no reply{allowed}"
         return Expected(noise * unit, sampling * unit, note)
-
-
-def _of(data: Group, words: Sequence[str]) -> tuple[str, ...]:
-    """Words with the name of the group they are about."""
-    return tuple(f"{data.label}: {text}" if data.label else text for text in words)
 
 
 def _widths(made: Made, n: float) -> expected.Widths:
@@ -180,6 +230,8 @@ class NamedDelta:
     inner: PlannedStep[Group]
     delta: Fraction
 
+    estimand: str = ""
+
     @property
     def name(self) -> str:
         return self.inner.name
@@ -217,8 +269,13 @@ def mean(asked: Mean, setting: Setting, epsilon: Fraction) -> Step:
     if asked.method == "coinpress":
         return _coinpress(asked, setting, epsilon)
     cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
-    made = ClippedMean(cells, terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon))
-    return _step(asked, ColumnPlan(made, bounds), setting)
+    about, each = terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon)
+    made = ClippedMean(cells, about, each, tail=asked.tail, bounds=bounds)
+    return _step(
+        asked,
+        ColumnPlan(made, bounds, values=subject(asked.column, asked.per), cap=kept(asked.per, setting.schema.person)),
+        setting,
+    )
 
 
 def _coinpress(asked: Mean, setting: Setting, epsilon: Fraction) -> NamedDelta:
@@ -239,11 +296,8 @@ def _coinpress(asked: Mean, setting: Setting, epsilon: Fraction) -> NamedDelta:
     rho = rho_within(epsilon, setting.delta) / _lifts(asked.per, setting) ** 2
     centre, radius, deviation = asked.around
     made = CoinPress(cells, about, rho, centre, radius, deviation)
-    words = (
-        f"assumes a mean within {show(radius)} of {show(centre)} and a standard deviation of at most {show(deviation)};"
-        " elsewhere a clipped mean is what is estimated"
-    )
-    return NamedDelta(_step(asked, ColumnPlan(made, bounds), setting, words), setting.delta)
+    plan = ColumnPlan(made, bounds, values=subject(asked.column, asked.per), cap=kept(asked.per, setting.schema.person))
+    return NamedDelta(_step(asked, plan, setting), setting.delta)
 
 
 def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
@@ -277,7 +331,7 @@ def quantiles(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedS
     if len(asked.levels) < 2:
         raise QuestionError("joint quantiles are two or more levels; one is drawn by itself. Nothing was charged.")
     cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
-    about, each = terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon)
+    about, each = terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon)
     made = joint_quantiles(cells, asked.levels, about, each, interval=asked.interval)
     inner = tuple((("level", show(level)),) for level in asked.levels)
     return _step(asked, ColumnPlan(made, bounds, asked.levels), setting, *_manner(asked), inner=inner)
@@ -292,7 +346,7 @@ def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
         Before rows are read: too few people for this epsilon.
     """
     cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
-    about, each = terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon)
+    about, each = terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon)
     made = spread_of(cells, about, each, interval=asked.interval)
     return _step(asked, ColumnPlan(made, bounds), setting, *_manner(asked))
 
@@ -314,7 +368,7 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
             f"location({asked.column}) needs none of these, and trimmed_mean({asked.column}, method=TM) a δ instead. "
             "Nothing was charged."
         )
-    made = Inverse(cells, about, _each(asked.per, setting, epsilon), asked.trim)
+    made = Inverse(cells, about, each_of(asked.per, setting, epsilon), asked.trim)
     words = ("by the exponential mechanism on values to change",) if asked.method == "auto" else ()
     return _step(asked, ColumnPlan(made, bounds), setting, *words)
 
@@ -328,8 +382,12 @@ def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedSte
         Before rows are read: too few people for this epsilon.
     """
     cells, bounds = facts.candidates(asked.column, None, None, setting)
-    made = Huber(cells, terms(asked.column, setting, asked.per), _each(asked.per, setting, epsilon), asked.bend)
-    return _step(asked, ColumnPlan(made, bounds), setting)
+    made = Huber(cells, terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon), asked.bend)
+    return _step(
+        asked,
+        ColumnPlan(made, bounds, values=subject(asked.column, asked.per), cap=kept(asked.per, setting.schema.person)),
+        setting,
+    )
 
 
 # --- what they share -------------------------------------------------------------------------------------------------
@@ -348,7 +406,7 @@ def _lifts(per: Per, setting: Setting) -> int:
     return 1 if setting.keys is None else facts.lifts(kept_rows(setting.schema.person, per, setting.keys), setting)
 
 
-def _each(per: Per, setting: Setting, epsilon: Fraction) -> Fraction:
+def each_of(per: Per, setting: Setting, epsilon: Fraction) -> Fraction:
     """What a plan may cost."""
     return epsilon / _lifts(per, setting)
 

@@ -1,0 +1,97 @@
+"""``registry`` and ``doctor``: the ledgers of a folder, and the condition of a study on this machine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reticent.cli import boundary, layout
+from reticent.cli.options import Json, StudyFile, voice_of, write_new
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from reticent.study.inventory import Holding
+
+
+def registry(
+    ctx: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to look, with all folders in it.")] = Path(),
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write every request, one line each, as CSV.")
+    ] = None,
+    public: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write entries of a public registry: no path, no fingerprint.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Every ledger of a folder: what was approved, spent and left, and who spent it. No row is read."""
+    from reticent.study import inventory
+
+    found = inventory.holdings(folder)
+    if csv is not None:
+        write_new(csv, inventory.sheet(found), newline="")
+    if public is not None:
+        write_new(public, json.dumps(inventory.public_entries(found), ensure_ascii=False, indent=2) + "\n", newline="")
+    voice_of(ctx).result(
+        {"verb": "registry", "ledgers": [inventory.document(one) for one in found]},
+        *_parts(found, folder),
+        *(f"wrote {path}" for path in (csv, public) if path is not None),
+    )
+    raise typer.Exit(boundary.CHECK if any(one.ledger is None for one in found) else boundary.DONE)
+
+
+def _parts(found: Sequence[Holding], folder: Path) -> list[RenderableType]:
+    from reticent.privacy.loss import words
+
+    if not found:
+        return [f"There is no ledger below {folder}."]
+    rows, broken = [], []
+    for one in found:
+        place = _seen(one.path, folder)
+        if one.ledger is None:
+            broken.append(("FAILED", f"{place}: {one.problem}"))
+            continue
+        ledger = one.ledger
+        until = "closed" if ledger.closed else "" if ledger.ends is None else ledger.ends.isoformat()
+        spenders = ", ".join(f"{who} {words(loss)}" for who, loss in one.spenders) or "–"
+        budget, left = words(ledger.budget), words(ledger.left())
+        rows.append((ledger.title, place, budget, left, str(len(ledger.releases())), spenders, until))
+    heads = ("study", "ledger", "approved", "left", "requests", "spent by", "until")
+    table = [layout.columns(heads, rows, right=(4,), wrap=(0, 1, 5))] if rows else []
+    return [*table, *([layout.fields(broken)] if broken else [])]
+
+
+def _seen(path: Path, folder: Path) -> str:
+    """The path as seen from the folder that was named, where it lies in it."""
+    return str(path.relative_to(folder.resolve())) if path.is_relative_to(folder.resolve()) else str(path)
+
+
+def doctor(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
+    """Look at files, permissions, links, header, clock and ledger before a release. No row is read.
+
+    Exit code 6 if a release would be refused, or would protect less than it says.
+    """
+    from reticent.study.condition import examined
+
+    found = examined(study)
+    failed = any(finding.state == "failed" for finding in found)
+    words = {"ok": "ok", "warning": "warning", "failed": "FAILED"}
+    voice_of(ctx).result(
+        {
+            "verb": "doctor",
+            "ok": not failed,
+            "findings": [{"about": finding.about, "state": finding.state, "words": finding.words} for finding in found],
+        },
+        layout.columns(
+            ("", "about", ""),
+            [(words[finding.state], finding.about, finding.words) for finding in found],
+            right=(),
+            wrap=(2,),
+        ),
+    )
+    raise typer.Exit(boundary.CHECK if failed else boundary.DONE)

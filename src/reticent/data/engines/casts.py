@@ -1,0 +1,146 @@
+"""Total casts: from a cell as it arrives to a double, a whole double or the text of a listed key, else null.
+
+A number is read to the nearest double, in the format that the study declares; what is no number, NaN, null or listed
+as ``na`` is missing; +-inf stays and falls on the nearer bound. An integer column keeps whole values only ("12.0" is
+12, "12.5" is missing). A category becomes the canonical text of its key, or missing if the key is not listed. No cell
+makes a cast fail: an error would be about a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any, Final, TypeAlias, assert_never
+
+import ibis
+
+from reticent.data.columns import Storage
+from reticent.data.format import PLAIN, Format
+from reticent.data.schema import EXACT_DOUBLE, Category, Column, Integer, Key, Real
+
+DTYPES: Final[Mapping[Storage, str]] = {"text": "string", "whole": "int64", "real": "float64", "truth": "boolean"}
+
+Expr: TypeAlias = Any  # Ibis is not typed; expressions never leave ``plan`` but as SQL text
+
+
+def double(value: float) -> Expr:
+    """A double literal, written as text so that no engine reads it as a rounded decimal."""
+    return ibis.literal(repr(float(value)), "string").cast("float64")
+
+
+def clamp(x: Expr, low: float, high: float) -> Expr:
+    """``x`` moved into [low, high]; null stays null. Only comparisons, so infinities are safe."""
+    return ibis.cases((x < double(low), double(low)), (x > double(high), double(high)), else_=x)
+
+
+def number(column: Expr, storage: Storage, form: Format = PLAIN) -> Expr:
+    """The double a cell denotes, or null; never NaN."""
+    match storage:
+        case "text":
+            text = ibis.ifelse(column.re_search(form.pattern), column, ibis.null("string"))
+            for sign in form.separators:
+                text = text.replace(sign, "")
+            text = text if form.decimal == "." else text.replace(form.decimal, ".")
+            return text.strip().try_cast("float64")
+        case "whole":
+            return column.cast("float64")
+        case "real":
+            return ibis.ifelse(column.isnan(), ibis.null("float64"), column)
+        case "truth":
+            return ibis.cases((column, double(1)), (~column, double(0)), else_=ibis.null("float64"))
+        case _:
+            assert_never(storage)
+
+
+def whole_or_null(x: Expr) -> Expr:
+    """``x`` where it is a whole number (every double beyond 2^53 is)."""
+    inner = clamp(x, -float(EXACT_DOUBLE), float(EXACT_DOUBLE))
+    return ibis.ifelse(inner.floor().cast("float64") == inner, x, ibis.null("float64"))
+
+
+def whole_text(x: Expr) -> Expr:
+    """Decimal text of a whole double within 2^53."""
+    return clamp(x, -float(EXACT_DOUBLE), float(EXACT_DOUBLE)).floor().cast("int64").cast("string")
+
+
+def key_text(key: Key) -> str:
+    """The canonical text of a public key."""
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return str(key)
+
+
+def plain_text(column: Expr, storage: Storage) -> Expr:
+    """The text of a cell, equal for equal values whatever the source: 7 and 7.0 are both "7"."""
+    match storage:
+        case "text":
+            return column
+        case "whole":
+            return column.cast("string")
+        case "real":
+            x = number(column, "real")
+            short = (x > double(-float(EXACT_DOUBLE))) & (x < double(float(EXACT_DOUBLE)))
+            return ibis.ifelse(short & whole_or_null(x).notnull(), whole_text(x), x.cast("string"))
+        case "truth":
+            return ibis.cases((column, "true"), (~column, "false"), else_=ibis.null("string"))
+        case _:
+            assert_never(storage)
+
+
+def _truth_text(column: Expr, storage: Storage, form: Format) -> Expr:
+    x = number(column, storage, form)
+    yes, no = x == double(1), x == double(0)
+    if storage == "text":
+        word = column.strip().lower()
+        yes, no = yes.fill_null(False) | (word == "true"), no.fill_null(False) | (word == "false")
+    return ibis.cases((yes, "true"), (no, "false"), else_=ibis.null("string"))
+
+
+def parsed(raw: Expr, storage: Storage, column: Column, form: Format) -> Expr:
+    """The double or the text of a cell, before it is held against the declaration; null where ``na`` lists it."""
+    match column:
+        case Real() | Integer():
+            return _known_number(number(raw, storage, form), form)
+        case Category(among=(bool(), *_)):
+            absent = _listed(plain_text(raw, storage).strip(), form)
+            return ibis.ifelse(absent, ibis.null("string"), _truth_text(raw, storage, form))
+        case Category(among=(int(), *_)):
+            return _known_number(number(raw, storage, form), form)
+        case Category():
+            return known_text(raw, storage, form)
+        case _:
+            assert_never(column)
+
+
+def known_text(raw: Expr, storage: Storage, form: Format) -> Expr:
+    """The text of a cell; null where ``na`` lists it, letter by letter."""
+    text = plain_text(raw, storage)
+    return ibis.ifelse(_listed(text, form), ibis.null("string"), text) if form.na else text
+
+
+def _listed(text: Expr, form: Format) -> Expr:
+    return text.isin(list(form.na)) if form.na else ibis.literal(False)
+
+
+def _known_number(x: Expr, form: Format) -> Expr:
+    absent = [x == double(value) for value in form.missing_numbers]
+    return ibis.ifelse(reduce(lambda a, b: a | b, absent), ibis.null("float64"), x) if absent else x
+
+
+def typed(x: Expr, column: Column) -> Expr:
+    """A parsed cell as declared: a double, a whole double, or the text of a listed key; else null."""
+    match column:
+        case Real():
+            return x
+        case Integer():
+            return whole_or_null(x)
+        case Category(among=among):
+            texts = whole_text(whole_or_null(x)) if type(among[0]) is int else x
+            return ibis.ifelse(texts.isin([key_text(key) for key in among]), texts, ibis.null("string"))
+        case _:
+            assert_never(column)
+
+
+def engine_type(column: Column) -> str:
+    """The engine type of a parsed cell."""
+    return "string" if isinstance(column, Category) and type(column.among[0]) is not int else "float64"

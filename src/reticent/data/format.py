@@ -1,0 +1,141 @@
+"""Format of text: how a source writes numbers and missing values, and in which encoding.
+
+    Format(encoding, decimal, thousands, na)    public, declared once for a study
+
+Numbers are read as the format says and not otherwise: with ``thousands = ","`` the texts 1977.61 and 1,977.61 are the
+same number and 19,77 is none. Every text is a number or it is not; none makes a reader fail (``plan.number`` does the
+same in the engine, and a test compares the two on hostile texts).
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from reticent.errors import PublicParameterError
+
+LATIN: Final = frozenset(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17)))
+ENCODINGS: Final = frozenset({"utf-8", "ascii", "mac-roman", "koi8-r", "koi8-u"}) | LATIN
+WINDOWS: Final = frozenset(f"cp{page}" for page in range(1250, 1259))
+SPACES: Final = " \u00a0\u202f"
+MARKS: Final = "'\u2019"
+THOUSANDS: Final = {"": "", ",": ",", ".": ".", "_": "_", "'": MARKS, " ": SPACES}
+LONGEST_WORD: Final = 128
+MOST_WORDS: Final = 100
+BLANK: Final = r"[ \t\r\n]*"
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How text is written. ``na`` lists what counts as missing, letter by letter, or number by number.
+
+    Attributes
+    ----------
+    encoding : str
+        Of CSV files: UTF-8, or one in which every byte is a character.
+    decimal : str
+        The decimal sign, "." or ",".
+    thousands : str
+        The sign between groups of three digits, or empty. A space stands for every kind of space, "'" for both
+        apostrophes.
+    na : tuple of str
+    """
+
+    encoding: str = "utf-8"
+    decimal: str = "."
+    thousands: str = ""
+    na: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "encoding", _known_encoding(self.encoding))
+        if self.decimal not in (".", ","):
+            raise PublicParameterError('decimal is "." or ","')
+        if self.thousands not in THOUSANDS or self.thousands == self.decimal:
+            shown = ", ".join(f'"{sign}"' for sign in THOUSANDS)
+            raise PublicParameterError(f"thousands is one of {shown}, and another sign than decimal")
+        _check_words(self.na)
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers are written as Python writes them."""
+        return self.decimal == "." and not self.thousands
+
+    @property
+    def separators(self) -> str:
+        """The characters that may stand between groups of three digits."""
+        return THOUSANDS[self.thousands]
+
+    @property
+    def pattern(self) -> str:
+        """The texts that are numbers, as a regular expression that every engine reads alike."""
+        point = re.escape(self.decimal)
+        whole = "[0-9]+"
+        if self.separators:
+            between = f"[{re.escape(self.separators)}]" if len(self.separators) > 1 else re.escape(self.separators)
+            whole = f"([0-9]+|[0-9]{{1,3}}({between}[0-9]{{3}})+)"
+        digits = f"({whole}{point}?[0-9]*|{point}[0-9]+)([eE][+-]?[0-9]+)?"
+        return f"^{BLANK}[+-]?({digits}|[iI][nN][fF]([iI][nN][iI][tT][yY])?){BLANK}$"
+
+    def number(self, text: str) -> float | None:
+        """The number that a text is, or None."""
+        if re.fullmatch(self.pattern[1:-1], text) is None:
+            return None
+        for sign in self.separators:
+            text = text.replace(sign, "")
+        return float(text.strip(" \t\r\n").replace(self.decimal, ".")) + 0.0
+
+    @property
+    def missing_numbers(self) -> tuple[float, ...]:
+        """The numbers among ``na``, such as -999."""
+        found = (self.number(word) for word in self.na)
+        return tuple(dict.fromkeys(value for value in found if value is not None))
+
+    def words(self) -> str:
+        """``encoding utf-8, numbers like 1234.5``: the whole format, for ``check``."""
+        number = f"1{self.thousands}234{self.decimal}5"
+        listed = f", missing: {', '.join(self.na)}" if self.na else ""
+        return f"encoding {self.encoding}, numbers like {number}{listed}"
+
+
+def codec(encoding: str) -> str:
+    """The encoding to open a file with; a mark in front of UTF-8 is no part of the first name."""
+    return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def _known_encoding(given: str) -> str:
+    try:
+        found = codecs.lookup(given).name if given.isascii() else ""
+    except (LookupError, ValueError):
+        found = ""
+    found = "utf-8" if found == "utf-8-sig" else found
+    if found not in ENCODINGS | WINDOWS:
+        raise PublicParameterError(
+            "encoding is utf-8, ascii, iso-8859-1 to -16, windows-1250 to -1258, mac-roman or koi8-r; save other files "
+            "as UTF-8"
+        )
+    return found
+
+
+def _check_words(words: tuple[str, ...]) -> None:
+    if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
+        raise PublicParameterError('na lists texts: na = ["NA", "-999"]')
+    if len(set(words)) != len(words) or len(words) > MOST_WORDS:
+        raise PublicParameterError(f"na lists at most {MOST_WORDS} different texts")
+    for word in words:
+        if not word or len(word) > LONGEST_WORD or not _is_text(word):
+            raise PublicParameterError(
+                f"a text of na has 1 to {LONGEST_WORD} characters; an empty cell is missing anyway"
+            )
+
+
+def _is_text(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\x00" not in word
+
+
+PLAIN: Final = Format()

@@ -1,0 +1,102 @@
+"""Header line of a CSV file: read alone, held to a form that no row has by accident, and never quoted.
+
+    first_line(path, encoding)    that line, and nothing behind it
+    check_form(names, …)          names are short text without line ends
+    check_header(names, where)    names do not look like a row of data
+
+A name has at most 128 characters and no line end, and its quotes are closed on the line. So a quote that is never
+closed cannot take rows into the header, and no refusal here repeats what the line holds: it may be a person's.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from reticent.data.columns import MOST_COLUMNS, is_utf8
+from reticent.data.format import codec
+from reticent.errors import SpecError
+
+LONGEST_HEADER: Final = 1 << 20  # characters
+LONGEST_NAME: Final = 128
+MONTHS: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+WORDS: Final = frozenset(["true", "false", "yes", "na", "n/a", "nan", "nil", "none", "null", "inf", "infinity"])
+DATA: Final = re.compile(
+    r"[+-]?[.,]?[0-9].*"  # begins as a number, a date or a time does
+    r"|.*[0-9]{5}.*"  # an identifier
+    r"|.*@.*"
+    rf"|.*\b({MONTHS})[a-z]*\W+[0-9].*"  # a date with the month in letters
+    r"|[0-9a-f]{8}-[0-9a-f]{4}-.*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def check_form(names: Sequence[str], where: str, encoding: str) -> None:
+    """Refuse a header line that no table has, in words that repeat nothing of it.
+
+    Raises
+    ------
+    SpecError
+        For names that are none, too many or too long, not text, or hold a line end.
+    """
+    if not names:
+        raise SpecError(f"{where} is empty: its first line must name the columns.")
+    if len(names) > MOST_COLUMNS:
+        raise SpecError(f"{where} has more than {MOST_COLUMNS:,} columns. Keep the ones you need.")
+    if not all(is_utf8(name) for name in names):
+        raise SpecError(
+            f"The header of {where} is not {encoding.upper()} text. Save the file as UTF-8, or say [study] encoding."
+        )
+    if any("\x00" in name for name in names):
+        raise SpecError(f"The header of {where} is not text. Is it a CSV file?")
+    check_names_are_short(names, f"The header of {where}")
+
+
+def check_names_are_short(names: Sequence[str], where: str) -> None:
+    """Refuse names that are longer than any name is, or hold a line end or another control character."""
+    if any(len(name) > LONGEST_NAME for name in names):
+        raise SpecError(f"{where} has a name of more than {LONGEST_NAME} characters. No row was read.")
+    if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for name in names for c in name):
+        raise SpecError(f"{where} has a line end, a tab or another control character in a name. No row was read.")
+
+
+def check_header(names: Sequence[str], where: str) -> None:
+    """Refuse names of which one looks like a value, by rules about the names alone.
+
+    Raises
+    ------
+    SpecError
+        The same words whichever name it is, and why.
+    """
+    if looks_like_data(names):
+        raise SpecError(
+            f"{where} looks like data: a name is empty, there twice, without a letter, or looks like a number, a date, "
+            "an identifier or an address. Where there is no header, write one: this line may be a person's, so it is "
+            "not shown, and no study file was written. Where these are the names, say so: --header-is-names"
+        )
+
+
+def looks_like_data(names: Sequence[str]) -> bool:
+    """Whether one of the names may be a value: a public rule about the first line alone."""
+    plain = [name.strip() for name in names]
+    return len({name.casefold() for name in plain}) < len(plain) or any(map(_is_value, plain))
+
+
+def _is_value(name: str) -> bool:
+    return not any(c.isalpha() for c in name) or name.lower() in WORDS or DATA.fullmatch(name) is not None
+
+
+def first_line(path: Path, encoding: str) -> str:
+    """The first line of a text file, without its end; nothing behind it is looked at."""
+    try:
+        # a bad byte behind the header must not be noticed here: that would be a message about rows
+        with open(path, encoding=codec(encoding), errors="surrogateescape", newline="") as stream:
+            line = stream.readline(LONGEST_HEADER + 1)
+    except OSError:
+        raise SpecError(f"{path.name} cannot be read. No row was read.") from None
+    if len(line) > LONGEST_HEADER:
+        raise SpecError(f"The header line of {path.name} is longer than 1 MiB. No row was read.")
+    return line.rstrip("\r\n")

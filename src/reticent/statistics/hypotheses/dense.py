@@ -1,0 +1,195 @@
+"""A test whether the density at the median is above a public number: ``test("x", kind="density", density="0.01")``.
+
+    census   a noisy number of values, where it is private       1/20 of epsilon
+    test     the rows to change until another verdict is right   the rest: statistics/robust/density.py
+
+Hypothesis: among independent values of a continuous law, the density is at most ``density``, for each unit of the
+column, all the way between two public ranks around the median. A column is *dense* where these ranks are within a
+public width, and at most ``SAMPLE`` of all columns under the hypothesis are. The number of rows A to change has noise
+Z; on a column that is not dense A <= 0, so P(A + Z >= v) <= SAMPLE + P(Z >= v), which is the p-value. A noisy number of
+values is taken for larger than it is, for the width alone: more values have narrower ranks, so the width errs towards
+"not dense", but for probability ``COUNTED``, which is in the p-value too.
+
+Source. 003 section 10; docs/proofs/robust.md, section 9. Pure epsilon: nothing is let out that the verdict would have
+to be right for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from reticent.data.order import LARGEST, Needs, Order
+from reticent.data.query import Ordered
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.mechanisms import Geometric, gate
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import show
+from reticent.privacy.sensitivity import L1
+from reticent.statistics.asked import Tested
+from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.hypotheses.step import P_VALUE, STATISTIC
+from reticent.statistics.planned import Drawn, PlannedStep
+from reticent.statistics.robust.density import LEVEL, DensityTest, density_test
+from reticent.statistics.robust.reports import Grid
+from reticent.statistics.robust.steps import CENSUS, FEW, grid_of, public_values
+from reticent.statistics.setting import Expected, Setting
+
+EFFECT: Final = "rows to change"
+COUNTED: Final = LEVEL / 10  # that there are more values than the width was made for
+SAMPLE: Final = LEVEL / 2  # that a column under the hypothesis is dense, the number of values included
+INTERVAL: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class DensityPlan:
+    """The test as a plan: for a public ``n``, or one that ``census`` buys first.
+
+    Attributes
+    ----------
+    density : Fraction
+        Of the hypothesis, for each unit of the column.
+    epsilon : Fraction
+        Of the test, without the census.
+    """
+
+    grid: Grid
+    density: Fraction
+    neighbours: Adjacency
+    epsilon: Fraction
+    n: int | None = None
+    census: Geometric | None = None
+
+    @property
+    def noise(self) -> Geometric:
+        return Geometric(L1(Fraction(self.neighbours.rows), self.neighbours), self.epsilon)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        bought = [] if self.census is None else [self.census.guarantee]
+        return compose.in_sequence([*bought, self.noise.guarantee], label="density test")
+
+    @property
+    def needs(self) -> Needs | None:
+        """Public ranks that are enough, where the number of values is public."""
+        return None if self.n is None else self.made(self.n).needs
+
+    def made(self, n: int) -> DensityTest:
+        """The test for ``n`` values, public or noisy.
+
+        Raises
+        ------
+        QuestionError, PublicParameterError
+            Where so few values can never be called dense.
+        """
+        most = n if self.census is None else n + self.census.radius(2 * float(COUNTED))
+        found = density_test(
+            n,
+            self.neighbours,
+            density=self.density * self.grid.unit,
+            epsilon=self.epsilon,
+            alpha=LEVEL,
+            sample=SAMPLE - (0 if self.census is None else COUNTED),
+            at_most=most,
+        )
+        assert found.noise == self.noise  # what is charged
+        return found
+
+    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+        n = self.n
+        if self.census is not None:
+            (n,) = gate.draw(self.census, (data.below(LARGEST + 1),), entropy)
+        try:
+            test = self.made(max(n or 0, 1))
+        except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
+            return Drawn((NO_REPLY,) * 3)
+        (noisy,) = gate.draw(test.noise, (test.distance(data),), entropy)
+        return Drawn(self._told(test, noisy), (self._words(test, noisy >= test.threshold),))
+
+    def _told(self, test: DensityTest, noisy: int) -> tuple[Outcome[Estimate], ...]:
+        off, p = float(test.noise.radius(INTERVAL)), p_value(test, noisy)
+        effect = Estimate(float(noisy), noisy - off, noisy + off, off, 0.0)
+        return Reply(effect), Reply(_exactly(float(noisy))), Reply(_exactly(p))
+
+    def _words(self, test: DensityTest, dense: bool) -> str:
+        verdict = "dense" if dense else "not shown to be dense"
+        return (
+            f"{verdict}: density above {show(self.density)} at the median, level {float(LEVEL):g}; it takes "
+            f"{test.threshold:,} rows to change, noise included; ranks {test.ranks[0]:,} and {test.ranks[1]:,} "
+            f"within {self.grid.length(test.width):.4g}"
+        )
+
+    def expected(self, people: int) -> Expected:
+        try:
+            test = self.made(self.n or people)
+        except (QuestionError, PublicParameterError):
+            return Expected(None, None, FEW)
+        within = f"{self.grid.length(test.width):.4g}"
+        note = f"rows to change; dense from {test.threshold:,} on, ranks {test.ranks[0]:,} and {test.ranks[1]:,} "
+        return Expected(float(test.noise.radius(INTERVAL)), 0.0, f"{note}within {within}")
+
+
+def p_value(test: DensityTest, noisy: int) -> float:
+    """An upper bound of the chance, under the hypothesis, of a number of rows to change of ``noisy`` or more."""
+    ratio = math.exp(-1 / float(test.noise.scale))
+    above = ratio**noisy / (1 + ratio) if noisy > 0 else 1 - ratio ** (1 - noisy) / (1 + ratio)
+    return min(1.0, float(SAMPLE) + above)
+
+
+def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
+    """The density test of a column, for exactly ``epsilon``.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: a category, bounds of its own, or a public number of values that is too small.
+    """
+    if asked.low is not None:
+        raise QuestionError(f"{asked.name}: a test of the density takes no bounds. Nothing was charged.")
+    assert asked.density is not None  # the question has seen to it
+    grid = grid_of(asked.column, Tested(), setting)
+    near, n = setting.neighbours, public_values(asked.column, "row", setting)
+    if n is not None:
+        plan = DensityPlan(grid, asked.density, near, epsilon, n)
+        plan.made(n)
+    else:
+        census = Geometric(L1(Fraction(near.rows), near), epsilon * CENSUS)
+        plan = DensityPlan(grid, asked.density, near, epsilon * (1 - CENSUS), None, census)
+        if setting.units is not None:
+            plan.made(setting.units * setting.schema.person.rows)  # not even all of them together would do
+    return PlannedStep(
+        asked.name,
+        Ordered(asked.column, grid.unit, plan.needs),
+        _orders,
+        plan,
+        setting,
+        setting.schema.person.rows,
+        tuple((("test", name),) for name in (EFFECT, STATISTIC, P_VALUE)),
+        _caveats(setting),
+    )
+
+
+def _caveats(setting: Setting) -> tuple[str, ...]:
+    if setting.schema.person.rows == 1:
+        return ()
+    return ("rows of one person are taken for independent values, which the p-value rests on",)
+
+
+def _orders(result: Result) -> Sequence[Order]:
+    return result.orders
+
+
+def _exactly(value: float) -> Estimate:
+    """A number of the noisy ones as it is: nothing is estimated by it."""
+    return Estimate(value, value, value, 0.0, 0.0)
+
+
+__all__ = ["EFFECT", "DensityPlan", "p_value", "step"]

@@ -1,0 +1,204 @@
+"""Intervals of least-squares coefficients from noisy sums, valid where errors spread unequally: a sandwich.
+
+    sums     A = X'X + E and c = X'y + e, of known noise; coefficients b = A^-1 c
+    meat     for every coefficient u'b the sum over rows of (u'A^-1 x)^2 r^2, r = y - x'b, each cut at a public cap
+    truth t  A t - c = E t - e - X' errors, so u'(t - b) = u'A^-1 (E t - e - X' errors), exactly
+
+So u't lies where u'b and the two kinds of error, noise of the sums at t and sampling, let it: the variance of the first
+is known from the loads of every released number, of the second from the meat. The interval's ends are the points at
+which the noise is that of the end itself; where the noise hides X'X in that direction there is none, one coefficient at
+a time. Noise of the meat widens the interval by its square.
+
+    cap      K s (u'A^-1 u / n)^(1/2), s^2 the noisy mean square of what is left: K deviations of a usual row's part, K
+             as great as the noise of the meat allows, by public numbers
+
+Source: Huber 1967, White 1980 (the sandwich); Fieller 1954 (what is not refuted, in place of a quotient's deviation);
+Cornish and Fisher 1938 (tails). Proof: docs/proofs/regression.md, section 14.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from reticent.entropy import Entropy
+from reticent.mechanisms import gate
+from reticent.outcome import Estimate
+from reticent.statistics.price import Noise, Price, deviation
+from reticent.statistics.regression.sums import Sums
+from reticent.statistics.scaling import UNIT, Floats, Integers, scored
+
+AT_95: Final = 1.959963984540054
+WHOLE: Final = 1 << 20  # the greatest part of a row in the meat
+LEAST_CAP: Final = 4.0  # deviations
+UNSURE: Final = 0.3  # the noise of the meat over the meat, where errors are normal, that the cap allows
+CLEAR: Final = 0.25  # the most that noise of X'X may be, in the direction of a coefficient, over X'X
+FEWEST: Final = 10.0  # rows for each coefficient
+ROUNDS: Final = 200
+NEAR: Final = 1e-4
+SMALLEST: Final = 1e-9  # of a mean square, in squared half-widths
+
+
+@dataclass(frozen=True)
+class Meat:
+    """Noisy sums of squared parts of rows, one for each of ``many`` coefficients, for ``share`` of ``price``.
+
+    Guarantee
+    ---------
+    Within the share: a row has ``many`` integers in [0, WHOLE], added, taken away or replaced.
+    """
+
+    price: Price
+    many: int
+    share: Fraction
+
+    @cached_property
+    def noise(self) -> Noise:
+        """Replaced, a row moves a number in [0, WHOLE] by no more than it does when it comes: not by twice that."""
+        times = self.price.moves // self.price.neighbours.rows
+        if self.price.norm == "l2":
+            return self.price.noise(Fraction(self.many * WHOLE**2, times**2), self.share)
+        return self.price.noise(Fraction(self.many * WHOLE, times), self.share)
+
+    @property
+    def deviation(self) -> float:
+        """Of the noise, in rows at the cap."""
+        return deviation(self.noise) / WHOLE
+
+    def times(self, n: float) -> float:
+        """K: deviations at which parts of rows are cut."""
+        return max(LEAST_CAP, math.sqrt(UNSURE * n / self.deviation))
+
+    def draw(self, rows: Integers, y: Integers, told: Told, entropy: Entropy) -> Floats:
+        """The noisy meat of every coefficient; the only step that sees rows."""
+        parts = np.array(told.parts)
+        left = np.abs(y[:, None] / UNIT - scored(rows.astype(np.float64), told.whole[None, :]))
+        lever = np.abs(scored(rows.astype(np.float64), parts))
+        share = np.minimum(lever * left / np.array(told.caps), 1.0) ** 2
+        exact = np.floor(np.where(np.isfinite(share), share, 0.0) * WHOLE).astype(np.int64)
+        drawn = gate.draw(self.noise, exact.sum(axis=0).tolist(), entropy)
+        return np.asarray(np.array(drawn, np.float64) / WHOLE * np.array(told.caps) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Coefficients by noisy sums, and for each of the ``turn`` rows u: the part of x in u'b, and where it is cut.
+
+    Attributes
+    ----------
+    sums : Sums
+    turn : array of shape (coefficients, features)
+    times : float
+        K.
+    alike : int
+        Most rows of one person, whose errors may be the same.
+    origin : array of shape (features,) or None
+        The point that ``sums`` speak of, ``cross`` being that of what it leaves; None for the origin.
+    left : float or None
+        The sum of squares that is left, noisy; None for that of ``sums``.
+    """
+
+    sums: Sums
+    turn: Floats
+    times: float
+    alike: int = 1
+    origin: Floats | None = None
+    left: float | None = None
+
+    @cached_property
+    def inverse(self) -> Floats | None:
+        """Of X'X, where it has one."""
+        try:
+            found = np.asarray(np.linalg.inv(self.sums.gram))
+        except np.linalg.LinAlgError:
+            return None
+        return found if np.isfinite(found).all() else None
+
+    @cached_property
+    def model(self) -> Floats:
+        """Coefficients of the features from the origin; zeros where nothing is told."""
+        if self.inverse is None:
+            return np.zeros(self.sums.width)
+        return np.asarray(self.inverse @ self.sums.cross)
+
+    @cached_property
+    def whole(self) -> Floats:
+        """Coefficients of the features."""
+        return self.model if self.origin is None else np.asarray(self.origin + self.model)
+
+    @cached_property
+    def n(self) -> float:
+        return max(self.sums.n, 1.0)
+
+    @cached_property
+    def parts(self) -> tuple[Floats, ...]:
+        """u'A^-1 for every coefficient."""
+        inverse = np.zeros((self.sums.width,) * 2) if self.inverse is None else self.inverse
+        return tuple(np.asarray(row @ inverse) for row in self.turn)
+
+    @cached_property
+    def caps(self) -> tuple[float, ...]:
+        """Where a row's part is cut, > 0; no greater than any part can be."""
+        doubt = self.sums.of_rest(self.model) if self.left is None else 0.0
+        left = self.sums.rest(self.model) if self.left is None else self.left
+        mean = max(left, doubt, SMALLEST * self.n) / self.n
+        found = []
+        for part, row in zip(self.parts, self.turn, strict=True):
+            usual = math.sqrt(max(float(part @ row), 0.0) / self.n)
+            most = float(np.abs(part).sum()) * (1.0 + float(np.abs(self.whole).sum()))
+            cap = min(self.times * math.sqrt(mean) * usual, most)
+            found.append(cap if cap > SMALLEST * most else max(most, 1.0))  # of what is not told, anything
+        return tuple(found)
+
+    def estimates(self, meat: Floats, deviation: float, start: Floats) -> tuple[Estimate | None, ...]:
+        """Every coefficient with its interval; None where the noise hides it. ``deviation``: of the meat, in rows."""
+        found = []
+        for at, row in enumerate(self.turn):
+            ends = self._interval(at, float(meat[at]), deviation * self.caps[at] ** 2)
+            value = float(start[at] + row @ self.whole)
+            found.append(None if ends is None else _estimate(value, *ends))
+        return tuple(found)
+
+    def _interval(self, at: int, meat: float, doubt: float) -> tuple[float, float, float, float] | None:
+        """How far below and above the truth may lie, and the variances of noise and sampling at the coefficients."""
+        part, row, spare = self.parts[at], self.turn[at], self.n - self.sums.width
+        if self.inverse is None or spare < FEWEST or not float(part @ row) > 0.0:
+            return None
+        way = np.asarray(part / float(part @ row))  # the change of the model that fits best for one of u'b by one
+        apart = self.sums.weights(part, self.model + way) - self.sums.weights(part, self.model)
+        if not AT_95 * float(np.linalg.norm(apart)) < math.sqrt(CLEAR):
+            return None
+        sampled = max(meat, 0.0)
+        sampled = (sampled + doubt**2 / max(sampled, doubt, 1e-300)) * self.n / spare * self.alike
+        low, high = (self._end(part, way, side, sampled) for side in (-1.0, 1.0))
+        if low is None or high is None:
+            return None
+        noisy = float((self.sums.weights(part, self.model) ** 2).sum())
+        return low, high, noisy, sampled
+
+    def _end(self, part: Floats, way: Floats, side: float, sampled: float) -> float | None:
+        half = 0.0
+        for _ in range(ROUNDS):
+            weights = self.sums.weights(part, self.model + side * half * way)
+            noisy = float((weights**2).sum())
+            variance = noisy + sampled
+            excess = self.sums.tail * float((weights**4).sum()) / max(variance, 1e-300) ** 2
+            found = (AT_95 + excess * (AT_95**3 - 3 * AT_95) / 24) * math.sqrt(variance)
+            if not math.isfinite(found):
+                return None
+            if abs(found - half) <= NEAR * found:
+                return found
+            half = found
+        return None
+
+
+def _estimate(value: float, below: float, above: float, noisy: float, sampled: float) -> Estimate:
+    return Estimate(value, value - below, value + above, AT_95 * math.sqrt(noisy), AT_95 * math.sqrt(sampled))
+
+
+__all__ = ["Meat", "Told"]

@@ -1,0 +1,219 @@
+"""From a question about a linear model of bounded columns to its least squares. No row is read.
+
+Which rows lack a value is private unless every column has a public stand-in, so the rows that count are told by the
+sums. What a plan shows is what made-up rows show, drawn by the plan itself.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from reticent.data.order import ABSENT
+from reticent.data.query import Records
+from reticent.data.schema import Category, Integer, Key
+from reticent.data.table import Result
+from reticent.entropy import Entropy, Replayed
+from reticent.errors import QuestionError
+from reticent.outcome import NO_REPLY, Reply
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics import facts
+from reticent.statistics.asked import Regression
+from reticent.statistics.estimand import kept
+from reticent.statistics.planned import Drawn, PlannedStep
+from reticent.statistics.price import Price
+from reticent.statistics.regression.coefficients import INTERCEPT
+from reticent.statistics.regression.frame import MOST_KEYS, Block, Frame, Keys
+from reticent.statistics.regression.plans import unit_values
+from reticent.statistics.regression.squares import LeastSquares
+from reticent.statistics.scaling import Bound, Floats, Integers
+from reticent.statistics.setting import Expected, Setting
+
+FINE: Final = 20  # a unit is about 2^-FINE of a column's range
+SPREAD: Final = 0.25  # of a made-up column, in half-widths of its bounds
+TABLES: Final = 5
+LARGEST_SHOWN: Final = 20_000
+MOST_FEATURES: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Squares:
+    """Least squares as a plan: records of y and the columns on ``units``, a category as the place of its key."""
+
+    plan: LeastSquares
+    units: tuple[Fraction, ...]
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.plan.guarantee
+
+    def draw(self, data: Integers, entropy: Entropy) -> Drawn:
+        values = np.empty(data.shape)
+        for place, unit in enumerate(self.units):
+            values[:, place] = (data[:, place] + (0.0 if unit == 1 else 0.5)) * float(unit)
+        values[data[:, 0] == ABSENT] = np.nan
+        found = self.plan.draw(values[:, 1:], values[:, 0], entropy)
+        outcomes = tuple(NO_REPLY if told is None else Reply(told) for told in found.estimates)
+        return Drawn(outcomes)
+
+    def expected(self, people: int) -> Expected:
+        """Of the first slope, as made-up rows show it."""
+        size = min(people, LARGEST_SHOWN)
+        plan = replace(self.plan, people=size) if self.plan.people is not None else self.plan
+        if plan.hopeless:
+            return Expected(None, None, "no reply: too few people for a slope at this ε", 0.0)
+        noise, sampling, replies = _made_up(plan, size)
+        if noise is None or sampling is None:
+            return Expected(None, None, "no reply on made-up columns that fill a quarter of their bounds", 0.0)
+        more = size / people  # noise falls with n, sampling with its root
+        note = "of the first slope, for columns whose deviation is 1/8 of their range"
+        return Expected(noise * more, sampling * math.sqrt(more), note, replies)
+
+
+@lru_cache(maxsize=64)
+def _made_up(plan: LeastSquares, size: int) -> tuple[float | None, float | None, float]:
+    """Half-widths of the first slope on made-up rows, and the share of tables where every coefficient is told."""
+    found, told, first = [], 0, int(plan.frame.intercept)
+    for key in range(TABLES):
+        values, targets = made_up_rows(plan.frame, size, key)
+        estimates = plan.draw(values, targets, Replayed(f"expected {key}")).estimates
+        told += None not in estimates
+        if (slope := estimates[first]) is not None:
+            found.append((slope.noise, slope.sampling))
+    if len(found) <= TABLES // 2:
+        return None, None, told / TABLES
+    noise, sampling = (statistics.median(widths) for widths in zip(*found, strict=True))
+    return noise, sampling, told / TABLES
+
+
+def made_up_rows(frame: Frame, n: int, key: int) -> tuple[Floats, Floats]:
+    """Normal numbers about the middle of their bounds, even categories, and y of which the numbers tell half."""
+    columns, told, many = [], np.zeros(n), max(len(frame.numbers), 1)
+    for place, block in enumerate(frame.blocks):
+        if isinstance(block, Keys):
+            words = Replayed(f"keys {place} {key}").words(n) >> np.uint64(32)
+            columns.append((words % np.uint64(block.count)).astype(np.float64))
+            continue
+        unit = _normal(n, 97 * key + place)
+        told += unit * math.sqrt(0.5 / many)
+        columns.append(_placed(unit, block))
+    y = told + math.sqrt(0.5) * _normal(n, 97 * key + 96)
+    return np.column_stack(columns), _placed(y, frame.y)
+
+
+def _normal(n: int, key: int) -> Floats:
+    """n made-up normal values of deviation 1."""
+    values = unit_values("normal", n, key)
+    return np.asarray(values / max(float(values.std()), 1e-9))
+
+
+def _placed(unit: Floats, bounds: Bound) -> Floats:
+    low, high = float(bounds[0]), float(bounds[1])
+    return np.asarray((low + high) / 2 + unit * SPREAD * (high - low) / 2)
+
+
+def is_bounded(asked: Regression, setting: Setting) -> bool:
+    """Whether least squares can be asked: y and every number on the right have public bounds."""
+    columns = [setting.schema.column(name) for name in (asked.y, *asked.on)]
+    return not isinstance(columns[0], Category) and all(
+        isinstance(column, Category) or (column.low is not None and column.high is not None) for column in columns
+    )
+
+
+def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedStep[Integers]:
+    """Least squares of ``asked`` for ``epsilon``, and for the delta of ``setting`` where the question names one."""
+    blocks, labels = _blocks(asked, setting)
+    frame = Frame(blocks, setting.schema.bounded(asked.y, asked.name), asked.intercept)
+    if len(frame.features) > MOST_FEATURES:
+        raise QuestionError(f"{asked.name}: at most {MOST_FEATURES} coefficients are told. Nothing was charged.")
+    near, names = setting.neighbours, (asked.y, *asked.on)
+    delta = setting.delta if asked.tested.delta is not None and setting.delta is not None else Fraction(0)
+    people = setting.units if setting.schema.person.column is None else None
+    complete = people is not None and not facts.may_be_incomplete(setting.schema.column(name) for name in names)
+    plan = LeastSquares(frame, Price(epsilon, delta, near), people, complete)
+    if plan.hopeless:
+        raise QuestionError(
+            f"{asked.name}: {people:,} rows are too few for a slope at this ε. A larger ε, more rows or fewer columns "
+            "would do. Nothing was charged."
+        )
+    units = tuple(_unit(name, setting) for name in names)
+    coded = tuple(name for name in names if isinstance(setting.schema.column(name), Category))
+    return PlannedStep(
+        asked.name,
+        Records(names, units, coded),
+        records,
+        Squares(plan, units),
+        setting,
+        near.rows,
+        facts.labels(None, tuple((("coefficient", label),) for label in labels)),
+        _caveats(asked, setting),
+        f"least-squares coefficients of {asked.formula} in the population, every number cut to its bounds"
+        f"{kept('row', setting.schema.person)}",
+    )
+
+
+def records(result: Result) -> Sequence[Integers]:
+    """The rows of the whole table."""
+    assert result.records is not None
+    return (result.records,)
+
+
+def _blocks(asked: Regression, setting: Setting) -> tuple[tuple[Block, ...], tuple[str, ...]]:
+    """The columns on the right, and the names of their coefficients, the intercept's first."""
+    blocks: list[Block] = []
+    labels = [INTERCEPT] if asked.intercept else []
+    left = list(asked.reference)
+    for name in asked.on:
+        column = setting.schema.column(name)
+        if not isinstance(column, Category):
+            blocks.append(setting.schema.bounded(name, asked.name))
+            labels.append(name)
+            continue
+        if not 2 <= len(column.among) <= MOST_KEYS:
+            raise QuestionError(f"{name} has 2 to {MOST_KEYS} keys in a linear model. Nothing was charged.")
+        named = [key for key in left if str(key) in map(str, column.among)]
+        if len(named) > 1:
+            raise QuestionError(f"reference names {len(named)} keys of {name}. Nothing was charged.")
+        left = [key for key in left if key not in named]
+        keys = Keys(len(column.among), _place(column.among, named[0]) if named else 0)
+        blocks.append(keys)
+        labels += [f"{name}={column.among[place]}" for place in keys.others]
+    if left:
+        raise QuestionError(f"reference: {left[0]} is no key of a category in {asked.formula}. Nothing was charged.")
+    if not asked.intercept and any(isinstance(block, Keys) for block in blocks):
+        raise QuestionError(f"{asked.name}: coefficients of a category are told from its reference, so leave 0 out.")
+    return tuple(blocks), tuple(labels)
+
+
+def _place(among: Sequence[Key], key: Key) -> int:
+    return [str(one) for one in among].index(str(key))
+
+
+def _unit(name: str, setting: Setting) -> Fraction:
+    """What one step of a column is worth: 1 for whole numbers and keys, else a millionth of its range or finer."""
+    column = setting.schema.column(name)
+    if isinstance(column, Integer | Category):
+        return Fraction(1)
+    low, high = setting.schema.bounded(name, "a linear model")
+    width = (high - low) / 2**FINE
+    power = width.numerator.bit_length() - width.denominator.bit_length()
+    return Fraction(1 << power) if power >= 0 else Fraction(1, 1 << -power)
+
+
+def _caveats(asked: Regression, setting: Setting) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in (asked.y, *asked.on):
+        column = setting.schema.column(name)
+        bounds = None if isinstance(column, Category) else setting.schema.bounded(name, asked.name)
+        found += facts.caveats_of(name, bounds, setting, "row")
+    return tuple(dict.fromkeys(found))
+
+
+__all__ = ["Squares", "is_bounded", "least_squares", "made_up_rows"]

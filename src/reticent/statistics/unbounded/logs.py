@@ -1,0 +1,245 @@
+"""Log-scale mean and geometric mean: a bounded mean of logarithms, with the share of values that have none.
+
+    y = (ln x - middle) / half in [-1, 1], for x > 0 cut to public ends
+    soft counts of y and, beside them, the number of values of 0 and below: one geometric mechanism
+
+A row is in the soft counts or in the number beside them, so the vector moves by no more than the soft counts do
+(docs/proofs/unbounded.md, section 8). The ends are bounds, or the reach of the public candidates, which no plausible
+value leaves: the estimand is known before a row is read, whatever the law. Logarithms are taken value by value.
+
+Source: ours; the moments are those of ``statistics/soft.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from reticent.data.cells import LEAST, MOST, Cells, cells_of
+from reticent.data.query import Ranks, kept_rows
+from reticent.data.schema import Category, Integer, Real
+from reticent.data.table import Counts
+from reticent.entropy import Entropy
+from reticent.errors import QuestionError
+from reticent.mechanisms import Geometric, gate
+from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
+from reticent.privacy import compose
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import positive, show
+from reticent.privacy.sensitivity import L1
+from reticent.statistics import facts
+from reticent.statistics.estimand import estimand
+from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, too_few
+from reticent.statistics.logarithms import LogMean
+from reticent.statistics.moments import MomentStep
+from reticent.statistics.planned import Drawn, PlannedStep
+from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.soft import UNIT
+from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.unbounded.clipped import moments_of, powers
+from reticent.statistics.unbounded.steps import EMPTY, Group, Groups, each_of, terms
+
+CELLS: Final[Cells] = cells_of(Real(), "logarithm")  # every binade is cut into 2^40: fine enough for any logarithm
+ROUNDING: Final = 2.0**-20  # of a logarithm, by its cell
+REACH: Final = (Fraction(2) ** LEAST, Fraction(2) ** MOST)
+BESIDE: Final = 4  # where rows are replaced a value of 0 or below is so small a part of a row
+FARTHEST: Final = 700.0  # an exponent that doubles hold
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A mean of logarithms, and the noisy share of values that have none, with its half-width at 95 %."""
+
+    estimate: Estimate
+    share: float
+    within: float
+
+    @property
+    def words(self) -> str:
+        """What was left out."""
+        return (
+            f"{100.0 * self.share:.2g} % \u00b1 {100.0 * self.within:.2g} % of the values are 0 or below "
+            "and have no logarithm: they are left out"
+        )
+
+
+@dataclass(frozen=True)
+class LogMoments:
+    """The mean of the logarithms of one column for ``epsilon``; values above 0 are cut to ``ends``."""
+
+    terms: Terms
+    epsilon: Fraction
+    ends: tuple[Fraction, Fraction]
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+
+    @property
+    def sized(self) -> bool:
+        """Whether the number of all values is public, so that those beside need no draw of their own."""
+        return self.terms.values is not None
+
+    @property
+    def unit(self) -> int:
+        """Steps of one value of 0 or below."""
+        return UNIT if self.terms.neighbours.kind != "substitute" else UNIT // BESIDE
+
+    @cached_property
+    def mechanism(self) -> Geometric:
+        """A row adds to the moments or to the number beside; a replaced one may leave those and enter this."""
+        made, rows = moments_of(self.terms, self.epsilon, sized=False).mechanism, self.terms.rows
+        both = self.terms.neighbours.kind == "substitute" and not self.sized
+        bound = made.sensitivity.bound + (rows * self.unit if both else 0)
+        return Geometric(L1(bound, self.terms.neighbours), self.epsilon)
+
+    @cached_property
+    def moments(self) -> MomentStep:
+        """Of y, with the noise of the whole."""
+        return replace(moments_of(self.terms, self.epsilon, sized=False), mechanism=self.mechanism)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return compose.in_sequence([self.mechanism.guarantee], label="log-scale mean")
+
+    @cached_property
+    def scale(self) -> tuple[float, float]:
+        """Middle and half of the logarithms of the ends."""
+        low, high = (math.log(float(end)) for end in self.ends)
+        return (low + high) / 2.0, (high - low) / 2.0
+
+    def exact(self, data: Counts) -> tuple[int, ...]:
+        """The integers to protect: of the values above 0, and then the number of the others."""
+        values = CELLS.values(data.cells)
+        above = values > 0.0
+        middle, half = self.scale
+        y = (np.log(values[above]) - middle) / half
+        sums = self.moments.design.integers(powers(y, data.counts[above]))
+        return sums if self.sized else (*sums, int(data.counts[~above].sum()) * self.unit)
+
+    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Logged]:
+        """The estimate, or no reply where the noisy number of values above 0 is too small to divide by."""
+        released = gate.draw(self.mechanism, self.exact(data), entropy)
+        match self.moments.outcome_of(released[:3]):
+            case Reply(found):
+                middle, half = self.scale
+                low, high = middle + half * found.low - ROUNDING, middle + half * found.high + ROUNDING
+                made = Estimate(middle + half * found.value, low, high, half * found.noise, half * found.sampling)
+                return Reply(Logged(made, *self._beside(released)))
+            case NoReply():
+                return NO_REPLY
+
+    def _beside(self, released: tuple[int, ...]) -> tuple[float, float]:
+        """The share of values of 0 and below, and how far the noise can have moved it."""
+        size, noise = self.moments.design.moments(released[:3])[0], self.moments.noise_of([1.0])
+        if self.sized:
+            total = float(self.terms.values or 1)
+            return min(max(1.0 - size / total, 0.0), 1.0), half_width(NONE, noise) / total
+        beside = max(released[3] / self.unit, 0.0)
+        total = size + beside
+        share = beside / total
+        own = float(self.mechanism.scale) / self.unit
+        return share, half_width(NONE, [(1.0 - share) * own, *(share * scale for scale in noise)]) / total
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlan:
+    """The log-scale mean of one column, or the geometric mean where ``back``."""
+
+    made: LogMoments
+    back: bool
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return self.made.guarantee
+
+    def draw(self, data: Group, entropy: Entropy) -> Drawn:
+        match self.made.draw(data.counts, entropy):
+            case Reply(found):
+                shown = exponential(found.estimate) if self.back else found.estimate
+                return Drawn((Reply(shown),), data.words([found.words]))
+            case NoReply():
+                return Drawn((NO_REPLY,), data.words([EMPTY]))
+
+    def expected(self, people: int) -> Expected:
+        """For logarithms with a standard deviation of 1 about 0, or about the middle of bounds."""
+        made, n = self.made, float(people)
+        middle, half = made.scale
+        place = min(max(-middle / half, -1.0), 1.0) if made.ends == REACH else 0.0
+        if too_few(n, made.moments.noise_of([1.0])):
+            return Expected(None, None, FEW)
+        noise = half_width(NONE, made.moments.noise_of([-place, 1.0])) / n * half
+        sampling = normal_half_width(made.terms.together / n)
+        if not self.back:
+            return Expected(noise, sampling, "assumes logarithms with a standard deviation of 1")
+        note = "as a share of the geometric mean; assumes logarithms with a standard deviation of 1"
+        return Expected(math.expm1(min(noise, FARTHEST)), math.expm1(min(sampling, FARTHEST)), note)
+
+
+def exponential(found: Estimate) -> Estimate:
+    """An estimate of a mean of logarithms as one of the geometric mean."""
+    value = math.exp(found.value)
+    noise, sampling = (value * math.expm1(min(part, FARTHEST)) for part in (found.noise, found.sampling))
+    return Estimate(value, math.exp(found.low), math.exp(found.high), noise, sampling)
+
+
+def log_mean(asked: LogMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+    """The step that answers with the mean of logarithms, or with its exponential.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: a category; a column that can hold nothing above 0; too few people for this epsilon.
+    """
+    ends = ends_of(asked, setting)
+    made = LogMoments(terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon), ends)
+    if made.scale[1] <= 0.0:  # of rows, dividing by it would warn or not
+        raise QuestionError(
+            f"{asked.name}: the logarithms of its ends {show(ends[0])} and {show(ends[1])} are one double, so there is "
+            "nothing to estimate between them. Nothing was charged."
+        )
+    plan, rows = LogPlan(made, asked.verb == "geometric_mean"), kept_rows(setting.schema.person, asked.per)
+    if setting.units is not None and plan.expected(setting.units * rows).noise is None:
+        raise QuestionError(
+            f"{asked.name} gives no reply for {setting.units * rows:,} values at this \u03b5: a larger one, or more "
+            "people, are needed. Nothing was charged."
+        )
+    shown = f"[{float(ends[0]):.6g}, {float(ends[1]):.6g}]"
+    return PlannedStep(
+        facts.title(asked.name, setting.keys),
+        Ranks(asked.column, setting.keys, asked.per, "binades"),
+        Groups(setting.keys),
+        plan,
+        setting,
+        kept_rows(setting.schema.person, asked.per, setting.keys),
+        facts.labels(setting.keys),
+        facts.caveats_of(asked.column, None, setting, asked.per),
+        f"{estimand(asked, setting)}, values cut to {shown}",
+    )
+
+
+def ends_of(asked: LogMean, setting: Setting) -> tuple[Fraction, Fraction]:
+    """Where values above 0 are cut: at the bounds of the question or the column, as far as they are above 0."""
+    if asked.low is not None and asked.high is not None:
+        setting.schema.column(asked.column)
+        return asked.low, asked.high
+    declared = setting.schema.column(asked.column)
+    low, high = REACH
+    if isinstance(declared, Category):
+        raise QuestionError(f"{asked.name} needs numbers, and {asked.column} is a category. Nothing was charged.")
+    if isinstance(declared, Integer):
+        low = Fraction(1)
+    elif declared.resolution is not None:
+        low = max(low, min(declared.resolution, high / 2))
+    if declared.low is not None and declared.high is not None:
+        low, high = max(low, Fraction(declared.low)), min(high, Fraction(declared.high))
+    if low >= high:
+        raise QuestionError(
+            f"{asked.name}: {asked.column} is declared to hold nothing above {show(low)}, which has a logarithm and "
+            "varies. Nothing was charged."
+        )
+    return low, high

@@ -1,0 +1,161 @@
+"""Condition of a study on this machine: files, permissions, links, header, clock and ledger, without reading a row.
+
+    examined(study)   one ``Finding`` for each thing looked at, in order
+
+A finding is "ok", a "warning" that the curator should know, or "failed": a release would be refused, or would protect
+less than it says. Nothing about rows is looked at: sizes and times of the source are not.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from reticent.data.spec import Spec, read_spec
+from reticent.errors import LedgerError, Refusal, SpecError
+from reticent.ledger import Ledger
+
+State: TypeAlias = Literal["ok", "warning", "failed"]
+
+OTHERS: Final = stat.S_IRGRP | stat.S_IROTH
+WRITERS: Final = stat.S_IWGRP | stat.S_IWOTH
+SLACK: Final = timedelta(minutes=5)  # by which clocks of two machines may differ
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: its name, its state and what to do about it."""
+
+    about: str
+    state: State
+    words: str
+
+
+def examined(study: Path) -> tuple[Finding, ...]:
+    """Everything about a study file and what it names that can be looked at without reading a row."""
+    try:
+        spec = read_spec(study)
+    except SpecError as problem:
+        return (Finding("study file", "failed", str(problem)),)
+    found = [Finding("study file", "ok", f"{study.name} can be read")]
+    found += _shared(study, "study file", WRITERS, "others may change it: chmod go-w")
+    source = Path(spec.source)
+    found += _source(source, spec)
+    if spec.ledger is None:
+        found.append(
+            Finding("ledger", "warning", "none is named: add [study] ledger, or the budget ends with the process")
+        )
+    else:
+        found += _ledger(Path(spec.ledger), source, spec)
+    return tuple(found)
+
+
+def _source(source: Path, spec: Spec) -> Iterator[Finding]:
+    try:
+        facts = source.lstat()
+    except OSError:
+        if not glob.has_magic(source.name):
+            yield Finding("source", "failed", f"{source.name} is not there or cannot be reached")
+            return
+        yield from _header(source, spec)
+        return
+    if stat.S_ISLNK(facts.st_mode):
+        yield Finding("source", "warning", f"{source.name} is a link: its target can change without a word")
+    elif stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1:
+        yield Finding(
+            "source",
+            "warning",
+            f"{source.name} has more than one name (hard links): under another name it could get a second budget",
+        )
+    yield from _shared(source, "source", OTHERS, "other users of this machine can read the rows: chmod go-r")
+    yield from _header(source, spec)
+
+
+def _header(source: Path, spec: Spec) -> Iterator[Finding]:
+    """Findings about the names of columns: no other part of the source is read."""
+    from reticent.data.source import names_of
+
+    try:
+        names = set(names_of(source, delimiter=spec.delimiter, encoding=spec.schema.format.encoding))
+    except Refusal as problem:
+        yield Finding("header", "failed", str(problem))
+        return
+    person = spec.schema.person.column
+    missing = [name for name in (*spec.schema.columns, *([] if person is None else [person])) if name not in names]
+    if missing:
+        yield Finding("header", "failed", f"no column is called {', '.join(missing)}, which the study file declares")
+    else:
+        yield Finding("header", "ok", "every declared column is there")
+
+
+def _ledger(place: Path, source: Path, spec: Spec) -> Iterator[Finding]:
+    if not place.exists():
+        yield Finding("ledger", "ok", f"{place.name} will be made by the first release")
+        return
+    yield from _shared(place, "ledger", OTHERS | WRITERS, "others may read or change it: chmod 600")
+    try:
+        ledger = Ledger.open(place)
+        problems = ledger.verify()
+    except LedgerError as problem:
+        problems = (str(problem),)
+    if problems:
+        yield Finding("ledger", "failed", f"{place.name}: {problems[0]}")
+        return
+    yield Finding("ledger", "ok", f"chain ok: {len(ledger.entries())} entries, head {ledger.head[:16]}…")
+    yield from _terms(ledger, spec)
+    yield from _clock(ledger)
+    yield from _claim(source, ledger)
+
+
+def _terms(ledger: Ledger, spec: Spec) -> Iterator[Finding]:
+    """Differences between what the study file says and what the ledger was opened with."""
+    if ledger.adjacency != spec.schema.person.neighbours():
+        yield Finding("terms", "failed", "the study file has another adjacency or cap on rows than its ledger")
+    if ledger.budget != spec.budget.loss:
+        yield Finding("terms", "failed", "the study file has another budget than its ledger: reticent ledger amend")
+    if ledger.closed:
+        yield Finding("terms", "warning", "the ledger is closed: it accepts no charge")
+
+
+def _clock(ledger: Ledger) -> Iterator[Finding]:
+    now, last = _now(), datetime.fromisoformat(ledger.entries()[-1].when)
+    if last - now > SLACK:
+        yield Finding("clock", "failed", "the ledger's last entry lies in the future: set the clock of this machine")
+    elif ledger.ends is not None and now.date() > ledger.ends:
+        yield Finding("clock", "warning", f"the approval ended on {ledger.ends.isoformat()}")
+    else:
+        yield Finding("clock", "ok", "not before the last entry of the ledger")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _claim(source: Path, ledger: Ledger) -> Iterator[Finding]:
+    from reticent.ledger.fingerprint import claimed_by
+
+    try:
+        if claimed_by(source, ledger):
+            yield Finding("claim", "ok", "the source names this ledger, and the ledger has every entry it names")
+        else:
+            yield Finding("claim", "warning", "the source names no ledger yet: the first release records it")
+    except LedgerError as problem:
+        yield Finding("claim", "failed", str(problem))
+
+
+def _shared(file: Path, about: str, bits: int, advice: str) -> Iterator[Finding]:
+    """A warning where the system knows permissions and they are wider than they should be."""
+    if os.name != "posix":
+        return
+    try:
+        mode = file.stat().st_mode
+    except OSError:
+        return
+    if mode & bits:
+        yield Finding(about, "warning", f"{file.name}: {advice}")

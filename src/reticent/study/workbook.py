@@ -1,0 +1,149 @@
+"""A release as an Excel workbook: a sheet for the answers, one for each table, and one of notes.
+
+    Answers     one line for each answer of one number: value, interval, parts of it, and the quantity it estimates
+    (a table)   one line for each cell of a histogram or of an answer by group, its labels in columns of their own
+    Notes       the guarantee, caveats, receipt and digest, so that the numbers never travel without them
+
+Text that somebody typed is written as text, never as a formula. The numbers keep 15 digits, which is what Excel holds
+(the CSV and the certificate have every one); they are shown with as many as their interval is worth.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from reticent.errors import SpecError
+from reticent.outcome import NoReply, Reply
+from reticent.privacy.explain import sentence
+from reticent.statistics.answer import Answer, Cell
+from reticent.study.certificate import Certificate
+from reticent.study.sheet import NUMBERS, decimals, label_names, plain
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
+    from openpyxl.worksheet.worksheet import Worksheet
+
+LONGEST: Final = 31  # characters of the name of a sheet, which Excel sets
+WIDEST: Final = 60  # characters of a column
+MISSING: Final = "A workbook needs openpyxl: pip install 'reticent[files]'. Nothing was charged."
+
+Entry = str | int | float | bool | None
+
+
+def ready() -> None:
+    """Refuse, before anything is charged, where no workbook could be written.
+
+    Raises
+    ------
+    SpecError
+        Without openpyxl.
+    """
+    try:
+        import openpyxl  # noqa: F401 - whether it is there
+    except ImportError:
+        raise SpecError(MISSING) from None
+
+
+def workbook(certificate: Certificate) -> bytes:
+    """The bytes of an .xlsx file with the answers of a release."""
+    ready()
+    from openpyxl import Workbook
+
+    book = Workbook()
+    del book["Sheet"]
+    answers = certificate.answers
+    single = [answer for answer in answers if len(answer.cells) == 1 and not answer.cells[0].label]
+    if single:
+        sheet = _sheet(book, "Answers", ["answer", "estimates", "outcome", *NUMBERS])
+        for answer in single:
+            _line(sheet, [answer.name, answer.estimand], answer.cells[0])
+    for answer in answers:
+        if answer not in single:
+            names = label_names([answer])
+            sheet = _sheet(book, answer.name, [*names, "outcome", *NUMBERS])
+            for cell in answer:
+                labels = dict(cell.label)
+                _line(sheet, [labels.get(name) for name in names], cell)
+    notes = _sheet(book, "Notes", ["about", "words"])
+    for entry in _notes(certificate, answers):
+        _append(notes, entry)
+    for sheet in book.worksheets:
+        _fit(sheet)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def _notes(certificate: Certificate, answers: Sequence[Answer]) -> list[tuple[Entry, ...]]:
+    document, guarantee = certificate.document, certificate.guarantee
+    head = [
+        ("release", document["release"]),
+        ("name", document["name"]),
+        ("study", document["study"]["title"]),
+        ("when (UTC)", document["when"]),
+        ("guarantee", sentence(guarantee.loss, guarantee.adjacency)),
+        ("interval", "low to high covers the quantity named with the level stated; noise protects people"),
+    ]
+    estimands = [("estimates", f"{answer.name}: {answer.estimand}") for answer in answers if answer.estimand]
+    caveats = [("note", text) for text in certificate.caveats]
+    silent = any(isinstance(cell.outcome, NoReply) for answer in answers for cell in answer)
+    declined = [("no reply", "it could not be shown that no one person matters")] * silent
+    return [*head, *estimands, *caveats, *declined, ("certificate digest (SHA-256)", certificate.digest)]
+
+
+def _sheet(book: Workbook, title: str, heads: Sequence[str]) -> Worksheet:
+    from openpyxl.styles import Font
+
+    sheet = book.create_sheet(_name(title, {name.lower() for name in book.sheetnames}))
+    _append(sheet, heads)
+    for cell in sheet[1]:
+        cell.font = Font(bold=True)
+    sheet.freeze_panes = "A2"
+    return sheet
+
+
+def _name(title: str, taken: set[str]) -> str:
+    """A name that Excel takes, and that no other sheet has; it compares without regard to case."""
+    name = re.sub(r"[\[\]:*?/\\]", " ", plain(title)).strip(" '")[:LONGEST] or "answers"
+    place = 2
+    found = name
+    while found.lower() in taken:
+        found = f"{name[: LONGEST - len(str(place)) - 1]} {place}"
+        place += 1
+    return found
+
+
+def _line(sheet: Worksheet, labels: Sequence[Entry], cell: Cell) -> None:
+    match cell.outcome:
+        case NoReply():
+            _append(sheet, [*labels, "no reply"])
+        case Reply(estimate):
+            numbers = [getattr(estimate, name) for name in NUMBERS]
+            _append(sheet, [*labels, "reply", *numbers])
+            places = decimals(estimate)
+            shown = "#,##0" + ("." + "0" * places if places else "")
+            for entry in sheet[sheet.max_row][len(labels) + 1 : -1]:
+                entry.number_format = shown if places is not None else "General"
+
+
+def _append(sheet: Worksheet, entries: Sequence[Entry]) -> None:
+    """A line of entries; text stays text, whatever it begins with."""
+    row = sheet.max_row + 1 if sheet.max_row > 1 or sheet["A1"].value is not None else 1
+    for place, entry in enumerate(entries, start=1):
+        cell = sheet.cell(row, place)
+        cell.value = plain(entry) if isinstance(entry, str) else entry
+        if isinstance(entry, str):
+            cell.data_type = "s"
+
+
+def _fit(sheet: Worksheet) -> None:
+    """Columns as wide as what stands in them."""
+    from openpyxl.utils import get_column_letter
+
+    for place, column in enumerate(sheet.columns, start=1):
+        widest = max(len(str(cell.value)) for cell in column if cell.value is not None)
+        numbers = any(isinstance(cell.value, float) for cell in column)
+        sheet.column_dimensions[get_column_letter(place)].width = 14 if numbers else min(widest, WIDEST) + 2

@@ -1,0 +1,59 @@
+"""Which values of a column would have been seen to have a mass of their own, from which share of the records on.
+
+Noticed("cost", "0 and 600", .001), Noticed("cost", "any value", .06) -> words
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reticent.errors import PublicParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Atoms of a column that a search with noise finds.
+
+    Attributes
+    ----------
+    column : str
+    among : str
+        The public values that were looked at, in words.
+    share : float
+        The least share of the records at one of them, in (0, 1], that is found in 95 % of releases; 1 where none is.
+    """
+
+    column: str
+    among: str
+    share: float
+
+    def __post_init__(self) -> None:
+        if isinstance(self.share, bool) or not 0.0 < self.share <= 1.0:
+            raise PublicParameterError(f"the share that is found is above 0 and at most 1, got {self.share}")
+
+    @property
+    def words(self) -> str:
+        return f"{100.0 * self.share:.2g} % ({self.among})"
+
+    def to_json(self) -> dict[str, object]:
+        return {"column": self.column, "among": self.among, "share": self.share}
+
+
+def from_json(fields: Mapping[str, Any]) -> Noticed:
+    """What ``to_json`` wrote."""
+    return Noticed(str(fields["column"]), str(fields["among"]), float(fields["share"]))
+
+
+def sentence(column: str, noticed: Iterable[Noticed]) -> str:
+    """What rows are good for where single values of a column matter, and for what not."""
+    found = [one for one in noticed if one.column == column]
+    if not found:
+        return f"not single values of {column}: none that many records share was looked for, and such a one is spread"
+    seen = [one.words for one in found if one.share < 1.0]
+    if not seen:
+        return f"not single values of {column}: the noise hides how many records share one"
+    least = " or ".join(seen)
+    rest = "rarer ones are" if any("any" in one.among for one in found if one.share < 1.0) else "all others are"
+    return f"single values of {column} that at least {least} of the records share; {rest} spread over those near"

@@ -1,0 +1,157 @@
+"""CONTRIBUTING's recipe for a new mechanism, followed to the letter in a copy of the source: from draw to certificate.
+
+The template is the file the recipe says to copy. What it says to add is read from its own fenced lines, so that a step
+that is missing there is missing here. The copy is used in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RECIPE = (ROOT / "CONTRIBUTING.md").read_text("utf-8").split("## Adding a mechanism")[1].split("\n## ")[0]
+BLOCKS = [dedent(block) for block in re.findall(r"```(?:python)?\n(.*?)```", RECIPE, re.DOTALL)]
+NAME, CLASS = "staircase", "Staircase"
+
+USE = """
+import dataclasses
+from fractions import Fraction
+
+from reticent import mechanisms
+from reticent.audit import roster
+from reticent.audit.conformance import Effort, check
+from reticent.data.query import Rows
+from reticent.data.schema import Person, Schema
+from reticent.data.table import Result
+from reticent.entropy import system
+from reticent.ledger import Ledger
+from reticent.mechanisms import gate
+from reticent.mechanisms.NAME import CLASS
+from reticent.outcome import Reply
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import PureDP, ZCDP
+from reticent.privacy.sensitivity import L1
+from reticent.statistics.answer import Answer, Cell, Estimate
+from reticent.statistics.setting import Expected
+from reticent.study.asking import Prepared
+from reticent.study.certificate import read_certificate
+from reticent.study.release import Circumstances, run
+
+PERSON = Adjacency("add_remove")
+MADE = CLASS(L1(Fraction(1), PERSON), Fraction(1, 2))
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    name = "count"
+    estimand = "number of people"
+    queries = (Rows(None),)
+    guarantee = MADE.guarantee
+
+    def answer(self, results, entropy):
+        (value,) = gate.draw(MADE, (3,), entropy)
+        return Answer("count", (Cell((), Reply(Estimate(float(value), 0.0, 9.0, 4.0, 0.0))),), (), True)
+
+    def expected(self, people):
+        return Expected(None, None)
+
+
+class Table:
+    def run(self, queries, key):
+        return [Result(vectors=((3,),)) for _ in queries]
+
+
+def released(budget):
+    ledger = Ledger.create(None, title="made up", adjacency=PERSON, budget=budget)
+    tree = compose.in_zcdp(MADE.guarantee) if isinstance(budget, ZCDP) else MADE.guarantee
+    about = Circumstances("made up", "count", "a test", "tester", "made up", "", None, None)
+    plan = Prepared((Step(),), None, tree)
+    made = run(plan, Table(), Schema({}, Person("add_remove")), ledger, about, system(), None, lambda stage: None, None)
+    return read_certificate(made.certificate.to_json()).verify(ledger, allow_unsigned=True)
+
+
+report = check(mechanisms.NAME, effort=Effort(draws=2000))
+print("kit", report.passed, [line.check for line in report.failures])
+print("roster", [row[0] for row in roster.rows(None, None)].count("NAME"))
+for budget in (PureDP(Fraction(1)), ZCDP(Fraction(1))):
+    found = released(budget)
+    print("verified", found.ok)
+"""
+
+
+def filled(text: str) -> str:
+    words = {"STATEMENT": "integers with noise", "SOURCE": "Ghosh 2009", "NAME": NAME, "CLASS": CLASS}
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return text
+
+
+def followed(into: Path, *, leave_out: str = "") -> Path:
+    """A copy of the source with the mechanism added; a place of step 2 may be left out."""
+    shutil.copytree(ROOT / "src", into / "src", ignore=shutil.ignore_patterns("__pycache__", "*.parquet"))
+    folder = into / "src" / "reticent" / "mechanisms"
+    template = (folder / "geometric.py").read_text("utf-8")  # step 1
+    made = template.replace('    "geometric",', f'    "{NAME}",').replace("Geometric(", f"{CLASS}(")
+    made = made.replace("class Geometric:", f"class {CLASS}:").replace(' f"geometric, ', f' f"{NAME}, ')
+    made = made.replace('f"geometric, epsilon', f'f"{NAME}, epsilon')
+    assert filled(BLOCKS[0]).strip() in made  # AXIOMS, as the recipe writes it
+    (folder / f"{NAME}.py").write_text(made, "utf-8")
+    start = folder / "__init__.py"  # step 2
+    text, places = start.read_text("utf-8"), re.findall(r"# (.*?):\n(.*?)\n", BLOCKS[1])
+    assert len(places) == 4
+    for place, line in places:
+        if leave_out and leave_out in place:
+            continue
+        begins = re.search(r'"([^"]+)"', place)
+        if begins is None:
+            text = text.replace("\nfrom reticent.privacy", f"\n{filled(line)}\nfrom reticent.privacy", 1)
+            continue
+        opening = re.search(rf"^{re.escape(begins[1])}[^\n]*[\[(]\n|^{re.escape(begins[1])}\n", text, re.MULTILINE)
+        assert opening is not None, place
+        text = f"{text[: opening.end()]}    {filled(line)}\n{text[opening.end() :]}"
+    start.write_text(text, "utf-8")
+    page = into / "theorems.md"  # step 3
+    page.write_text((ROOT / "docs/theory/theorems.md").read_text("utf-8") + filled(BLOCKS[2]), "utf-8")
+    return into
+
+
+def used(place: Path) -> str:
+    env = {**os.environ, "PYTHONPATH": str(place / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    code = USE.replace("NAME", NAME).replace("CLASS", CLASS)
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def test_a_mechanism_added_by_the_recipe_is_checked_drawn_and_verified_in_both_currencies(tmp_path: Path) -> None:
+    told = used(followed(tmp_path))
+    assert told.splitlines() == ["kit True []", "roster 1", "verified True", "verified True"]
+
+
+def test_the_kit_fails_a_mechanism_that_verify_would_not_know(tmp_path: Path) -> None:
+    told = used(followed(tmp_path, leave_out="ALL"))
+    kit, *rest = told.splitlines()
+    assert kit == "kit False ['loss derived again', 'loss derived again']"  # of each specimen
+    assert rest == ["roster 0", "verified False", "verified False"]
+
+
+def test_the_page_of_theorems_has_the_row_the_recipe_adds(tmp_path: Path) -> None:
+    page = (followed(tmp_path) / "theorems.md").read_text("utf-8")
+    assert re.findall(rf"^\| `{NAME}` \|.*\|$", page, re.MULTILINE) != []
+    (row,) = [line for line in page.splitlines() if line.startswith(f"| `{NAME}` |")]
+    path, _, function = re.findall(r"`(tests/[^`]+)`", row)[0].partition("::")
+    assert f"def {function}" in (ROOT / path).read_text("utf-8")
+
+
+@pytest.mark.parametrize("word", ["Statement", "Source", "Proof", "Deviations", "SPECIMENS", "AXIOMS", "CHANGELOG.md"])
+def test_the_recipe_names_every_step(word: str) -> None:
+    assert word in RECIPE

@@ -1,0 +1,194 @@
+"""Before the charge nothing depends on rows: malformed tables and their neighbours are refused in the same words.
+
+Some hundred random pairs of neighbouring tables, well or badly formed in every way a caller can manage: text, objects,
+lists for cells, rows of another length, targets too short, tables without a row. Public are the types, the number of
+columns, bounds and classes, and under substitution the number of rows. Nothing here is left to chance: the generator
+has a seed, so red means a change. The mutants are what was refuted: a fit that refused by one cell, or told its length.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pytest
+
+from reticent import sklearn as private
+from reticent.errors import Fault
+from reticent.learning import circumstances, given
+from reticent.learning.circumstances import Between
+from reticent.learning.held import Held
+from reticent.ledger import Ledger
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import PureDP
+from reticent.statistics import scaling
+
+Row: TypeAlias = tuple[object, object]  # what stands for a row of X, and its target
+PAIRS: Final = 400
+NOTHING: Final = PureDP(Fraction(0))
+CELLS: Final[tuple[object, ...]] = (0.25, -0.5, 1, None, "a", float("nan"), 10**400, [1], (), 1j)
+TARGETS: Final[tuple[object, ...]] = (0, 1, 0, 1, 0, 1, 2, None, "a", [1], [0, 1], [], object())
+FORMS: Final = ("list", "rows", "objects", "numbers", "column")
+LINE: Final[dict[str, Any]] = {"y_bounds": (0, 1)}
+SIDES: Final[dict[str, Any]] = {"classes": [0, 1]}
+MADE: Final[tuple[tuple[Callable[..., Any], dict[str, Any]], ...]] = (
+    (private.GaussianNB, SIDES),
+    (private.DecisionTreeClassifier, {**SIDES, "max_depth": 1}),
+    (private.LogisticRegression, {**SIDES, "solver": "output"}),
+    (private.LinearRegression, LINE),
+    (private.StandardScaler, {}),
+    (private.KMeans, {"n_clusters": 2, "max_iter": 1}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Two neighbouring tables in one form, an estimator, and how many targets are lost on the way."""
+
+    here: tuple[Row, ...]
+    there: tuple[Row, ...]
+    form: str
+    made: Callable[..., Any]
+    own: dict[str, Any]
+    adjacency: Between
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a caller sees: an error by kind and words without its reference, warnings, and what was charged."""
+
+    kind: str
+    words: str
+    warned: tuple[str, ...]
+    spent: object
+
+
+def cases(kind: Between, count: int = PAIRS) -> Iterator[Case]:
+    dice = np.random.default_rng(7)
+
+    def pick(among: tuple[Any, ...]) -> Any:
+        return among[int(dice.integers(len(among)))]
+
+    def row(form: str) -> Row:
+        if form == "numbers":
+            return [float(dice.normal()), pick((0.5, np.nan, np.inf))], float(pick((0, 1, 2, np.nan)))
+        cells: list[object] = [pick(CELLS[:3]) if dice.random() < 0.7 else pick(CELLS) for _ in range(2)]
+        if form in ("list", "rows") and dice.random() < 0.3:
+            cells = pick(([0.5], [], [0.5, 1, 2], "ab", None, 7))
+        return cells, pick(TARGETS)
+
+    for _ in range(count):
+        form, (made, own) = pick(FORMS), pick(MADE)
+        here = [row(form) for _ in range(int(dice.integers(0 if kind == "add_remove" else 1, 6)))]
+        place, there = int(dice.integers(len(here) + 1)), list(here)
+        if kind == "add_remove":
+            there.insert(place, row(form))
+        else:
+            there[min(place, len(here) - 1)] = row(form)
+        yield Case(tuple(here), tuple(there), form, made, own, kind, int(dice.random() < 0.2))
+
+
+def as_given(rows: tuple[Row, ...], form: str) -> tuple[object, object]:
+    """X and y in one form: lists, a list of targets each in a list, arrays of objects or of numbers."""
+    x, y = [cells for cells, _ in rows], [target for _, target in rows]
+    match form:
+        case "list" | "rows":
+            return x, y if form == "list" else [[target] for target in y]
+        case "numbers":
+            return np.array(x, np.float64).reshape(len(x), 2), np.array(y, np.float64)
+        case _:
+            targets = np.empty(len(y), object)
+            targets[:] = y
+            table = np.empty((len(x), 2), object)
+            for place, cells in enumerate(x):
+                for column, cell in enumerate(list(cells)[:2] if isinstance(cells, list) else ()):
+                    table[place, column] = cell
+            return table, targets[:, None] if form == "column" else targets
+
+
+def seen(case: Case, rows: tuple[Row, ...]) -> Seen:
+    budget = PureDP(Fraction(100))
+    ledger = Ledger.create(None, title="malformed", adjacency=Adjacency(case.adjacency), budget=budget)
+    model = case.made(epsilon=1, bounds=[(-1, 1)] * 2, adjacency=case.adjacency, ledger=ledger, **case.own)
+    x, y = as_given(rows, case.form)
+    kind = words = ""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            model.fit(x, y[: len(rows) - case.lost])  # type: ignore[index]  # a list or an array
+        except Exception as error:
+            kind, words = type(error).__name__, re.sub(r"f-\w+", "", str(error))
+    return Seen(kind, words, tuple(str(one.message) for one in caught), ledger.spent())
+
+
+def differing(case: Case) -> str:
+    """What tells the two tables apart before the charge, or makes an error of another kind after it."""
+    one, other = seen(case, case.here), seen(case, case.there)
+    if (one.warned, one.spent) != (other.warned, other.spent):
+        return f"{one} and {other}"
+    if one.spent != NOTHING:
+        return "" if {one.kind, other.kind} <= {"", Fault.__name__} else f"{one} and {other}"
+    return "" if one == other and one.kind else f"{one} and {other}"
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+def test_neighbours_are_refused_in_the_same_words_or_both_charged(kind: Between) -> None:
+    found = [told for case in cases(kind) if (told := differing(case))]
+    assert found == []
+
+
+def test_only_a_target_too_short_fails_after_the_charge() -> None:
+    """A cell, a label or a row that cannot be read is missing: it makes no fault, which would be a bit about it."""
+    for case in cases("add_remove", 200):
+        found = seen(case, case.here)
+        looked_at = case.made not in (private.StandardScaler, private.KMeans)
+        assert found.kind == ("Fault" if case.lost and case.here and looked_at else "")
+
+
+def test_a_table_too_long_to_sum_is_a_fault_where_its_length_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (scaling, circumstances):
+        monkeypatch.setattr(module, "MOST_ROWS", 3)
+    rows: tuple[Row, ...] = tuple(([0.5, 0.5], 1) for _ in range(4))
+    for kind, told in (("add_remove", "Fault"), ("substitute", "PublicParameterError")):
+        case = Case(rows, rows, "numbers", private.GaussianNB, SIDES, kind, 0)  # type: ignore[arg-type]  # both kinds
+        found = seen(case, rows)
+        assert found.kind == told
+        assert (found.spent == NOTHING) == (told != "Fault")
+        assert seen(case, rows[:3]).kind == ""
+
+
+# --- what was refuted -------------------------------------------------------------------------------------------------
+
+
+def of_shapes(x: Any, y: Any, columns: int | None, size: str) -> Held:
+    """Arrays as they were read before: shape and type of all rows first."""
+    values = given.table(x)
+    targets = None if y is None else given.column(y, len(values))
+    known = len(values) if size == "public" else None
+    return Held(
+        values.shape[1], known, lambda: (given.cells(values), None if targets is None else given.labels(targets))
+    )
+
+
+def test_a_fit_that_refuses_by_a_cell_or_tells_its_length_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(circumstances, "held", of_shapes)
+    found = "\n".join(told for case in cases("add_remove", 200) if (told := differing(case)))
+    assert "Every row must be a list of one length" in found
+    assert "got shape (" in found
+    assert "0 sample(s)" in found
+
+
+@pytest.mark.parametrize(("y", "fails"), [([0, 1, [1]], False), ([0, 1], True)])
+def test_a_label_in_a_list_and_a_short_target_are_charged(y: list[object], fails: bool) -> None:
+    """The two ways in which a cell or a length was read out of a refusal, uncharged."""
+    rows: tuple[Row, ...] = tuple(([0.0, 0.0], target) for target in [*y, 1][:3])
+    found = seen(Case(rows, rows, "list", private.GaussianNB, SIDES, "add_remove", int(fails)), rows)
+    assert found.kind == ("Fault" if fails else "")
+    assert not re.search(r"[23]|shape|list", found.words)
+    assert found.spent == PureDP(Fraction(1))

@@ -1,0 +1,160 @@
+"""``registry`` and ``doctor``: ledgers found in a folder, and a study's condition, without reading a row."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from reticent.ledger import Ledger
+from reticent.study import condition
+from tests.support.cli_kit import clinic, leaks, run
+
+ASKED = ("--ask", "count", "--epsilon", "0.5")
+
+
+@pytest.fixture
+def released(tmp_path: Path) -> Path:
+    """A study with one release, in a folder of its own."""
+    folder = tmp_path / "clinic"
+    folder.mkdir()
+    study = clinic(folder, people=40)
+    os.chmod(folder / "clinic.csv", 0o600)
+    os.chmod(study, 0o600)
+    assert run("release", str(study), *ASKED, "--out", str(folder / "out")).code == 0
+    return study
+
+
+def states(study: Path) -> dict[str, str]:
+    """The worst state of each thing that doctor looked at."""
+    order = ["ok", "warning", "failed"]
+    found: dict[str, str] = {}
+    for finding in run("doctor", str(study), "--json").document["findings"]:
+        found[finding["about"]] = max(found.get(finding["about"], "ok"), finding["state"], key=order.index)
+    return found
+
+
+# --- registry ---------------------------------------------------------------------------------------------------------
+
+
+def test_registry_finds_every_ledger_and_who_spent_what(released: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    assert run("release", str(clinic(other, people=40)), *ASKED, "--out", str(other / "out")).code == 0
+    (tmp_path / "pyproject.toml").write_text("[tool]\n")  # another TOML file is no study
+    done = run("registry", str(tmp_path), "--json")
+    assert done.code == 0
+    first, second = done.document["ledgers"]
+    assert Path(first["ledger"]) == released.with_suffix(".ledger").resolve()
+    assert Path(first["study"]) == released
+    assert Path(second["study"]).parent == other
+    assert first["spenders"] == {"curator": first["budget"]["spent"]}
+    shown = run("registry", str(tmp_path)).out
+    assert "clinic/clinic.ledger" in shown
+    assert "curator ε 0.5" in shown
+
+
+def test_a_public_entry_holds_no_path_fingerprint_or_time(released: Path, tmp_path: Path) -> None:
+    out = tmp_path / "public.json"
+    assert run("registry", str(tmp_path), "--public", str(out)).code == 0
+    text = out.read_text()
+    (entry,) = json.loads(text)
+    assert entry["name"] == "clinic"
+    assert entry["releases"][0]["state"] == "committed"
+    ledger = Ledger.open(released.with_suffix(".ledger"))
+    assert ledger.source is not None
+    for secret in (str(tmp_path), "clinic.csv", "clinic.ledger", *ledger.source.split(), ledger.head, ledger.identity):
+        assert secret not in text
+    assert ":" not in entry["releases"][0]["date"]  # a day, no time
+
+
+def test_the_sheet_has_a_line_for_each_request_and_no_formula(released: Path, tmp_path: Path) -> None:
+    ledger = Ledger.open(released.with_suffix(".ledger"))
+    ledger.note_refusal("=HYPERLINK(1)", code="budget")
+    out = tmp_path / "all.csv"
+    assert run("registry", str(tmp_path), "--csv", str(out)).code == 0
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert [(row["request"], row["loss"], row["state"]) for row in rows] == [
+        ("r-0001", "ε 0.5", "committed"),
+        ("r-0002", "", "refused"),
+    ]
+    assert rows[1]["what"] == "'=HYPERLINK(1)"
+    assert run("registry", str(tmp_path), "--csv", str(out)).code == 5  # nothing is overwritten
+
+
+def test_a_damaged_ledger_is_named_and_fails(released: Path, tmp_path: Path) -> None:
+    released.with_suffix(".ledger").write_bytes(b"no ledger")
+    done = run("registry", str(tmp_path))
+    assert done.code == 6
+    assert "FAILED" in done.out
+
+
+# --- doctor -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_study_in_order_has_nothing_but_ok(released: Path) -> None:
+    done = run("doctor", str(released))
+    assert done.code == 0, done.said
+    assert set(states(released).values()) == {"ok"}
+    assert set(states(released)) == {"study file", "header", "ledger", "clock", "claim"}
+    assert leaks([done.out, done.err]) == []
+
+
+def test_wide_permissions_links_and_second_names_are_told(released: Path, tmp_path: Path) -> None:
+    source, ledger = released.with_suffix(".csv"), released.with_suffix(".ledger")
+    os.chmod(source, 0o644)
+    os.chmod(ledger, 0o640)
+    assert states(released)["source"] == "warning"
+    assert states(released)["ledger"] == "warning"
+    os.chmod(source, 0o600)
+    os.chmod(ledger, 0o600)
+    os.link(source, tmp_path / "again.csv")
+    assert states(released)["source"] == "warning"
+    (tmp_path / "again.csv").unlink()
+    moved = source.rename(tmp_path / "moved.csv")
+    source.symlink_to(moved)
+    assert states(released)["source"] == "warning"
+
+
+def test_a_header_that_does_not_fit_fails_without_a_word_of_the_rows(released: Path) -> None:
+    source = released.with_suffix(".csv")
+    rows = source.read_text().splitlines()[1:]
+    source.write_text("\n".join(["pid,age,cost", *rows]) + "\n")
+    done = run("doctor", str(released))
+    assert done.code == 6, done.said
+    assert leaks([done.out, done.err]) == []
+
+
+def test_another_ledger_a_missing_source_and_other_terms_fail(released: Path) -> None:
+    text = released.read_text()
+    released.write_text(text.replace('epsilon = "3"', 'epsilon = "4"', 1))
+    assert states(released)["terms"] == "failed"
+    released.write_text(text.replace("clinic.ledger", "second.ledger"))
+    Ledger.create(
+        released.parent / "second.ledger",
+        title="second",
+        adjacency=Ledger.open(released.with_suffix(".ledger")).adjacency,
+        budget=Ledger.open(released.with_suffix(".ledger")).budget,
+        person="pid",
+    )
+    assert states(released)["claim"] == "failed"
+    released.write_text(text)
+    released.with_suffix(".csv").unlink()
+    assert states(released)["source"] == "failed"
+
+
+def test_a_clock_before_the_last_entry_fails(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert states(released)["clock"] == "ok"
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    monkeypatch.setattr(condition, "_now", lambda: yesterday)
+    assert states(released)["clock"] == "failed"
+
+
+def test_a_new_ledger_is_its_owner_s_alone(released: Path) -> None:
+    assert stat.S_IMODE(released.with_suffix(".ledger").stat().st_mode) == 0o600

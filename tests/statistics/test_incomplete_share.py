@@ -1,0 +1,70 @@
+"""Coverage of the share of incomplete rows, in both adjacencies, and mutants with too little and too much noise.
+
+1,000 runs a cell. The limits are .93 and .97; a share that covers with probability .95 leaves them with a probability
+below 1 in 200 a cell, and the entropy is replayed, so that red means a change.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reticent.data.schema import Person, Schema, real
+from reticent.data.table import Result
+from reticent.entropy import Entropy, Replayed
+from reticent.mechanisms import Geometric
+from reticent.outcome import Reply
+from reticent.statistics import incomplete
+from reticent.statistics.counts import noisy
+from reticent.statistics.incomplete import IncompleteStep, incomplete_step
+from reticent.statistics.setting import Setting
+
+if TYPE_CHECKING:
+    from reticent.privacy.adjacency import Kind
+
+RUNS = 1000
+ROWS = 5000
+
+
+def step(adjacency: Kind, rows_each: int) -> IncompleteStep:
+    person = Person(adjacency, None if rows_each == 1 else "who", rows_each)
+    units = ROWS if adjacency == "substitute" else None
+    return incomplete_step(("x",), Setting(Schema({"x": real()}, person), units), Fraction(1, 20))
+
+
+def coverage(made: IncompleteStep, odd: int, name: str) -> float:
+    entropy, covered = Replayed(name), 0
+    results = [Result(vectors=((odd,),)), Result(vectors=((ROWS,),))]
+    for _ in range(RUNS):
+        found = made.answer(results, entropy).outcome
+        assert isinstance(found, Reply)
+        covered += found.value.low <= odd / ROWS <= found.value.high
+    return covered / RUNS
+
+
+@pytest.mark.parametrize("odd", [500, 2500])
+@pytest.mark.parametrize(("adjacency", "rows_each"), [("add_remove", 1), ("add_remove", 4), ("substitute", 1)])
+def test_the_interval_of_a_share_covers(adjacency: Kind, rows_each: int, odd: int) -> None:
+    made = step(adjacency, rows_each)
+    assert 0.93 <= coverage(made, odd, f"share {adjacency} {rows_each} {odd}") <= 0.97
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+def test_noise_of_another_size_is_caught(adjacency: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    for factor, least, most in ((Fraction(1, 2), 0.0, 0.93), (Fraction(2), 0.97, 1.0)):
+
+        def otherwise(
+            pairs: list[tuple[int, ...]], told: Geometric, entropy: Entropy, times: Fraction = factor
+        ) -> list[tuple[int, ...]]:
+            return noisy(pairs, Geometric(told.sensitivity, told.epsilon * times), entropy)
+
+        monkeypatch.setattr(incomplete, "noisy", otherwise)
+        assert least <= coverage(step(adjacency, 1), 500, f"mutant {adjacency} {factor}") <= most
+
+
+def test_a_share_of_nearly_nothing_or_all_stays_between_0_and_1() -> None:
+    made = step("add_remove", 4)
+    for odd in (0, ROWS):
+        assert coverage(made, odd, f"edge {odd}") >= 0.93

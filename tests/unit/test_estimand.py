@@ -1,0 +1,116 @@
+"""Every answer names its estimand: in the plan, the release, the certificate, the page and the sheet."""
+
+import csv
+import html
+import io
+import pickle
+
+import numpy as np
+import pytest
+
+import reticent as rt
+from reticent.data.schema import Column
+from reticent.study.page import page
+from reticent.study.sheet import sheet
+
+QUESTIONS = [
+    "count",
+    "persons",
+    "sum(x)",
+    "mean(x)",
+    "variance(x)",
+    "sd(x)",
+    "proportion(g, value=a)",
+    "histogram(g)",
+    "median(x)",
+    "quantiles(x, 0.1 0.9)",
+    "iqr(x)",
+    "location(x)",
+    "mean(x) by g",
+    "regress(x ~ y)",
+    "test(x ~ g)",
+    "density(x)",
+]
+
+
+@pytest.fixture(scope="module")
+def study() -> rt.Study:
+    numbers = np.arange(4000) % 97
+    return rt.study(
+        {"x": numbers, "y": numbers[::-1].copy(), "g": ["a", "b"] * 2000},
+        adjacency="add_remove",
+        columns={"x": rt.integer(0, 100), "y": rt.integer(0, 100), "g": rt.category(["a", "b"])},
+        budget="10",
+    )
+
+
+def test_every_line_of_a_plan_names_its_estimand(study: rt.Study) -> None:
+    plan = study.plan(QUESTIONS, epsilon="10")
+    assert all(line.estimand for line in plan.lines)
+    assert "population mean of x, values cut to [0, 100]" in repr(plan)
+
+
+def test_every_answer_names_its_estimand_wherever_it_is_shown(study: rt.Study) -> None:
+    release = study.release(QUESTIONS, epsilon="10")
+    assert all(answer.estimand for answer in release.answers)
+    again = {answer.name: answer.estimand for answer in release.certificate.answers}
+    assert again == {answer.name: answer.estimand for answer in release.answers}
+    shown = page(release.certificate)
+    rows = list(csv.DictReader(io.StringIO(sheet(release.certificate))))
+    for answer in release.answers:
+        assert f"{answer.name}: {answer.estimand}" in repr(release)
+        assert f'<span class="estimand">{html.escape(answer.estimand)}</span>' in shown
+        assert {row["estimand"] for row in rows if row["name"] == answer.name} == {answer.estimand}
+
+
+def test_bounds_and_caps_stand_in_the_estimand() -> None:
+    study = rt.study(
+        {"x": [1.0] * 50, "p": list(range(25)) * 2},
+        adjacency="add_remove",
+        person="p",
+        rows_each=2,
+        columns={"x": rt.real(0, 9, complete=True)},
+        budget="9",
+    )
+    lines = {line.name: line.estimand for line in study.plan(["sum(x)", "mean(x, low=2, high=4)"], epsilon="1").lines}
+    assert lines["sum(x)"] == "sum of x over this table, values cut to [0, 9], at most 2 of each person"
+    assert lines["mean(x, low=2, high=4)"] == (
+        "population mean of x, values cut to [2, 4], of at most 2 rows of each person"
+    )
+
+
+def test_a_plan_says_each_estimand_and_each_note_once_below_its_table() -> None:
+    columns: dict[str, Column] = {
+        "cost": rt.real(),
+        "rent": rt.real(),
+        "age": rt.integer(0, 99, complete=True),
+        "cost_2": rt.real(),
+    }
+    study = rt.study({name: [1.0] * 50 for name in columns}, adjacency="add_remove", columns=columns, budget="9")
+    asked = ["median(cost)", "median(rent)", "median(cost_2)", "iqr(cost)", "mean(age)", "quantile(cost, 0.9)"]
+    plan = study.plan(asked, epsilon="1", people=9_000)
+    told = dict(plan.estimands())
+    assert told["median(…)"] == "population median of …, among rows with a readable …"
+    assert told["iqr(cost)"] == "distance of the population quartiles of cost, among rows with a readable cost"
+    assert told["mean(age)"] == "population mean of age, values cut to [0, 99]"
+    assert told["incomplete(…)"] == "share of rows of this table with a missing or unreadable …"
+    assert len(told) == 5
+    for shown in (repr(plan), plan._repr_html_()):
+        assert shown.count("population median of") == 1
+    note = plan.lines[0].expected.note
+    assert repr(plan).count(note) == 1
+    table = repr(plan).splitlines()[1 : 2 + len(plan.lines)]
+    assert max(map(len, table)) < 80
+    read = pickle.loads(pickle.dumps(plan))  # without its schema: a line for each
+    assert len(read.estimands()) == len(plan.lines)
+
+
+def test_names_that_would_read_alike_are_written_out() -> None:
+    columns: dict[str, Column] = {"x": rt.real(), "y": rt.real(), "k": rt.category(["n"]), "g": rt.category(["n"])}
+    rows = {"x": [1.0], "y": [1.0], "k": ["n"], "g": ["n"]}
+    study = rt.study(rows, adjacency="add_remove", columns=columns, budget="9")
+    plan = study.plan([f"incomplete({name})" for name in columns], epsilon="1", people=900)
+    assert plan.estimands() == [
+        ("incomplete(x), incomplete(y)", "share of rows of this table with a missing or unreadable …"),
+        ("incomplete(k), incomplete(g)", "share of rows of this table with a missing or unlisted …"),
+    ]

@@ -1,0 +1,211 @@
+"""The header line: no row gets into it, and no refusal repeats a word of it that is not declared."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import reticent as rt
+from reticent.data.header import LONGEST_NAME, looks_like_data
+from reticent.data.schema import Column
+from reticent.data.skeleton import skeleton
+from reticent.data.source import names_of, open_source
+from reticent.data.spec import parse_spec
+from reticent.errors import SpecError
+from tests.support.cli_kit import run
+
+PERSON = {"adjacency": "add_remove", "rows": "one_each"}
+
+
+def file(folder: Path, text: str | bytes, name: str = "t.csv") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def refused(path: Path, **more: Any) -> str:
+    with pytest.raises(SpecError) as refusal:
+        skeleton(path, **more)
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        '"id,age\n48213771,34\n48213772,35\n',
+        'id,"age\n34"\n1,2\n',
+        'id,"age\r34"\r1,2\r',
+        'id,ag"e\n' + '"1,2\n' * 9 + '"',
+        f"id,{'a' * (LONGEST_NAME + 1)}\n1,2\n",
+        "id,a\x0bge\n1,2\n",
+        "id,a\u2028ge\n1,2\n",
+        "id\tage\n1\t2\n",
+        f"id,{'x' * (1 << 20)}\n",
+    ],
+)
+def test_a_header_that_is_not_short_names_on_one_line_is_refused(header: str, tmp_path: Path) -> None:
+    path = file(tmp_path, header)
+    if header.startswith('id,ag"e'):  # a quote inside a plain name is a letter of it; nothing is left open
+        assert list(names_of(path)) == ["id", 'ag"e']
+        return
+    said = refused(path, header="names")
+    assert not any(token in said for token in ("48213771", "aaa", "age", "34"))
+
+
+def test_names_of_the_longest_length_and_closed_quotes_are_read(tmp_path: Path) -> None:
+    long = "a" * LONGEST_NAME
+    path = file(tmp_path, f'"a ""b"", c",{long}\n1,2\n')
+    assert list(names_of(path)) == ['a "b", c', long]
+
+
+PERSONS = [
+    ["48213771", "34", "Berlin"],
+    ["Ada", "1815-12-10", "London"],
+    ["Ada", "10 Dec 1815", "London"],
+    ["Ada", "Dec. 10, 1815", "London"],
+    ["Ada", "12:30", "London"],
+    ["ada@example.org", "f", "London"],
+    ["DE89370400440532013000", "f", "London"],
+    ["0b54ab3c-aaaa-bbbb-cccc-ddddeeeeffff", "f", "London"],
+    ["Ada", "-1.5e3", "London"],
+    ["Ada", "", "London"],
+    ["yes", "no", "maybe", "yes"],
+    ["Ada", "NA", "London"],
+    ["Ada", "true", "London"],
+    ["Ada", "€ 12", "12 kg"],
+    ["Ada", "?", "London"],
+    ["Ada", "1,977.61", "London"],
+]
+NAMES = [
+    ["id", "age", "town"],
+    ["who", "y1", "y2", "q12", "income2019"],
+    ["Größe", "年齢", "maybe", "february"],
+    ["mean of x", "p.value", "no", "male", "Sex (f/m)"],
+    ["x"],
+]
+
+
+@pytest.mark.parametrize("cells", PERSONS)
+def test_a_first_line_with_a_value_stops_init_until_it_is_said_to_hold_names(cells: list[str], tmp_path: Path) -> None:
+    path = file(tmp_path, ",".join(f'"{cell}"' for cell in cells) + "\n")
+    said = refused(path)
+    assert "--header-is-names" in said
+    assert not any(cell in said for cell in cells if len(cell) > 3)
+    assert said == refused(file(tmp_path, "5\n"))  # the same words whatever was found
+    assert "[columns" in skeleton(path, header="names")
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_a_first_line_of_names_is_taken_for_one(names: list[str], tmp_path: Path) -> None:
+    assert not looks_like_data(names)
+    skeleton(file(tmp_path, ",".join(names) + "\n"))
+
+
+def test_the_first_line_alone_decides(tmp_path: Path) -> None:
+    for behind in ("", "1,2\n", '"\n', "a,b\n" * 1000, "\xff\xfe\x00"):
+        skeleton(file(tmp_path, f"id,age\n{behind}"))
+        refused(file(tmp_path, f"7,age\n{behind}"))
+
+
+def test_a_parquet_file_without_names_of_its_own_is_stopped_too(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"48213771": [1], "34": [2]}), tmp_path / "t.parquet")
+    assert "48213771" not in refused(tmp_path / "t.parquet")
+    assert "48213771" in skeleton(tmp_path / "t.parquet", header="names")
+
+
+def test_init_stops_and_writes_nothing_until_told(tmp_path: Path) -> None:
+    path = file(tmp_path, "48213771,34\n48213772,35\n")
+    stopped = run("init", str(path))
+    assert stopped.code == 5
+    assert "48213771" not in stopped.out + stopped.err
+    assert not (tmp_path / "t.toml").exists()
+    assert run("init", str(path), "--header-is-names").code == 0
+    assert "48213771" in (tmp_path / "t.toml").read_text()
+
+
+# --- the class: whatever is refused, no name that is not declared is said ---------------------------------------------
+
+TOKENS = ("48213771", "Adalovelace", "agee", "idd", "1815-12-10")  # near to declared names, so that hints would show
+
+
+def tables(folder: Path) -> Iterator[object]:
+    columns = {name: [1.0] for name in TOKENS}
+    yield file(folder, ",".join(TOKENS) + "\n1,2,3,4,5\n", "plain.csv")
+    yield file(folder, ",".join([*TOKENS, "age", "age"]) + "\n", "twice.csv")
+    yield file(folder, ",".join(TOKENS) + ',"age\n1\n', "open.csv")
+    yield file(folder, ",".join([*TOKENS, "a" * 200]) + "\n", "long.csv")
+    yield file(folder, ",".join(TOKENS).encode() + b",\xff\n", "bytes.csv")
+    yield file(folder, ";".join(TOKENS) + "\n", "semicolons.csv")
+    pq.write_table(pa.table(columns), folder / "t.parquet")
+    yield folder / "t.parquet"
+    yield columns
+    yield {**columns, "Adalovelace": np.zeros((2, 2)), "age": [1], "id": ["a"]}
+    yield {**columns, "48213771": [1, 2]}
+    yield pd.DataFrame(columns)
+    yield pl.DataFrame(columns)
+    yield pl.LazyFrame(columns)
+    yield pa.table(columns)
+    yield pa.table({**columns, "id": pa.array([[1]])})
+
+
+def asking(source: object) -> Iterator[Callable[[], object]]:
+    declared: dict[str, Column] = {"age": rt.integer(0, 120), "id": rt.category(["a", "b"])}
+    study = rt.study(source, adjacency="add_remove", columns=declared, budget="9")
+    yield lambda: study.release(["mean(age)"], epsilon="1")
+    yield lambda: study.release(["mean(agee)"], epsilon="1")
+    yield lambda: study.release(["count by idd"], epsilon="1")
+    yield lambda: study.plan(["mean(ages)"], epsilon="1")
+    yield lambda: open_source(source, study.schema)
+    if isinstance(source, Path):
+        yield lambda: skeleton(source)
+        yield lambda: skeleton(source, header="names") and None
+        named = {"source": str(source), "encoding": "ascii"}
+        columns = {"age": {"kind": "real"}, "id": {"kind": "category", "among": ["a"]}}
+        tables = {"study": named, "person": PERSON, "budget": {"epsilon": "1"}, "columns": columns}
+        yield lambda: open_source(source, parse_spec(tables, source.parent).schema)
+
+
+ASKED = ("agee", "idd")
+
+
+def words_of(ask: Callable[[], object]) -> tuple[str, BaseException | None]:
+    """The words of a refusal and its cause; nothing where there is none."""
+    try:
+        ask()
+    except rt.Refusal as refusal:
+        return "".join(traceback.format_exception_only(refusal)), refusal.__cause__
+    return "", None
+
+
+def test_no_refusal_says_a_name_of_the_source_that_is_not_declared(tmp_path: Path) -> None:
+    refusals = 0
+    for source in tables(tmp_path):
+        for ask in asking(source):
+            said, cause = words_of(ask)
+            refusals += said != ""
+            for token in TOKENS:  # those of ``ASKED`` are typed by whoever asks, once each
+                assert said.count(token) <= (token in ASKED and f"'{token}'" in said), said
+            assert cause is None
+    assert refusals > 50
+
+
+def test_no_verb_says_a_name_of_the_source_that_is_not_declared(tmp_path: Path) -> None:
+    path = file(tmp_path, ",".join(TOKENS) + "\n1,2,3,4,5\n")
+    study = tmp_path / "s.toml"
+    study.write_text(
+        '[study]\nsource = "t.csv"\nledger = "l.ledger"\n[person]\nadjacency = "add_remove"\nrows = "one_each"\n'
+        '[budget]\nepsilon = "1"\n[columns.age]\nkind = "real"\nlow = 0\nhigh = 9\n'
+    )
+    for words in (("release", str(study), "--ask", "mean(age)", "--epsilon", "1", "--yes"), ("init", str(path))):
+        found = run(*words)
+        assert found.code == 5
+        assert not any(token in found.out + found.err for token in TOKENS)

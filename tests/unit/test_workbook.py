@@ -1,0 +1,127 @@
+"""A release as an Excel workbook: every number, intervals as columns, a sheet for each table, and no formula."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pytest
+
+import reticent as rt
+from reticent.errors import PublicParameterError, SpecError
+from reticent.outcome import Reply
+from reticent.study.release import Release
+from reticent.study.workbook import workbook
+from tests.support.cli_kit import clinic, run
+
+QUESTIONS = ["count", "mean(x)", "median(y)", "mean(x) by g", "histogram(x, edges=0:100:25)", "histogram(g)"]
+
+
+@pytest.fixture(scope="module")
+def release() -> Release:
+    study = rt.study(
+        {"x": np.arange(3000) % 97, "y": [1.0] * 3000, "g": ["=1+1", "b"] * 1500},
+        adjacency="add_remove",
+        columns={"x": rt.integer(0, 100), "y": rt.real(), "g": rt.category(["=1+1", "b"])},
+        budget="10",
+        title="@SUM(A1)",
+    )
+    return study.release(QUESTIONS, epsilon="5", name="table/4")
+
+
+@pytest.fixture(scope="module")
+def book(release: Release) -> Any:
+    return openpyxl.load_workbook(io.BytesIO(workbook(release.certificate)))
+
+
+def test_every_number_is_there_with_its_digits(release: Release, book: Any) -> None:
+    heads, *rows = book["Answers"].values
+    assert heads == ("answer", "estimates", "outcome", "value", "low", "high", "noise", "sampling", "level")
+    for row in rows:
+        answer = release[row[0]]
+        assert row[1] == answer.estimand
+        match answer.outcome:
+            case Reply(e):
+                assert row[2] == "reply"
+                assert row[3:] == pytest.approx((e.value, e.low, e.high, e.noise, e.sampling, e.level), rel=1e-14)
+            case _:
+                assert row[2] == "no reply"
+                assert not any(row[3:])
+    assert {row[0] for row in rows} == {"count", "mean(x)", "median(y)"}
+
+
+def test_each_table_is_a_sheet_and_its_labels_are_columns(release: Release, book: Any) -> None:
+    assert book.sheetnames == [
+        *("Answers", "mean(x) by g", "histogram(x, edges=0 100 25)", "histogram(g)", "Notes"),
+    ]
+    heads, *rows = book["mean(x) by g"].values
+    assert heads[:3] == ("g", "outcome", "value")
+    assert [row[0] for row in rows] == ["=1+1", "b"]
+    values = [cell.outcome.value.value for cell in release["mean(x) by g"] if isinstance(cell.outcome, Reply)]
+    assert [row[2] for row in rows] == pytest.approx(values, rel=1e-14)
+
+
+def test_no_text_is_a_formula(book: Any) -> None:
+    cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row]
+    assert {cell.data_type for cell in cells} <= {"s", "n"}
+    assert any(cell.value == "=1+1" for cell in cells)
+
+
+def test_the_notes_carry_guarantee_caveats_and_digest(release: Release, book: Any) -> None:
+    said = dict(book["Notes"].values)
+    assert "ε 5" in said["guarantee"]
+    assert said["certificate digest (SHA-256)"] == release.certificate.digest
+    noted = [text for about, text in book["Notes"].values if about == "note"]
+    assert noted == list(release.certificate.caveats)
+
+
+def test_names_of_sheets_are_short_and_differ(release: Release) -> None:
+    from reticent.study.workbook import _name
+
+    first = _name("mean(a column with a very long name) by ward", set())
+    assert len(first) <= 31
+    assert len({first.lower(), _name("mean(a column with a very long name) by site", {first.lower()}).lower()}) == 2
+
+
+def test_a_link_is_replaced_and_not_followed(release: Release, tmp_path: Path) -> None:
+    (tmp_path / "kept.txt").write_text("mine")
+    os.symlink(tmp_path / "kept.txt", tmp_path / "table.csv")
+    release.save(tmp_path / "table", files=[".csv"])
+    assert (tmp_path / "kept.txt").read_text() == "mine"
+    assert not (tmp_path / "table.csv").is_symlink()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    with pytest.raises(PublicParameterError, match="saved as"):
+        release.save(tmp_path / "table", files=[".doc"])
+
+
+def test_the_command_line_writes_it_or_refuses_before_the_charge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = clinic(tmp_path, people=40)
+    asked = ("release", str(study), "--ask", "count", "--epsilon", "0.5", "--xlsx", "--out", str(tmp_path / "table"))
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name == "openpyxl":
+            raise ImportError
+        return real(name, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(builtins, "__import__", without)
+        done = run(*asked)
+    assert done.code == 5
+    assert "reticent[files]" in done.said
+    assert not (tmp_path / "clinic.ledger").exists()
+    assert run(*asked).code == 0
+    assert openpyxl.load_workbook(tmp_path / "table.xlsx").sheetnames == ["Answers", "Notes"]
+
+
+def test_without_the_library_it_is_refused_in_words(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)
+    with pytest.raises(SpecError, match=r"reticent\[files\]"):
+        workbook(release.certificate)
