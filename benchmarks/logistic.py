@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from reticent.entropy import Replayed
 from reticent.learning import erm
 from reticent.learning.losses import Logistic
-from reticent.learning.price import Price
-from reticent.learning.scaling import Scaling
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.statistics.price import Price
+from reticent.statistics.scaling import Scaling
 
 Floats = NDArray[np.float64]
 FAIR = {"age": (17.5, 42), "yrs_married": (0.5, 23), "religious": (1, 4), "educ": (9, 20)}

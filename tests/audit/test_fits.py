@@ -25,12 +25,12 @@ from reticent.learning import (
     search,
 )
 from reticent.learning.estimator import Estimator
-from reticent.learning.scaling import UNIT, Scaling
 from reticent.learning.trees import Growth
 from reticent.ledger import Ledger
 from reticent.mechanisms import Candidates, gate
 from reticent.privacy.loss import PureDP
 from reticent.statistics.regression import products
+from reticent.statistics.scaling import UNIT, Scaling
 
 HONEST = fits.left_by
 FITS = {fit.name: fit for fit in models.built_in()}

@@ -25,14 +25,14 @@ from reticent.learning.descent import Descent
 from reticent.learning.erm import Inferred, Minimum, Perturbed, Released
 from reticent.learning.losses import Hinge, Logistic, Loss, Quantile, Squared
 from reticent.learning.minimum import Problem, Sum, newton
-from reticent.learning.price import Price
-from reticent.learning.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths
 from reticent.mechanisms import Gaussian, Geometric, Objective, axiom_again
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.mechanisms.objective import one_sided_down, turned
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.privacy.sensitivity import L1
+from reticent.statistics.price import Price
+from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths
 
 LOSSES: tuple[Loss, ...] = (
     Logistic(2),

@@ -17,8 +17,6 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning import bernstein
 from reticent.learning.bernstein import HALF, BernsteinClassifier, FunctionClassifier, Surface, stability_of_risk
-from reticent.learning.price import Price
-from reticent.learning.scaling import Floats, Integers
 from reticent.ledger import Ledger
 from reticent.mechanisms import Geometric
 from reticent.mechanisms.gate import Call
@@ -26,6 +24,8 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.explain import outline
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.privacy.sensitivity import Linf
+from reticent.statistics.price import Price
+from reticent.statistics.scaling import Floats, Integers
 from reticent.synthesis.bernstein import Lattice, Polynomial, amplified
 from tests.laws.test_learning_sensitivity import KINDS, Case, _drawn, ratio, run, worst
 

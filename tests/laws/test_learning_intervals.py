@@ -16,13 +16,13 @@ from reticent.entropy import Replayed
 from reticent.learning.erm import Inferred
 from reticent.learning.intervals import AT_95, Around, curvature, moved
 from reticent.learning.losses import Logistic, Loss, Squared
-from reticent.learning.price import Price
-from reticent.learning.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths, longest, shortened
 from reticent.mechanisms import Geometric
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.mechanisms.objective import Objective
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
+from reticent.statistics.price import Price
+from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths, longest, shortened
 
 BOX = ((Fraction(-1), Fraction(1)),) * 2
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")

@@ -12,20 +12,21 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Replayed
-from reticent.learning import descent, losses, moments, reach, scaling, tabled, trees
+from reticent.learning import descent, losses, moments, reach, tabled, trees
 from reticent.learning.clusters import Lloyd
 from reticent.learning.descent import Descent
 from reticent.learning.losses import Hinge, Logistic, Quantile, Squared
 from reticent.learning.moments import Axes, Moments
-from reticent.learning.price import Price
-from reticent.learning.scaling import UNIT, Floats, Scaling
 from reticent.learning.trees import Growth
 from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.statistics import scaling
+from reticent.statistics.price import Price
 from reticent.statistics.regression import products
 from reticent.statistics.regression.frame import Frame
 from reticent.statistics.regression.squares import LeastSquares
+from reticent.statistics.scaling import UNIT, Floats, Scaling
 
 BOUNDS = ((Fraction(0), Fraction(1)), (Fraction(-3), Fraction(5)), (Fraction(10), Fraction(20)))
 CLASSES = 3

@@ -34,12 +34,12 @@ from reticent.learning import (
 from reticent.learning.classifiers import Classifier
 from reticent.learning.clusters import nearest
 from reticent.learning.linear import Regressor
-from reticent.learning.scaling import UNIT, Floats, Scaling, filled, scored, weighed
 from reticent.learning.tabled import of_classes
 from reticent.ledger import Ledger
 from reticent.mechanisms import Candidates, Exponential, Geometric, gate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from reticent.statistics.scaling import UNIT, Floats, Scaling, filled, scored, weighed
 
 BATCHES = (*range(1, 18), 100)
 LINE = np.linspace(-1.0, 1.0, 12)

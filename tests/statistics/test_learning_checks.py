@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from reticent import sklearn as private
-from reticent.learning.scaling import Floats
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP
+from reticent.statistics.scaling import Floats
 
 checks = pytest.importorskip("sklearn.utils.estimator_checks")
 

@@ -20,11 +20,11 @@ from reticent.learning import erm
 from reticent.learning.descent import Linear
 from reticent.learning.erm import Fit
 from reticent.learning.losses import Logistic
-from reticent.learning.price import Price
-from reticent.learning.scaling import Floats, Scaling
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.statistics.price import Price
 from reticent.statistics.regression.frame import Frame
 from reticent.statistics.regression.squares import Fitted, LeastSquares
+from reticent.statistics.scaling import Floats, Scaling
 
 TABLES = 60
 ROWS = 8000

@@ -236,7 +236,7 @@ def test_a_study_is_charged_and_shows_no_row() -> None:
 def test_handles_and_arrays_give_the_same_integers() -> None:
     study = _study()
     x, _ = study.xy(["a", "b"], "z")
-    from reticent.learning.scaling import UNIT, Scaling
+    from reticent.statistics.scaling import UNIT, Scaling
 
     ours = Scaling(x.bounds).whole(x.shelf.read(["a", "b"]))
     theirs = Scaling(x.bounds).whole(X)

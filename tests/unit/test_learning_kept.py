@@ -18,10 +18,10 @@ import reticent as rt
 from reticent import sklearn as private
 from reticent.errors import PublicParameterError
 from reticent.learning import summaries
-from reticent.learning.scaling import Floats
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from reticent.statistics.scaling import Floats
 
 CANARY = 0.5772156649015329  # a value no computation of noisy sums gives back
 FOLDER = "folder-of-the-ledger"

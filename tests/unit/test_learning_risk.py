@@ -19,13 +19,13 @@ from reticent.learning import losses, tabled
 from reticent.learning.descent import Descent
 from reticent.learning.losses import Logistic, Loss
 from reticent.learning.minimum import Problem
-from reticent.learning.price import Price
-from reticent.learning.scaling import UNIT, Floats, Scaling
 from reticent.learning.tabled import CELLS, FINE, LINES, Tabled
 from reticent.ledger import Ledger
 from reticent.mechanisms.gate import Recorder
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.statistics.price import Price
+from reticent.statistics.scaling import UNIT, Floats, Scaling
 
 CANARY = 3.141592653589793 / 4
 RNG = np.random.default_rng(21)

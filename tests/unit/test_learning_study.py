@@ -13,8 +13,6 @@ import reticent as rt
 from reticent.data.schema import Column
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.learning.linear import USUAL
-from reticent.learning.price import Price
-from reticent.learning.scaling import UNIT, Scaling, lengths
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
@@ -28,6 +26,8 @@ from reticent.sklearn import (
     StandardScaler,
     public,
 )
+from reticent.statistics.price import Price
+from reticent.statistics.scaling import UNIT, Scaling, lengths
 
 N = 4000
 RNG = np.random.default_rng(11)

@@ -11,13 +11,13 @@ import pytest
 from reticent.entropy import Replayed
 from reticent.learning import DecisionTreeClassifier, RandomForestClassifier
 from reticent.learning.circumstances import Between
-from reticent.learning.scaling import Floats
 from reticent.learning.trees import THRESHOLDS, Growth, Tree
 from reticent.ledger import Ledger
 from reticent.mechanisms import Candidates
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from reticent.statistics.scaling import Floats
 
 ROW = Adjacency("add_remove")
 COLUMNS = 8

@@ -30,8 +30,8 @@ from reticent.audit.talks import Talk, Talks
 from reticent.audit.talks import built_in as sessions
 from reticent.audit.tape import LIKELY, STYLES, Tape
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
-from reticent.learning.scaling import Floats
 from reticent.privacy.adjacency import Kind as Relation
+from reticent.statistics.scaling import Floats
 
 STREAM: Final = "models"
 PEOPLE: Final = 400  # declared for robust regressions, which refuse to guess from few rows

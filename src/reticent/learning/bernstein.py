@@ -34,12 +34,12 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.circumstances import Circumstances, price_of
 from reticent.learning.classifiers import Classifier, indices
 from reticent.learning.estimator import Work
-from reticent.learning.price import Noise, Price
-from reticent.learning.scaling import MOST_ROWS, Bound, Floats, Integers
 from reticent.mechanisms import Gaussian, Geometric, gate
 from reticent.privacy import compose
 from reticent.privacy.numbers import Number, read, show
 from reticent.privacy.sensitivity import Linf
+from reticent.statistics.price import Noise, Price
+from reticent.statistics.scaling import MOST_ROWS, Bound, Floats, Integers
 from reticent.synthesis.bernstein import MOST_AXES, MOST_DEGREE, MOST_POINTS, Lattice, Polynomial, amplified, checked
 from reticent.synthesis.bernstein import lattice as points_of
 

@@ -25,8 +25,6 @@ from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.learning.given import cells
 from reticent.learning.handles import Handle, Shelf
 from reticent.learning.held import held
-from reticent.learning.price import Price
-from reticent.learning.scaling import MOST_ROWS, Bound, Floats, Integers
 from reticent.ledger import Ledger, Receipt
 from reticent.mechanisms import gate
 from reticent.privacy import compose
@@ -34,6 +32,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
+from reticent.statistics.price import Price
+from reticent.statistics.scaling import MOST_ROWS, Bound, Floats, Integers
 
 if TYPE_CHECKING:
     from reticent.study.certificate import Certificate

@@ -27,9 +27,9 @@ from reticent.learning.given import plain
 from reticent.learning.handles import Handle
 from reticent.learning.linear import LinearModel
 from reticent.learning.odd import LEFT_OUT, Labels, OddLabels
-from reticent.learning.scaling import Floats, Scaling, weighed
 from reticent.learning.scores import Scored, Scoring, accuracy, of_labels
 from reticent.privacy.numbers import Number, read
+from reticent.statistics.scaling import Floats, Scaling, weighed
 
 MOST_LABEL: Final = 1 << 53  # beyond it a frame with one missing value, read as doubles, mixes labels up
 FEW: Final = 12  # columns up to which intervals are bought by default

@@ -22,11 +22,11 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.learning.circumstances import Circumstances, price_of
 from reticent.learning.estimator import Estimator, Work
-from reticent.learning.price import Noise, Price, deviation, noisy
 from reticent.learning.reach import REST, Near, Seen, told
-from reticent.learning.scaling import UNIT, Floats, Integers, Norm, Scaling, product, weighed
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.price import Noise, Price, deviation, noisy
+from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, Scaling, product, weighed
 
 COUNTS: Final = Fraction(1, 5)  # of a round
 ROUNDS: Final = ((20, 1), (40, 2), (100, 3), (300, 5))  # up to so much signal to a cluster; beyond, MOST_ROUNDS

@@ -16,8 +16,8 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.circumstances import Circumstances, Owned
 from reticent.learning.folds import Folds, numbered
-from reticent.learning.scaling import Integers
 from reticent.mechanisms import gate
+from reticent.statistics.scaling import Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -30,10 +30,10 @@ from reticent.errors import PublicParameterError
 from reticent.learning import losses
 from reticent.learning.intervals import Around, curvature, moved, spread_of, whole
 from reticent.learning.losses import Loss
-from reticent.learning.price import Noise, Price, deviation
-from reticent.learning.scaling import UNIT, Floats, Integers, Scaling, longest, product, scored, shortened
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.price import Noise, Price, deviation
+from reticent.statistics.scaling import UNIT, Floats, Integers, Scaling, longest, product, scored, shortened
 
 MOMENTUM: Final = 0.9
 PACE: Final = 4.0  # steps of so many times what is safe for any rows, until noisy gradients grow

@@ -16,8 +16,8 @@ import numpy as np
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 from reticent.learning.circumstances import Circumstances
-from reticent.learning.scaling import Bound, Floats
 from reticent.statistics.regression.frame import Block, Frame, Keys
+from reticent.statistics.scaling import Bound, Floats
 
 PLAIN: Final = (Fraction(0), Fraction(1))
 

@@ -34,8 +34,6 @@ from reticent.learning.descent import LAPLACE, Descent, Linear
 from reticent.learning.intervals import Around, curvature, moved, whole
 from reticent.learning.losses import Loss
 from reticent.learning.minimum import Problem
-from reticent.learning.price import Noise, Price, deviation
-from reticent.learning.scaling import UNIT, Floats, Scaling, longest, shortened
 from reticent.mechanisms import gate
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
@@ -43,6 +41,8 @@ from reticent.mechanisms.objective import Objective, power_below
 from reticent.privacy import convert
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2
+from reticent.statistics.price import Noise, Price, deviation
+from reticent.statistics.scaling import UNIT, Floats, Scaling, longest, shortened
 
 Solver: TypeAlias = Literal["auto", "descent", "objective", "output"]
 SOLVERS: Final = ("auto", "descent", "objective", "output")

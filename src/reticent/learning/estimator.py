@@ -31,12 +31,12 @@ from reticent.learning.circumstances import (
 from reticent.learning.given import cells, table
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held import held
-from reticent.learning.scaling import Floats
 from reticent.learning.shown import shown
 from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
+from reticent.statistics.scaling import Floats
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

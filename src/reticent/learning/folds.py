@@ -24,10 +24,10 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.given import labels
 from reticent.learning.handles import OURS, Handle, Public
 from reticent.learning.held import targets
-from reticent.learning.scaling import Integers
 from reticent.mechanisms import gate
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.scaling import Integers
 
 if TYPE_CHECKING:
     from sklearn.utils.metadata_routing import MetadataRequest

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import Refusal
-from reticent.learning.scaling import Floats
+from reticent.statistics.scaling import Floats
 
 NUMBERS: Final = "biuf"
 TAKEN: Final = f"{NUMBERS}OUST"  # kinds of NumPy's types: numbers, any objects, texts

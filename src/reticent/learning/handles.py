@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from reticent.data.schema import Key
 from reticent.errors import QuestionError
-from reticent.learning.scaling import Bound, Floats, Integers
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy.adjacency import Adjacency
+from reticent.statistics.scaling import Bound, Floats, Integers
 
 T = TypeVar("T")
 LENGTH: Final = "Its length is a statistic: study.release([rt.count()], epsilon=…)."

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.learning.given import array, cells, is_row, is_typed, labels, warn_of_column
-from reticent.learning.scaling import Floats
+from reticent.statistics.scaling import Floats
 
 Size: TypeAlias = Literal["public", "private"]
 Read: TypeAlias = tuple[Floats, NDArray[np.generic] | None]

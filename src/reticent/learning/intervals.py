@@ -26,8 +26,8 @@ import numpy as np
 
 from reticent.learning import losses
 from reticent.learning.losses import Loss
-from reticent.learning.scaling import UNIT, Floats, Integers, Norm, product, scored
 from reticent.privacy.adjacency import Adjacency
+from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, product, scored
 
 AT_95: Final = 1.959963984540054
 ROUNDS: Final = 200

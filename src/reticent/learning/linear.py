@@ -27,13 +27,13 @@ from reticent.learning.erm import Fit, Inferred, Solver, planned
 from reticent.learning.estimator import Estimator, Work, not_fitted
 from reticent.learning.handles import Handle
 from reticent.learning.intervals import AT_95, Around
-from reticent.learning.price import Price
-from reticent.learning.scaling import Bound, Floats, Scaling, weighed
 from reticent.learning.scores import Scored, Scoring, of_numbers, r_squared
 from reticent.learning.summaries import promise
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.asked import robust_regression
+from reticent.statistics.price import Price
+from reticent.statistics.scaling import Bound, Floats, Scaling, weighed
 
 if TYPE_CHECKING:
     from reticent.statistics.regression.coefficients import Coefficients

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.learning.scaling import UNIT, Floats, Integers, Norm, lengths
 from reticent.learning.tabled import Tabled
+from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, lengths
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ import numpy as np
 
 from reticent.learning import losses
 from reticent.learning.losses import Loss
-from reticent.learning.scaling import UNIT, Floats, Integers
 from reticent.learning.slowly import slowly
+from reticent.statistics.scaling import UNIT, Floats, Integers
 
 STEPS: Final = 60  # of Newton's
 HALVINGS: Final = 40

@@ -25,11 +25,11 @@ from reticent.errors import PublicParameterError
 from reticent.learning.circumstances import Circumstances, price_of
 from reticent.learning.classifiers import Classifier, indices
 from reticent.learning.estimator import Estimator, Work
-from reticent.learning.price import Noise, Price, deviation, noisy
 from reticent.learning.reach import REST, Near
-from reticent.learning.scaling import UNIT, Floats, Scaling, product, weighed
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.price import Noise, Price, deviation, noisy
+from reticent.statistics.scaling import UNIT, Floats, Scaling, product, weighed
 
 COUNT: Final = Fraction(1, 5)
 FIRST: Final = Fraction(2, 5)

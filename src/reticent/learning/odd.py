@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.learning.circumstances import Circumstances, Found
-from reticent.learning.scaling import Floats
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.intervals import NONE, half_width, too_few
+from reticent.statistics.scaling import Floats
 
 ATTRIBUTE: Final = "odd_labels_"
 SHARE: Final = Fraction(1, 20)

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
-from reticent.learning.price import Noise, Price, deviation, noisy
-from reticent.learning.scaling import UNIT, Floats, Integers, Scaling, lengths, longest, shortened
 from reticent.mechanisms import Exponential, gate
 from reticent.mechanisms.exponential import Candidates
 from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.price import Noise, Price, deviation, noisy
+from reticent.statistics.scaling import UNIT, Floats, Integers, Scaling, lengths, longest, shortened
 
 SIZE: Final = Fraction(1, 25)  # of the price: the number of rows, where it is not public
 MEAN: Final = Fraction(4, 25)  # their sums

@@ -23,9 +23,9 @@ from reticent.learning.classifiers import LinearClassifier
 from reticent.learning.erm import Solver, planned
 from reticent.learning.estimator import Work
 from reticent.learning.linear import Regressor
-from reticent.learning.scaling import Floats, Scaling
 from reticent.learning.tabled import CELLS, NODES, Slope, asked, between, of_classes, of_numbers, placed
 from reticent.privacy.numbers import Number, read
+from reticent.statistics.scaling import Floats, Scaling
 
 Link: TypeAlias = Callable[[Floats], object]  # or of one float
 

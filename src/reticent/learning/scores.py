@@ -19,11 +19,11 @@ from reticent.errors import QuestionError
 from reticent.learning.circumstances import Circumstances, Found, numbers, paid, price_of
 from reticent.learning.given import cells, column, labels
 from reticent.learning.handles import Public
-from reticent.learning.price import Noise, Price
-from reticent.learning.scaling import UNIT, Floats, filled
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
+from reticent.statistics.price import Noise, Price
+from reticent.statistics.scaling import UNIT, Floats, filled
 
 if TYPE_CHECKING:
     from reticent.study.certificate import Certificate

@@ -33,8 +33,6 @@ from reticent.learning.estimator import APART, Estimator, Work, not_fitted, same
 from reticent.learning.folds import Folds, of_person
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held import held
-from reticent.learning.price import Price
-from reticent.learning.scaling import Floats, filled
 from reticent.learning.shown import shown
 from reticent.learning.summaries import page
 from reticent.mechanisms import Candidates, Exponential, gate
@@ -43,6 +41,8 @@ from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, show
 from reticent.privacy.sensitivity import Linf
+from reticent.statistics.price import Price
+from reticent.statistics.scaling import Floats, filled
 
 TRAINED: Final = Fraction(1, 2)
 CHOSEN: Final = Fraction(1, 10)

@@ -15,7 +15,7 @@ from typing import assert_never
 from reticent.exact.rounding import exp_bounds, sqrt_up
 from reticent.learning import losses
 from reticent.learning.losses import Hinge, Logistic, Loss, Quantile, Squared, Tabled
-from reticent.learning.scaling import UNIT, Floats, Integers
+from reticent.statistics.scaling import UNIT, Floats, Integers
 
 Row = tuple[list[int], Fraction]
 

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from reticent.errors import PublicParameterError
-from reticent.learning.scaling import Floats, Integers
+from reticent.statistics.scaling import Floats, Integers
 
 Slope: TypeAlias = Callable[[Floats, Floats], object]  # or of two floats
 

@@ -34,12 +34,12 @@ from reticent.exact import sampling
 from reticent.learning.circumstances import Circumstances, price_of
 from reticent.learning.classifiers import Classifier, indices
 from reticent.learning.estimator import Work
-from reticent.learning.scaling import Bound, Floats, Integers
 from reticent.mechanisms import Candidates, Exponential, Geometric, gate
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, Linf
+from reticent.statistics.scaling import Bound, Floats, Integers
 
 THRESHOLDS: Final = 15
 LEAVES: Final = Fraction(2, 5)  # of a tree's price, where splits are chosen privately

@@ -24,13 +24,13 @@ from reticent.learning.circumstances import Found, bought, price_of
 from reticent.learning.dealing import Deal, persons_named
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.folds import Folds, of_person
-from reticent.learning.scaling import Floats, Integers
 from reticent.learning.scores import Scoring, Sums
 from reticent.learning.search import Clip
 from reticent.outcome import NO_REPLY
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
+from reticent.statistics.scaling import Floats, Integers
 
 if TYPE_CHECKING:
     from reticent.study.certificate import Certificate

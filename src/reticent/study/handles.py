@@ -26,11 +26,11 @@ from reticent.data.table import Result
 from reticent.entropy import system
 from reticent.errors import QuestionError
 from reticent.learning.handles import Handle
-from reticent.learning.scaling import Bound, Floats, Integers
 from reticent.ledger import Ledger, Receipt
 from reticent.ledger.fingerprint import note_head, note_release
 from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.facts import may_be_incomplete
+from reticent.statistics.scaling import Bound, Floats, Integers
 
 if TYPE_CHECKING:
     from reticent.study.study import Study

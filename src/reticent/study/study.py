@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.data.table import Table
     from reticent.learning.handles import Handle
-    from reticent.learning.scaling import Bound
     from reticent.ledger import Ledger
     from reticent.statistics.density import DensityOf, Growth, OfDensity, Settled
+    from reticent.statistics.scaling import Bound
     from reticent.study.asking import Asked, Limit, Prepared, Question
     from reticent.study.densities import DensityRelease, Synthetic
     from reticent.study.plan import Plan
