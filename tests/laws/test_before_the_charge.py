@@ -4,6 +4,7 @@ Some hundred random pairs of neighbouring tables, well or badly formed in every 
 lists for cells, rows of another length, targets too short, tables without a row. Public are the types, the number of
 columns, bounds and classes, and under substitution the number of rows. Nothing here is left to chance: the generator
 has a seed, so red means a change. The mutants are what was refuted: a fit that refused by one cell, or told its length.
+Every estimator is then given every list that is no table: bounds say how wide it is, and never its rows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
@@ -19,7 +21,8 @@ import numpy as np
 import pytest
 
 from reticent import sklearn as private
-from reticent.errors import Fault
+from reticent.audit import models
+from reticent.errors import Fault, PublicParameterError
 from reticent.learning import circumstances, given
 from reticent.learning.circumstances import Between
 from reticent.learning.held import Held
@@ -161,6 +164,114 @@ def test_a_table_too_long_to_sum_is_a_fault_where_its_length_is_private(monkeypa
         assert found.kind == told
         assert (found.spent == NOTHING) == (told != "Fault")
         assert seen(case, rows[:3]).kind == ""
+
+
+# --- lists, whose length and width are private ------------------------------------------------------------------------
+
+FEW: Final[dict[str, Any]] = {"solver": "output"}
+TREE: Final = private.DecisionTreeClassifier
+EVERY: Final[dict[str, tuple[Callable[..., Any], dict[str, Any]]]] = {
+    "BernsteinClassifier": (private.BernsteinClassifier, SIDES),
+    "DecisionTreeClassifier": (TREE, {**SIDES, "max_depth": 1}),
+    "EmpiricalRiskClassifier": (
+        private.EmpiricalRiskClassifier,
+        {**SIDES, **FEW, "slope": models.squared_hinge, "reach": 3},
+    ),
+    "EmpiricalRiskRegressor": (
+        private.EmpiricalRiskRegressor,
+        {**LINE, **FEW, "slope": models.log_cosh, "inverse_link": np.arctan},
+    ),
+    "FunctionClassifier": (
+        private.FunctionClassifier,
+        {**SIDES, "train": models.nearest, "stability": 2, "degree": 2},
+    ),
+    "GaussianNB": (private.GaussianNB, SIDES),
+    "HuberRegressor": (private.HuberRegressor, {**LINE, **FEW}),
+    "KMeans": (private.KMeans, {"n_clusters": 2, "max_iter": 1}),
+    "LinearRegression": (private.LinearRegression, LINE),
+    "LinearSVC": (private.LinearSVC, {**SIDES, **FEW}),
+    "LogisticRegression": (private.LogisticRegression, {**SIDES, **FEW}),
+    "PCA": (private.PCA, {}),
+    "QuantileRegressor": (private.QuantileRegressor, {**LINE, "solver": "descent", "steps": 2}),
+    "RandomForestClassifier": (private.RandomForestClassifier, {**SIDES, "max_depth": 1}),
+    "StandardScaler": (private.StandardScaler, {}),
+}
+NESTED: Final = [[[0.5, 0.5]], [[0.5, 0.5]]]
+UNTABLED: Final[dict[str, tuple[list[object], list[object]]]] = {
+    "empty": ([], []),
+    "one None": ([None], [0]),
+    "one row without cells": ([[]], [0]),
+    "ragged": ([[0.5], [0.5, 0.5], [0.5, 0.5, 0.5]], [0, 1, 0]),
+    "mostly of another width": ([[0.5], [0.5], [0.5, 0.5]], [0, 1, 0]),
+    "scalars": ([0.5, 1], [0, 1]),
+    "nested": (list(NESTED), [0, 1]),
+    "texts": (["ab", "cd"], ["a", "b"]),
+    "a target too short": ([[0.5, 0.5], [0.5, 0.5]], [0]),
+    "a table": ([[0.5, 0.5], [-0.5, 0.5]], [0, 1]),
+}
+
+
+def opened(kind: Between) -> Ledger:
+    return Ledger.create(None, title="lists", adjacency=Adjacency(kind), budget=PureDP(Fraction(10**4)))
+
+
+def fits_of(name: str, bounds: object, ledger: Ledger, kind: Between) -> list[Any]:
+    """The estimator, and the searches and scores that are made of it."""
+    made, own = EVERY[name]
+    given_ = {"epsilon": 1, "bounds": bounds, "adjacency": kind, "ledger": ledger, **own}
+    found: list[Any] = [made(**given_)]
+    if name == "DecisionTreeClassifier":
+        found.append(private.GridSearchCV(made(**given_), {"max_depth": [1, 2]}))
+    return found
+
+
+def test_the_list_names_every_estimator_that_charges() -> None:
+    charging = {name for name in private.__all__ if hasattr(getattr(private, name), "fit")} - {"Clip", "GridSearchCV"}
+    assert charging == set(EVERY)
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+@pytest.mark.parametrize("name", EVERY)
+def test_a_list_with_one_pair_of_bounds_is_refused_in_one_sentence(name: str, kind: Between) -> None:
+    ledger, told = opened(kind), set()
+    for x, y in UNTABLED.values():
+        for fit in (*fits_of(name, (-1, 1), ledger, kind), private.Clip(bounds=(-1, 1))):
+            with pytest.raises(PublicParameterError) as refusal:
+                fit.fit(x, y)
+            told.add(str(refusal.value))
+    (words,) = told
+    assert "one pair of bounds for each" in words
+    assert ledger.spent() == NOTHING
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_list_is_as_wide_as_its_bounds_and_every_fit_of_one_is_charged(name: str) -> None:
+    """Under add/remove; whatever cannot be read is missing, and a target too short is found after the charge."""
+    for x, y in UNTABLED.values():
+        for form in (list, objects_of):
+            for fit in fits_of(name, [(-1, 1)] * 2, ledger := opened("add_remove"), "add_remove"):
+                with suppress(Fault):
+                    assert fit.fit(form(x), y).n_features_in_ == 2
+            assert ledger.spent() != NOTHING
+
+
+def objects_of(rows: list[object]) -> object:
+    """The rows of a list in an array of objects with one dimension, as ragged rows come."""
+    found = np.empty(len(rows), object)
+    for place, row in enumerate(rows):
+        found[place] = row
+    return found
+
+
+def test_a_list_is_scored_and_transformed_by_the_width_of_the_fit() -> None:
+    ledger = opened("add_remove")
+    given_: dict[str, Any] = {"epsilon": 1, "bounds": (-1, 1), "adjacency": "add_remove", "ledger": ledger}
+    x, y = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+    model, scaler = private.GaussianNB(**given_, **SIDES).fit(x, y), private.StandardScaler(**given_).fit(x)
+    for rows, targets in UNTABLED.values():
+        if len(rows) == len(targets):
+            assert 0 <= model.score(rows, targets, epsilon=1) <= 1
+        assert scaler.transform(rows).shape == (len(rows), 2)
 
 
 # --- what was refuted -------------------------------------------------------------------------------------------------

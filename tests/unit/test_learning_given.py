@@ -66,11 +66,11 @@ def account() -> Ledger:
 
 
 def named(**own: object) -> dict[str, Any]:
-    return {"epsilon": 1, "bounds": (-1, 1), "adjacency": "add_remove", "ledger": account(), **own}
+    return {"epsilon": 1, "bounds": [(-1, 1)] * 2, "adjacency": "add_remove", "ledger": account(), **own}
 
 
 def read(x: object, y: object = None) -> tuple[Any, Any]:
-    return of_arrays(x, y, (-1, 1), "add_remove", account(), None, 1).read()
+    return of_arrays(x, y, [(-1, 1)] * 2, "add_remove", account(), None, 1).read()
 
 
 def frame(kind: str) -> Any:
@@ -121,7 +121,7 @@ def test_a_cell_that_is_no_number_is_missing_and_moves_no_other_row(name: str) -
 
 @pytest.mark.parametrize("name", TABLES)
 def test_clip_reads_each_cell_by_itself_too(name: str) -> None:
-    found = private.Clip(bounds=(-1, 1)).fit_transform(TABLES[name]())
+    found = private.Clip(bounds=[(-1, 1)] * 2).fit_transform(TABLES[name]())
     cells = given.cells(given.table(found))
     assert np.isfinite(cells[1:]).all()
     assert np.abs(cells[1:]).max() <= 1
@@ -189,7 +189,7 @@ def test_a_label_is_kept_as_a_plain_value(cell: object, kept: object) -> None:
 
 
 REFUSED: dict[str, Callable[[], Any]] = {
-    "one column": lambda: ["a", "b"],
+    "one column": lambda: np.array(["a", "b"]),
     "complex": lambda: np.array(GRID, complex),
     "dates": lambda: np.array([["2020-01-01"]], "M8[D]"),
     "records": lambda: np.array([[(1.0, "x")]], [("a", float), ("b", "U20")]),

@@ -24,7 +24,7 @@ from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.learning.given import cells
 from reticent.learning.handles import Handle, Shelf
-from reticent.learning.held import held
+from reticent.learning.held import Size, held
 from reticent.ledger import Ledger, Receipt
 from reticent.mechanisms import gate
 from reticent.privacy import compose
@@ -151,8 +151,11 @@ def of_arrays(
     ledger: Ledger | None,
     people: int | None,
     rows_each: int,
+    columns: int | None = None,
 ) -> Circumstances:
     """Of arrays: before the charge types and the number of columns are looked at, and the number of rows if public.
+
+    A list has as many columns as there are pairs of bounds; with one pair for all, as many as ``columns``.
 
     Raises
     ------
@@ -183,7 +186,8 @@ def of_arrays(
     neighbours = Adjacency(adjacency, rows_each)
     if ledger.adjacency != neighbours:
         raise PublicParameterError(f"this ledger counts for another unit: {ledger.adjacency.words()}")
-    kept = held(x, y, columns_of(bounds), "public" if adjacency == "substitute" and rows_each == 1 else "private")
+    size: Size = "public" if adjacency == "substitute" and rows_each == 1 else "private"
+    kept = held(x, y, columns_of(bounds) or columns, size)
     given = read_bounds(bounds, names_of(x) or kept.columns)
     known = people if kept.rows is None else kept.rows
     if known is not None and known > MOST_ROWS:

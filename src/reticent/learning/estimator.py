@@ -247,8 +247,11 @@ class Estimator:
     def __sklearn_is_fitted__(self) -> bool:
         return "guarantee_" in vars(self)
 
-    def _here(self, x: object, y: object | None) -> Circumstances:
-        """What is public of a fit to X and y; of y only where the estimator has a target."""
+    def _here(self, x: object, y: object | None, columns: int | None = None) -> Circumstances:
+        """What is public of a fit to X and y; of y only where the estimator has a target.
+
+        ``columns`` is how many a list has, where a fit has made that public.
+        """
         kind = getattr(self, "_estimator_type", None)
         if kind not in ("classifier", "regressor"):
             y = None
@@ -266,7 +269,7 @@ class Estimator:
                 ledger = self.study.ledger
                 adjacency = "substitute" if ledger.adjacency.kind == "substitute" else "add_remove"
             here = replace(
-                of_arrays(x, y, self.bounds, adjacency, ledger, self.people, self.rows_each), source=self.study
+                of_arrays(x, y, self.bounds, adjacency, ledger, self.people, self.rows_each, columns), source=self.study
             )
         return here
 

@@ -4,14 +4,14 @@
     Held.read()                 the cells, one by one: whatever is no cell of a row is missing there and nowhere else
 
 Before the charge nothing is known of an array but its type, its dimensions and its number of columns, and of a list
-that it is one: how long it is, and what stands in it, is its rows' business. Where the number of rows is public it is
-known too. So a row of another length, a label that is a list or a target too short never makes a refusal: the first
-two are missing, and the last is found after the charge, where all that fails is one opaque fault.
+that it is one: how long it is, and what stands in it, is its rows' business. So a list, and an array of objects with
+one dimension, is as wide as the bounds say. Where the number of rows is public it is known too. So a row of another
+length, a label that is a list or a target too short never makes a refusal: the first two are missing, and the last is
+found after the charge, where all that fails is one opaque fault.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -19,12 +19,17 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.errors import PublicParameterError
 from reticent.learning.given import array, cells, is_row, is_typed, labels, warn_of_column
 from reticent.statistics.scaling import Floats
 
 Size: TypeAlias = Literal["public", "private"]
 Read: TypeAlias = tuple[Floats, NDArray[np.generic] | None]
 ONE_EACH: Final = "y should be a 1d array with one value for each row"
+UNSAID: Final = (
+    "In a list the rows alone say how many columns there are, and they are private. Name one pair of bounds for each "
+    "column, bounds=[(low, high), ...], or hand an array. Nothing was charged."
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -54,30 +59,35 @@ def held(x: object, y: object | None, columns: int | None, size: Size) -> Held:
     x : array, frame or list of rows
     y : array or list, optional
     columns : int, optional
-        How many there are, where bounds say so. Of a list they say it best: without them it is the length that most of
-        its rows have.
+        How many there are, where bounds say so. A list needs them: the length of its rows is private.
     size : "public" or "private"
         Of the number of rows.
 
     Raises
     ------
+    PublicParameterError
+        For any list where bounds do not say how many columns there are.
     TypeError, ValueError
         As scikit-learn does, by types, dimensions and the number of columns; by the number of rows where it is public.
     """
     if hasattr(x, "toarray"):
         raise TypeError("Sparse rows are not supported: pass X.toarray()")
-    table = _typed_table(x, size) if is_typed(x) else None
-    rows: Sequence[object] = () if table is not None else _items(x, "X")
-    width = table.shape[1] if table is not None else columns or _usual(rows)
+    table = _typed_table(x, size) if is_typed(x) else _items(x, "X")
+    if isinstance(table, np.ndarray) and table.ndim == 2:
+        width = table.shape[1]
+    elif columns:
+        width = columns
+    else:
+        raise PublicParameterError(UNSAID)
     target = None if y is None else targets(y)
     known = None
     if size == "public":
-        known = len(table if table is not None else rows)
+        known = len(table)
         if target is not None and len(target) != known:
             raise ValueError(f"{ONE_EACH}, got shape {target.shape}")
 
     def read() -> Read:
-        raw = table if table is not None else _rows(rows, width)
+        raw = table if isinstance(table, np.ndarray) and table.ndim == 2 else _rows(list(table), width)
         if target is not None and len(target) != len(raw):
             raise ValueError(ONE_EACH)
         return cells(raw), None if target is None else labels(target)
@@ -86,8 +96,10 @@ def held(x: object, y: object | None, columns: int | None, size: Size) -> Held:
 
 
 def _typed_table(x: object, size: Size) -> NDArray[np.generic]:
-    """An array or a frame, by its type."""
+    """An array or a frame, by its type: of two dimensions, or of one if its cells are objects, which may be rows."""
     raw = array(x, "X")
+    if raw.ndim == 1 and raw.dtype.kind == "O":
+        return raw
     if raw.ndim != 2:
         raise ValueError(f"Expected 2D array, got {raw.ndim}D array instead. Reshape your data.")
     if raw.shape[1] < 1:
@@ -106,17 +118,6 @@ def _items(x: object, name: str) -> Sequence[object]:
     if found is None:
         raise TypeError(f"{name} could not be read as an array. Nothing was charged.")
     return found
-
-
-def _usual(rows: Sequence[object]) -> int:
-    """The length that most rows of a list have."""
-    counted = Counter(len(row) for row in map(_listed, rows) if row is not None)
-    if not counted:
-        raise ValueError("Expected 2D array, got 1D array instead. Reshape your data.")
-    width = max(counted, key=lambda length: (counted[length], length))
-    if width < 1:
-        raise ValueError("Found array with 0 feature(s) while a minimum of 1 is required.")
-    return width
 
 
 def _rows(rows: Sequence[object], width: int) -> NDArray[np.generic]:

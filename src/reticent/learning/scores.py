@@ -36,7 +36,9 @@ class Scorable(Protocol):
     who: str
     certificate_: Certificate
 
-    def _here(self, x: object, y: object | None) -> Circumstances: ...
+    n_features_in_: int
+
+    def _here(self, x: object, y: object | None, columns: int | None = None) -> Circumstances: ...
 
     def _rows(self, x: object) -> Floats: ...
 
@@ -201,7 +203,7 @@ def _bought(asked: Scored, scoring: Scoring) -> float:
     """The score of the noisy sums, and of the number of rows; the last sum is not bought where it is public that none
     lacks a value."""
     model = asked.model
-    here = model._here(asked.x, asked.y)
+    here = model._here(asked.x, asked.y, model.n_features_in_)
     model._width(len(here.bounds))
     model._named(here.names)
     sums = scoring.sums(price_of(asked.cost, 0, here), here.known)
