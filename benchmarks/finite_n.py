@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from reticent import lab
+from reticent.certificate.render.odds import saved
 from reticent.entropy import system
 from reticent.errors import PublicParameterError, Refusal
 from reticent.lab.finite import Algorithm, picture
@@ -29,7 +30,6 @@ from reticent.statistics.regression.rows import rows
 from reticent.statistics.regression.short_cut import ShortCut
 from reticent.statistics.robust import scale
 from reticent.statistics.robust.median import scaled_median
-from reticent.study.odds import saved
 
 NEAR = Adjacency("substitute")
 DELTA = Fraction(1, 10**6)

@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 import reticent as rt
+from reticent.certificate import schema
 from reticent.data import files, spec
 from reticent.errors import SpecError
 from reticent.ledger import Ledger
 from reticent.ledger.account import Receipt
-from reticent.study import form, release
+from reticent.study import release
 from tests.support import fuzz_cli, fuzz_study
 from tests.support.fuzz_kit import Canaries, Room, room, run_here, shown, tried
 from tests.support.fuzz_runs import MIX, PARTS, apart, batch
@@ -126,7 +127,7 @@ def test_a_value_in_the_cause_of_a_fault_is_found(tmp_path: Path, monkeypatch: p
     assert "canary" in kinds("data", 4, tmp_path)
 
 
-@pytest.mark.parametrize(("part", "where", "name"), [("study", spec, "_loss"), ("certificate", form, "well_formed")])
+@pytest.mark.parametrize(("part", "where", "name"), [("study", spec, "_loss"), ("certificate", schema, "well_formed")])
 def test_an_exception_of_no_type_of_ours_is_found(
     part: str, where: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,11 +182,11 @@ def test_an_answer_of_a_command_that_was_not_charged_is_found(
 
 
 def test_a_changed_certificate_that_verifies_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from reticent.study import checks
+    from reticent.certificate import verify
 
-    monkeypatch.setattr(checks, "_signature", lambda *_: checks.Check("signature", True, "fine"))
-    monkeypatch.setattr(checks, "_in_ledger", lambda *_: iter(()))
-    monkeypatch.setattr(checks, "_derivation", lambda *_: iter(()))
+    monkeypatch.setattr(verify, "_signature", lambda *_: verify.Check("signature", True, "fine"))
+    monkeypatch.setattr(verify, "_in_ledger", lambda *_: iter(()))
+    monkeypatch.setattr(verify, "_derivation", lambda *_: iter(()))
     assert "believed" in kinds("certificate", 60, tmp_path)
 
 

@@ -43,7 +43,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer, Cell, Estimate
 from reticent.statistics.setting import Expected
 from reticent.study.asking import Prepared
-from reticent.study.certificate import read_certificate
+from reticent.certificate.certificate import read_certificate
 from reticent.study.release import Circumstances, run
 
 PERSON = Adjacency("add_remove")

@@ -13,6 +13,8 @@ import pytest
 
 from reticent.audit import conformance, report, scratch
 from reticent.audit.alarm import Alarm
+from reticent.certificate import verify
+from reticent.certificate.certificate import Certificate
 from reticent.data.schema import Person
 from reticent.ledger import Ledger
 from reticent.ledger.account import Receipt
@@ -23,8 +25,7 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from reticent.study import asking, checks, release
-from reticent.study.certificate import Certificate
+from reticent.study import asking, release
 from tests.support.cli_kit import Run, clinic, run
 
 Patch = pytest.MonkeyPatch
@@ -153,8 +154,8 @@ def half_of_the_root(patch: Patch) -> None:
 
 
 def verifies_anything(patch: Patch) -> None:
-    patch.setattr(checks, "_in_ledger", lambda certificate, ledger: iter(()))
-    patch.setattr(checks, "_derivation", lambda certificate: iter(()))
+    patch.setattr(verify, "_in_ledger", lambda certificate, ledger: iter(()))
+    patch.setattr(verify, "_derivation", lambda certificate: iter(()))
 
 
 BUILDS: list[Callable[[Patch], None]] = [

@@ -20,6 +20,7 @@ import pytest
 
 import reticent as rt
 from reticent import survey
+from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.errors import BudgetError, CheckError, LedgerError, SpecError
 from reticent.ledger import Ledger, fingerprint
 from reticent.ledger.export import verify_export
@@ -28,7 +29,6 @@ from reticent.outcome import NoReply
 from reticent.privacy import compose, filters, record
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, from_json, to_json
-from reticent.study.certificate import Certificate, read_certificate
 from reticent.survey.answers import collect
 from reticent.survey.checking import check, passed
 from reticent.synthesis.density import from_json as density_from_json

@@ -16,12 +16,12 @@ from reticent.audit import conformance, exact, local, losses_again, models, rele
 from reticent.audit.built_in import built_in
 from reticent.audit.conformance import Effort
 from reticent.audit.installed import digest
+from reticent.certificate.certificate import read_certificate
 from reticent.data.spec import read_spec
 from reticent.ledger import Ledger
 from reticent.mechanisms import geometric
 from reticent.privacy.loss import PureDP
 from reticent.statistics import facts
-from reticent.study.certificate import read_certificate
 from tests.support.cli_kit import clinic, leaks, run
 
 TABLE4 = ("--release", "table 4")

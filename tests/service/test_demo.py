@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from reticent.certificate.certificate import read_certificate
 from reticent.cli import demonstrate
 from reticent.demo import prepare
 from reticent.ledger import Ledger
 from reticent.outcome import Reply
-from reticent.study.certificate import read_certificate
 from reticent.study.study import open as open_study
 from tests.support.cli_kit import Run, run
 

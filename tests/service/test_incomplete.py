@@ -13,6 +13,9 @@ import numpy as np
 import pytest
 
 import reticent as rt
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.render.page import page
+from reticent.certificate.render.tables import sheet
 from reticent.data.schema import Column, Person, Schema
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
@@ -21,9 +24,6 @@ from reticent.statistics.answer import IncompleteRows
 from reticent.statistics.incomplete import incomplete_step
 from reticent.statistics.setting import Setting
 from reticent.study.asking import limit, settle, understand
-from reticent.study.certificate import Certificate
-from reticent.study.page import page
-from reticent.study.sheet import sheet
 
 if TYPE_CHECKING:
     from reticent.privacy.adjacency import Kind

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 import reticent as rt
+from reticent.certificate.certificate import Certificate, read_certificate
+from reticent.certificate.keys import load_private, make_keys
+from reticent.certificate.render.page import page
 from reticent.errors import Fault, QuestionError
 from reticent.learning import Accuracy, Level
 from reticent.ledger import Ledger
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.sklearn import LogisticRegression
 from reticent.study import paid
-from reticent.study.certificate import Certificate, read_certificate
-from reticent.study.keys import load_private, make_keys
-from reticent.study.page import page
 from reticent.study.study import Study
 from tests.service.test_session_ledger import ROWS, opened, study
 from tests.support.cli_kit import run

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import reticent as rt
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.keys import load_private, make_keys
 from reticent.errors import CheckError
 from reticent.learning import Level, LinearRegression
-from reticent.study.certificate import Certificate
-from reticent.study.keys import load_private, make_keys
 from tests.support.fuzz_bytes import TEXTS, odd_number, odd_text, spoiled
 from tests.support.fuzz_kit import Room, Trouble, run_here, shown, tried
 from tests.support.fuzz_study import BASE, rows_csv

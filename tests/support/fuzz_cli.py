@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import reticent as rt
-from reticent.study.keys import make_keys
+from reticent.certificate.keys import make_keys
 from tests.support.fuzz_bytes import odd_number, odd_text
 from tests.support.fuzz_kit import Ran, Room, Trouble, balance, run_here
 from tests.support.fuzz_study import ASKS, BASE, question, rows_csv

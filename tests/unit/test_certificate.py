@@ -13,6 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reticent.certificate import schema
+from reticent.certificate.answers import answer_to_json
+from reticent.certificate.certificate import Certificate, read_certificate
+from reticent.certificate.keys import load_private, load_public, make_keys
+from reticent.certificate.officer import TIERS
+from reticent.certificate.record import NOT_DURABLE
+from reticent.certificate.render.page import page
+from reticent.certificate.verify import derivable
 from reticent.errors import CheckError, LedgerError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.mechanisms import Gaussian
@@ -24,12 +32,6 @@ from reticent.privacy.convert import as_approx
 from reticent.privacy.loss import ZCDP, from_json, to_json
 from reticent.privacy.sensitivity import L2
 from reticent.statistics.answer import Answer, Cell
-from reticent.study import form
-from reticent.study.certificate import NOT_DURABLE, Certificate, answer_to_json, read_certificate
-from reticent.study.checks import derivable
-from reticent.study.keys import load_private, load_public, make_keys
-from reticent.study.page import page
-from reticent.study.review import TIERS
 from tests.unit.test_certificate_example import (
     PERSON,
     answers,
@@ -41,7 +43,7 @@ from tests.unit.test_certificate_example import (
 )
 
 jsonschema = pytest.importorskip("jsonschema")
-SCHEMA = json.loads((Path(form.__file__).parent / "certificate.schema.json").read_text("utf-8"))
+SCHEMA = json.loads((Path(schema.__file__).parent / "certificate.schema.json").read_text("utf-8"))
 
 Path_ = tuple[str | int, ...]
 
@@ -159,33 +161,33 @@ def test_every_missing_field_is_refused_by_name() -> None:
 
 def test_the_schema_says_what_the_code_says() -> None:
     """Every place of a document deleted and replaced by values of every kind: both accept or both refuse."""
-    schema = jsonschema.Draft202012Validator(SCHEMA)
+    validator = jsonschema.Draft202012Validator(SCHEMA)
     signed = {"algorithm": "Ed25519", "public_key": "a" * 64, "value": "b" * 128}
     whole = {**document(), "override": "", "people": 20000, "signature": signed, "audit": audit(found=1)}
     whole["answers"] = [whole["answers"][0], whole["answers"][3], whole["answers"][5]]
     whole["guarantee"]["parts"] = whole["guarantee"]["parts"][:1]
-    schema.validate(whole)
-    form.well_formed(whole)
+    validator.validate(whole)
+    schema.well_formed(whole)
     others: tuple[Any, ...] = (..., None, True, "x", "1/3", -1, 0.5, [], {}, [["a", 1]], {"rho": "1"})
     seen = set()
     for path in places(whole):
         for other in others:
             made = changed(whole, path, other)
             try:
-                form.well_formed(made)
+                schema.well_formed(made)
                 accepted = True
             except CheckError:
                 accepted = False
             seen.add(accepted)
-            assert schema.is_valid(made) == accepted, (path, other)
+            assert validator.is_valid(made) == accepted, (path, other)
     assert seen == {True, False}
 
 
 @pytest.mark.parametrize(("made", "kind"), [(model_document, "model"), (session_document, "session")])
 def test_the_schema_says_what_the_code_says_of_models_and_sessions(made: Callable[[], Any], kind: str) -> None:
-    schema, whole = jsonschema.Draft202012Validator(SCHEMA), made()
+    validator, whole = jsonschema.Draft202012Validator(SCHEMA), made()
     whole["guarantee"]["parts"] = []
-    schema.validate(whole)
+    validator.validate(whole)
     assert Certificate.of(whole).kind == kind
     others: tuple[Any, ...] = (..., None, True, "x", "1/3", "model", "a" * 64, 0, 1, 2, 3, -1, 0.5, [], {}, [["a", 1]])
     seen = set()
@@ -193,12 +195,12 @@ def test_the_schema_says_what_the_code_says_of_models_and_sessions(made: Callabl
         for other in others:
             changed_ = changed(whole, path, other)
             try:
-                form.well_formed(changed_)
+                schema.well_formed(changed_)
                 accepted = True
             except CheckError:
                 accepted = False
             seen.add(accepted)
-            assert schema.is_valid(changed_) == accepted, (path, other)
+            assert validator.is_valid(changed_) == accepted, (path, other)
     assert seen == {True, False}
 
 
@@ -303,7 +305,7 @@ def test_files_that_are_none_are_refused_in_words(tmp_path: Path) -> None:
 def test_a_certificate_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "large.json"
     file.write_text(Certificate.of(document()).to_json(), encoding="utf-8")
-    monkeypatch.setattr(form, "LARGEST", 1000)
+    monkeypatch.setattr(schema, "LARGEST", 1000)
     with pytest.raises(CheckError, match="larger"):
         read_certificate(file)
 

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reticent.certificate import schema
+from reticent.certificate.answers import answer_to_json
+from reticent.certificate.certificate import Certificate
 from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.errors import CheckError
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.answer import Answer
-from reticent.study import form
-from reticent.study.certificate import Certificate, answer_to_json
 from reticent.synthesis.ask import Options, plan_for
 from reticent.synthesis.checked import checked
 from reticent.synthesis.density import Density
@@ -27,7 +28,7 @@ from tests.unit.test_certificate import changed, places
 from tests.unit.test_certificate_example import document
 
 jsonschema = pytest.importorskip("jsonschema")
-SCHEMA = json.loads((Path(form.__file__).parent / "certificate.schema.json").read_text("utf-8"))
+SCHEMA = json.loads((Path(schema.__file__).parent / "certificate.schema.json").read_text("utf-8"))
 NEAR = Adjacency("add_remove")
 
 
@@ -52,9 +53,9 @@ def whole() -> dict[str, Any]:
 
 
 def test_the_schema_says_what_the_code_says_of_a_density() -> None:
-    schema, made = jsonschema.Draft202012Validator(SCHEMA), whole()
-    schema.validate(made)
-    form.well_formed(made)
+    validator, made = jsonschema.Draft202012Validator(SCHEMA), whole()
+    validator.validate(made)
+    schema.well_formed(made)
     part = made["answers"][0]["density"]
     assert len(part["checks"]) == 1
     assert part["beside"] > 0
@@ -68,12 +69,12 @@ def test_the_schema_says_what_the_code_says_of_a_density() -> None:
         for other in others:
             tried = changed(made, ("answers", 0, "density", *inner), other)
             try:
-                form.well_formed(tried)
+                schema.well_formed(tried)
                 accepted = True
             except CheckError:
                 accepted = False
             seen.add((inner[0], accepted))
-            assert schema.is_valid(tried) == accepted, (inner, other)
+            assert validator.is_valid(tried) == accepted, (inner, other)
     assert {("checks", False), ("checks", True), ("beside", False), ("beside", True)} <= seen
 
 
@@ -92,19 +93,19 @@ def test_the_schema_says_what_the_code_says_of_a_density() -> None:
     ],
 )
 def test_a_certificate_with_wrong_checks_or_half_widths_is_refused(place: tuple[str | int, ...], wrong: object) -> None:
-    schema = jsonschema.Draft202012Validator(SCHEMA)
+    validator = jsonschema.Draft202012Validator(SCHEMA)
     tried = changed(whole(), ("answers", 0, "density", *place), wrong)
-    assert not schema.is_valid(tried)
+    assert not validator.is_valid(tried)
     with pytest.raises(CheckError, match=str(place[0])):
         Certificate.of(tried)
 
 
 def test_counts_below_zero_are_noise_and_a_certificate_without_checks_is_one() -> None:
-    schema, made = jsonschema.Draft202012Validator(SCHEMA), whole()
+    validator, made = jsonschema.Draft202012Validator(SCHEMA), whole()
     made["answers"][0]["density"]["checks"][0]["counts"][0] = -7
-    schema.validate(made)
+    validator.validate(made)
     assert Certificate.of(made).answers[0].density is not None
     for name in ("checks", "beside"):
         del made["answers"][0]["density"][name]
-    schema.validate(made)
+    validator.validate(made)
     assert Certificate.of(made).answers[0].density is not None

@@ -6,6 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from reticent.certificate.answers import answer_to_json
+from reticent.certificate.certificate import Certificate
 from reticent.ledger import Ledger
 from reticent.mechanisms import Exponential, Geometric
 from reticent.outcome import NO_REPLY, Estimate, Reply
@@ -16,7 +18,6 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, to_json
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.answer import Answer, Cell
-from reticent.study.certificate import Certificate, answer_to_json
 
 PERSON = Adjacency("add_remove", rows=5)
 ROW = Adjacency("add_remove", unit="row")

@@ -16,6 +16,9 @@ import pytest
 
 import reticent as rt
 from reticent import sklearn as private
+from reticent.certificate.certificate import Certificate, read_certificate
+from reticent.certificate.keys import load_private, make_keys
+from reticent.certificate.render.page import page
 from reticent.entropy import Replayed
 from reticent.errors import BudgetError, CheckError, Fault, PublicParameterError
 from reticent.learning.estimator import Estimator
@@ -24,9 +27,6 @@ from reticent.ledger import Ledger
 from reticent.mechanisms import gate
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.loss import ZCDP, PureDP
-from reticent.study.certificate import Certificate, read_certificate
-from reticent.study.keys import load_private, make_keys
-from reticent.study.page import page
 from tests.unit.test_learning_estimators import ALL, CLASSIFIERS, LABELS, REGRESSORS, X, account, fitted, given
 
 OURS = (  # charges nothing; take a program, and have tests of their own

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import reticent as rt
+from reticent.certificate.render.page import page
+from reticent.certificate.render.tables import sheet
 from reticent.data.schema import Column
-from reticent.study.page import page
-from reticent.study.sheet import sheet
 
 QUESTIONS = [
     "count",

@@ -9,8 +9,8 @@ import pytest
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 
+from reticent.certificate.keys import load_private, load_public, make_keys, small_order
 from reticent.errors import CheckError, SpecError
-from reticent.study.keys import load_private, load_public, make_keys, small_order
 
 
 def test_a_pair_belongs_together_and_the_private_file_to_its_owner(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from reticent import lab
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.render.odds import spread
 from reticent.errors import PublicParameterError
 from reticent.exact.grid import Grid
 from reticent.mechanisms import (
@@ -32,8 +34,6 @@ from reticent.mechanisms import (
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, GaussianDP, PureDP
 from reticent.privacy.sensitivity import L1, L2, Linf
-from reticent.study.certificate import Certificate
-from reticent.study.odds import spread
 from tests.unit.test_certificate_example import document
 
 ONE, HALF = Fraction(1), Fraction(1, 2)

@@ -13,6 +13,7 @@ import pytest
 
 import reticent as rt
 from reticent import learning
+from reticent.certificate.render.page import page
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.learning import GaussianNB, GridSearchCV, LogisticRegression, cross_val_score, folds
@@ -24,7 +25,6 @@ from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.privacy.sensitivity import L1
-from reticent.study.page import page
 
 RNG: Final = np.random.default_rng(8)
 N: Final = 4000

@@ -14,14 +14,16 @@ from pathlib import Path
 
 import pytest
 
+from reticent.certificate.answers import answer_to_json
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.keys import load_private, make_keys
+from reticent.certificate.record import NOT_DURABLE
+from reticent.certificate.render.figure import bar, figure, svg
+from reticent.certificate.render.page import NO_REPLY_WORDS, fragment, page
+from reticent.certificate.render.tables import number, plain, sheet, shown
 from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.answer import Answer, Cell
-from reticent.study.certificate import NOT_DURABLE, Certificate, answer_to_json
-from reticent.study.keys import load_private, make_keys
-from reticent.study.page import NO_REPLY_WORDS, fragment, page
-from reticent.study.picture import bar, figure, svg
-from reticent.study.sheet import number, plain, sheet, shown
 from tests.unit.test_certificate_example import (
     answers,
     document,
@@ -307,8 +309,9 @@ def test_every_word_of_the_figure_lies_inside_it() -> None:
 
 def test_the_figure_leaves_no_state_behind() -> None:
     program = (
-        "import sys; from tests.unit.test_certificate_example import document; from reticent.study.page import page;"
-        "from reticent.study.certificate import Certificate; assert 'matplotlib' not in sys.modules;"
+        "import sys; from tests.unit.test_certificate_example import document;"
+        "from reticent.certificate.render.page import page;"
+        "from reticent.certificate.certificate import Certificate; assert 'matplotlib' not in sys.modules;"
         "page(Certificate.of(document())); assert 'matplotlib.pyplot' not in sys.modules;"
         "import matplotlib; assert matplotlib.rcParams['svg.hashsalt'] is None"
     )

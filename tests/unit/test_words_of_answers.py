@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
+from reticent.certificate.render.page import fragment, page
 from reticent.cli import layout
 from reticent.learning.holdout import Checked
 from reticent.learning.ladder import Standing
@@ -16,7 +17,6 @@ from reticent.ledger import Ledger
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
-from reticent.study.page import fragment, page
 from reticent.study.release import Release
 
 ESTIMATE = Estimate(0.28356261771202684, 0.26693280633918026, 0.3001924290848734, 0.005, 0.011)

@@ -13,10 +13,10 @@ import openpyxl
 import pytest
 
 import reticent as rt
+from reticent.certificate.render.workbook import workbook
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import Reply
 from reticent.study.release import Release
-from reticent.study.workbook import workbook
 from tests.support.cli_kit import clinic, run
 
 QUESTIONS = ["count", "mean(x)", "median(y)", "mean(x) by g", "histogram(x, edges=0:100:25)", "histogram(g)"]
@@ -81,7 +81,7 @@ def test_the_notes_carry_guarantee_caveats_and_digest(release: Release, book: An
 
 
 def test_names_of_sheets_are_short_and_differ(release: Release) -> None:
-    from reticent.study.workbook import _name
+    from reticent.certificate.render.workbook import _name
 
     first = _name("mean(a column with a very long name) by ward", set())
     assert len(first) <= 31

@@ -37,6 +37,7 @@ from reticent.audit.proofs import charge_of, nodes
 from reticent.audit.talks import Made, Watched
 from reticent.audit.tape import Tape, recorded
 from reticent.audit.written import said
+from reticent.certificate.certificate import Certificate
 from reticent.data.schema import Schema
 from reticent.entropy import SystemEntropy
 from reticent.learning.estimator import Estimator
@@ -50,8 +51,7 @@ from reticent.privacy.filters import enter
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP, words
 from reticent.privacy.numbers import about
-from reticent.study.certificate import Certificate
-from reticent.study.handles import Columns, xy
+from reticent.study.handles import Columns
 from reticent.study.in_memory import study as in_memory
 
 BUDGET: Final = ApproxDP(Fraction(1000), Fraction(1, 5000))
@@ -238,9 +238,10 @@ def _as_arrays(model: Any, study: Watched, x: Handle, y: Handle | None) -> tuple
 
 def _shelved(study: Watched, fit: Fit, recorder: Recorder) -> tuple[Handle, Handle | None]:
     """The handles a study gives, on a shelf that hands out the recorder."""
-    x, y = xy(study, fit.x, fit.y)
-    assert isinstance(x.shelf, Columns)
-    shelf = Shelf(study, x.shelf.keys, recorder=recorder)
+    x, y = study.xy(fit.x, fit.y)
+    kept = x.shelf
+    assert isinstance(kept, Columns)
+    shelf = Shelf(kept.schema, kept.ledger, kept.place, kept.rows, kept.keys, recorder=recorder)
     return replace(x, shelf=shelf), None if y is None else replace(y, shelf=shelf)
 
 

@@ -16,6 +16,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final, cast
 
 from reticent.audit.conformance import Line, Report
+from reticent.certificate.fields import ReleaseMetadata
 from reticent.data.query import Query
 from reticent.data.schema import Integer, Person, Schema
 from reticent.data.table import EngineFailure, Result
@@ -24,7 +25,7 @@ from reticent.errors import Fault
 from reticent.ledger import Ledger
 from reticent.privacy.loss import Loss, PureDP
 from reticent.study.asking import Limit, Prepared, settle, understand
-from reticent.study.release import Circumstances, Release, run
+from reticent.study.release import Release, run
 
 if TYPE_CHECKING:
     from reticent.data.table import Table
@@ -98,6 +99,6 @@ def _start(plan: Prepared, *, fails: bool) -> tuple[Ledger, Watched]:
 
 
 def _release(plan: Prepared, schema: Schema, ledger: Ledger, table: Watched) -> Release:
-    about = Circumstances("made up", "audit", "audit", "audit", "made up", "", None, None)
+    about = ReleaseMetadata("made up", "audit", "audit", "audit", "made up", "", None, None)
     rows = cast("Table", table)  # all that a release asks of a table is run
     return run(plan, rows, schema, ledger, about, system(), None, lambda stage: None, None)

@@ -24,9 +24,9 @@ from reticent.audit.claims import Line
 from reticent.audit.conformance import Effort
 from reticent.audit.installed import digest
 from reticent.audit.plan import QUICK, Audited, audit
-from reticent.study.page import STYLE
-from reticent.study.release import software
-from reticent.study.sheet import plain
+from reticent.certificate.fields import software
+from reticent.certificate.render.page import STYLE
+from reticent.certificate.render.tables import plain
 
 Part: TypeAlias = Literal["exact", "kit", "plans"]
 Named: TypeAlias = tuple[str, Audited]

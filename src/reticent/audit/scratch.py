@@ -39,9 +39,9 @@ from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, Pur
 
 if TYPE_CHECKING:
     from reticent.audit.replay import Rows
+    from reticent.certificate.certificate import Certificate
     from reticent.data.table import Table
     from reticent.study.asking import Prepared
-    from reticent.study.certificate import Certificate
 
 ROOM: Final = 3  # releases that the scratch ledger has room for: a charge made twice is seen, not refused
 Document = dict[str, Any]  # a certificate as JSON
@@ -117,9 +117,10 @@ def _room(cost: Loss) -> Counted:
 
 
 def _released(plan: Prepared, schema: Schema, ledger: Ledger, watched: Watched) -> Certificate:
-    from reticent.study.release import Circumstances, run
+    from reticent.certificate.fields import ReleaseMetadata
+    from reticent.study.release import run
 
-    about = Circumstances("made up", "audit", "audit", "audit", "made up", "", None, schema.person.people)
+    about = ReleaseMetadata("made up", "audit", "audit", "audit", "made up", "", None, schema.person.people)
     table = cast("Table", watched)  # all that a release asks of a table is run
     return run(plan, table, schema, ledger, about, system(), None, lambda stage: None, None).certificate
 
@@ -148,7 +149,7 @@ def _certificate(certificate: Certificate, ledger: Ledger) -> Iterator[Finding]:
     """The certificate as its file has it verifies, and none of its changed copies does."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from reticent.study.certificate import read_certificate
+    from reticent.certificate.certificate import read_certificate
 
     key = Ed25519PrivateKey.generate()  # thrown away
     signed, public = certificate.sign(key), key.public_key().public_bytes_raw()

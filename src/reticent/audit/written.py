@@ -17,14 +17,14 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from reticent.certificate.fields import ReleaseMetadata
+from reticent.ledger import Ledger, Receipt
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
 
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
-    from reticent.ledger import Ledger, Receipt
     from reticent.statistics.answer import Answer
     from reticent.study.asking import Prepared
-    from reticent.study.release import Circumstances
 
 Written: TypeAlias = Mapping[str, str]
 
@@ -39,7 +39,7 @@ class Paper:
 
     plan: Prepared
     schema: Schema
-    about: Circumstances
+    about: ReleaseMetadata
     receipt: Receipt
     ledger: Ledger
 
@@ -47,13 +47,13 @@ class Paper:
     def of(cls, plan: Prepared, schema: Schema) -> Paper | None:
         """None where no ledger takes the loss of the plan."""
         from reticent.ledger import Ledger
-        from reticent.study.release import Circumstances, charge
+        from reticent.study.release import charge
 
         budget = _above(plan.guarantee.loss)
         if budget is None:
             return None
         ledger = Ledger.create(None, title="made up", adjacency=plan.guarantee.adjacency, budget=budget)
-        about = Circumstances("made up", "audit", "audit", "audit", "made up", "", None, schema.person.people)
+        about = ReleaseMetadata("made up", "audit", "audit", "audit", "made up", "", None, schema.person.people)
         return cls(plan, schema, about, charge(plan, ledger, about), ledger)
 
     def write(self, answers: tuple[Answer, ...], caveats: tuple[str, ...], *, files: bool = False) -> Written:
@@ -61,15 +61,17 @@ class Paper:
 
         The functions are looked up at every call, so that what runs is what a release would run.
         """
-        from reticent.study import certificate, form, page, release, sheet
+        from reticent.certificate import certificate, schema
+        from reticent.certificate.render import page, tables
+        from reticent.study import release
 
         before = datetime.now(UTC)
         document = release.certified(self.plan, answers, caveats, self.schema, self.about, self.receipt, self.ledger)
         timeless = _timeless(document, before)
         if not files:
-            return {"certificate": form.canonical(timeless).decode()}
+            return {"certificate": schema.canonical(timeless).decode()}
         made = certificate.Certificate.of(timeless)
-        texts = {"certificate": made.text, "sheet": sheet.sheet(made), "proof": made.proof()}
+        texts = {"certificate": made.text, "sheet": tables.sheet(made), "proof": made.proof()}
         if any(answer.cells for answer in answers):
             texts |= {"text": repr(release.Release(answers, caveats, made)), "table": page.fragment(made)}
         return texts | {"explanation": made.explain(), "checklist": made.checklist()}

@@ -74,7 +74,7 @@ def init(
 
 
 def _keys(ctx: typer.Context, name: Path) -> None:
-    from reticent.study.keys import make_keys
+    from reticent.certificate.keys import make_keys
 
     private, public = make_keys(name)
     voice_of(ctx).result(
@@ -253,8 +253,8 @@ def rehearse(
     as_json: Json = False,
 ) -> None:
     """The same release on made-up rows: free, repeatable, about nobody. Your file is not read."""
+    from reticent.certificate.answers import answer_to_json
     from reticent.privacy.explain import as_data, sentence
-    from reticent.study.certificate import answer_to_json
 
     opened = study_of(study)
     item = asked_of(opened, release, ask, epsilon, delta, rho)

@@ -112,8 +112,8 @@ def ready(
     suffixes: Sequence[str] = SUFFIXES,
 ) -> None:
     """What would be too late to find after the charge."""
+    from reticent.certificate.render import workbook
     from reticent.ledger.fingerprint import source_changed
-    from reticent.study import workbook
 
     if item.want:
         raise QuestionError(
@@ -183,10 +183,10 @@ def _publish(voice: Voice, made: Release, stem: Path, suffixes: Sequence[str]) -
 
 def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
     """A release on standard output, what surrounds it on standard error."""
+    from reticent.certificate.verify import audit_words
     from reticent.privacy.explain import as_data, sentence
     from reticent.privacy.loss import from_json, words
     from reticent.statistics.answer import estimates
-    from reticent.study.checks import audit_words
 
     document = made.certificate.document
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)

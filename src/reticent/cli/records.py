@@ -266,8 +266,8 @@ def _paragraph(text: str) -> RenderableType:
 
 
 def _certificate(ctx: typer.Context, path: str, prior: float, *, proof: bool, checklist: bool) -> None:
+    from reticent.certificate.certificate import read_certificate
     from reticent.privacy.explain import epsilon_delta, odds
-    from reticent.study.certificate import read_certificate
 
     found = read_certificate(Path(path))
     moved = odds(epsilon_delta(found.guarantee.loss)[0], prior)
@@ -303,7 +303,7 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check a certificate: signature, ledger entry, chain, and the losses derived again. Exit code 6 if one fails."""
-    from reticent.study.certificate import read_certificate
+    from reticent.certificate.certificate import read_certificate
 
     found = read_certificate(certificate).verify(
         None if ledger is None else ledger_place(ledger), key, allow_unsigned=allow_unsigned

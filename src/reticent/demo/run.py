@@ -13,7 +13,7 @@ from reticent.errors import SpecError
 from reticent.ledger.fingerprint import disown
 
 if TYPE_CHECKING:
-    from reticent.study.checks import Verification
+    from reticent.certificate.verify import Verification
     from reticent.study.plan import Plan
     from reticent.study.release import Release
     from reticent.study.study import Study
@@ -66,8 +66,8 @@ def prepare(out: str | Path | None = None) -> Path:
 
 def publish(folder: Path) -> Demonstration:
     """Release what the study file in ``folder`` plans, signed with a key made for this run alone."""
+    from reticent.certificate.keys import make_keys
     from reticent.demo.truth import truths
-    from reticent.study.keys import make_keys
     from reticent.study.study import open as open_study
 
     study = open_study(folder / STUDY)

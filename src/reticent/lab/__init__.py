@@ -19,6 +19,7 @@ sample, and the zoo, whose table is public: these are laws, not draws.
 
 from __future__ import annotations
 
+from reticent.certificate.render.odds import OddsBands
 from reticent.lab.broken.exhibit import Effort, Exhibit
 from reticent.lab.coins import Coins, coins, two_coins
 from reticent.lab.composition import Composition, compose
@@ -29,7 +30,6 @@ from reticent.lab.laws import Neighbours, geometric, neighbours
 from reticent.lab.parts import Part, group, odds
 from reticent.lab.trade import TradeOff, trade_off
 from reticent.lab.zoo import Zoo, density_zoo
-from reticent.study.odds import OddsBands
 
 __all__ = [
     "Coins",

@@ -18,6 +18,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from reticent.certificate.render.figure import GREY, INK, WIDTH, quiet
+from reticent.certificate.render.odds import DASHES, LEADER, saved, spread
 from reticent.errors import PublicParameterError
 from reticent.lab.parts import Part, called, guarantee_of
 from reticent.privacy import curves
@@ -28,8 +30,6 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, PureDP, pld_of
 from reticent.privacy.numbers import Number, about, read, show
 from reticent.privacy.optimal import advanced, optimal
-from reticent.study.odds import DASHES, LEADER, saved, spread
-from reticent.study.picture import GREY, INK, WIDTH, quiet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

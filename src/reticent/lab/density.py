@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.render.odds import saved
 from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Geometric
@@ -28,7 +29,6 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.sensitivity import L1
-from reticent.study.odds import saved
 from reticent.synthesis.linear import settled
 
 if TYPE_CHECKING:

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never, get_a
 
 import numpy as np
 
+from reticent.certificate.render.figure import INK, WIDTH, quiet
+from reticent.certificate.render.odds import DASHES, saved
 from reticent.data.cells import cells_of
 from reticent.data.order import Sorted, ordered
 from reticent.data.schema import real
@@ -41,8 +43,6 @@ from reticent.statistics.robust.shapes import MadeUp, made_up
 from reticent.statistics.robust.smooth import smooth_median
 from reticent.statistics.unbounded.census import Terms
 from reticent.statistics.unbounded.ladder import Choice
-from reticent.study.odds import DASHES, saved
-from reticent.study.picture import INK, WIDTH, quiet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never, get_a
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.render.figure import DOT, GREY, INK, WIDTH, quiet
+from reticent.certificate.render.odds import DASHES, saved
 from reticent.errors import PublicParameterError
-from reticent.study.odds import DASHES, saved
-from reticent.study.picture import DOT, GREY, INK, WIDTH, quiet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

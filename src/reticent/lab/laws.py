@@ -13,6 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from reticent.certificate.render.figure import DOT, GREY, INK, WIDTH, quiet
+from reticent.certificate.render.odds import DASHES, saved
 from reticent.errors import PublicParameterError
 from reticent.lab.parts import Mechanism, called
 from reticent.mechanisms import (
@@ -31,8 +33,6 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.numbers import Number, about, read, show
 from reticent.privacy.sensitivity import L1
-from reticent.study.odds import DASHES, saved
-from reticent.study.picture import DOT, GREY, INK, WIDTH, quiet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

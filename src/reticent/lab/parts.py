@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from reticent.certificate.render.odds import OddsBands
 from reticent.lab.coins import Coins
 from reticent.mechanisms import (
     Exponential,
@@ -18,7 +19,6 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.groups import group_loss
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import Loss, known, words
-from reticent.study.odds import OddsBands
 
 Mechanism: TypeAlias = (
     Geometric | Laplace | Gaussian | ScalarGaussian | Exponential | PermuteAndFlip | RandomizedResponse

@@ -17,6 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
+from reticent.certificate.render.figure import DOT, GREY, INK, WIDTH, quiet
+from reticent.certificate.render.odds import DASHES, LEADER, saved, spread
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_up, round_up
 from reticent.lab.parts import Part, guarantee_of
@@ -24,8 +26,6 @@ from reticent.privacy import curves
 from reticent.privacy.explain import LARGEST, LEVEL, epsilon_delta, percent_up
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
 from reticent.privacy.numbers import Number, read
-from reticent.study.odds import DASHES, LEADER, saved, spread
-from reticent.study.picture import DOT, GREY, INK, WIDTH, quiet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.certificate.render.odds import saved
 from reticent.data.schema import real
 from reticent.errors import PublicParameterError
 from reticent.outcome import NoReply, Outcome, Reply
@@ -28,7 +29,6 @@ from reticent.privacy.numbers import Number, read
 from reticent.statistics.density import DensityOf
 from reticent.statistics.questions import density
 from reticent.study.in_memory import study
-from reticent.study.odds import saved
 from reticent.synthesis.density import Density
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
     Circumstances   neighbours, ledger, bounds, the public number of rows; how to read the rows once that is paid
     of_arrays       for arrays the caller holds: neighbours, bounds and ledger must be named, nothing is taken from them
     of_handles      for handles on a study, which has all three
-    Found           what a certificate says of a fit beside its price
     paid            reserve, read, draw, certify, commit; whatever fails after the charge is one opaque fault
 
 A row of an array is a person's, or one of at most ``rows_each`` of them.
@@ -14,11 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, SupportsFloat, TypeAlias, TypeVar, get_args
+from typing import Literal, SupportsFloat, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.fields import by_ledger, column_to_json
+from reticent.certificate.makers import ARRAYS, Axes, Statement, of_model
 from reticent.data.undisturbed import undisturbed
 from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
@@ -34,9 +36,6 @@ from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import MOST_ROWS, Bound, Floats, Integers
-
-if TYPE_CHECKING:
-    from reticent.study.certificate import Certificate
 
 T = TypeVar("T")
 Between: TypeAlias = Literal["add_remove", "substitute"]
@@ -77,27 +76,6 @@ class Circumstances:
     def known(self) -> int | None:
         """The number of rows that lack nothing, where it is public."""
         return self.people if self.complete else None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """What a certificate says of a fit, a search or a score beside its price.
-
-    Attributes
-    ----------
-    model, what : str
-        The estimator, and what was done with it: "fit", "grid search", "accuracy", "R squared".
-    parameters, released : mapping of name to JSON value
-        Public parameters of the estimator, and every number that was found: ``learning.shown``.
-    caveats : tuple of str
-        In words, from public facts and released numbers.
-    """
-
-    model: str
-    what: str
-    parameters: Mapping[str, object]
-    released: Mapping[str, object]
-    caveats: tuple[str, ...] = ()
 
 
 def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
@@ -275,6 +253,22 @@ def outward(bound: object) -> Fraction:
     raise PublicParameterError("a bound is a finite number")
 
 
+def _certified(
+    here: Circumstances, guarantee: Guarantee, receipt: Receipt, found: Statement, about: tuple[str, str, str]
+) -> Certificate:
+    """The certificate of what ``found`` states; ``about``: name, purpose, who."""
+    proof = compose.in_zcdp(guarantee) if here.ledger.currency == "zcdp" else guarantee
+    source, declared = ARRAYS, {}
+    if here.shelf is not None:
+        source = here.shelf.source
+        names = (*(here.names or ()), *(() if here.target is None else (here.target,)))
+        declared = {name: column_to_json(column) for name, column in here.shelf.declared(names).items()}
+    columns = here.names or tuple(f"x{place}" for place in range(len(here.bounds)))
+    axes = Axes(columns, here.bounds, here.target, declared)
+    public = by_ledger(here.ledger, *about, source, here.people or None)
+    return of_model(found, axes, public, proof, receipt, here.ledger)
+
+
 def _record(ledger: Ledger, receipt: Receipt, reference: str) -> None:
     """Note the fault; if even that cannot be written, the reservation alone keeps the charge."""
     try:
@@ -288,7 +282,7 @@ def paid(
     guarantee: Guarantee,
     what: str,
     draw: Callable[[Floats, NDArray[np.generic] | None, SystemEntropy], T],
-    tell: Callable[[T], Found],
+    tell: Callable[[T], Statement],
     *,
     purpose: str = "",
     who: str = "curator",
@@ -302,7 +296,7 @@ def bought(
     guarantee: Guarantee,
     what: str,
     draw: Callable[[SystemEntropy], T],
-    tell: Callable[[T], Found],
+    tell: Callable[[T], Statement],
     *,
     purpose: str = "",
     who: str = "curator",
@@ -318,15 +312,13 @@ def bought(
     Fault
         After the charge, whatever went wrong; its text is constant but for the reference.
     """
-    from reticent.study.certified import of_model
-
     charge = compose.in_zcdp(guarantee).loss if here.ledger.currency == "zcdp" else guarantee.loss
     receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=what, purpose=purpose, who=who)
     here.charged()
     try:
         with undisturbed():
             found = draw(gate.coins_for(here.source))
-            certificate = of_model(here, guarantee, receipt, tell(found), (what, purpose, who))
+            certificate = _certified(here, guarantee, receipt, tell(found), (what, purpose, who))
         here.ledger.commit(receipt, digest=certificate.digest)
         here.released(receipt)
         return found, certificate
@@ -343,7 +335,6 @@ __all__ = [
     "Between",
     "Bounds",
     "Circumstances",
-    "Found",
     "Owned",
     "bought",
     "columns_of",

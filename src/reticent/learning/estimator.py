@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.circumstances import (
     Between,
     Bounds,
     Circumstances,
-    Found,
     bought,
     names_of,
     of_arrays,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
     from sklearn.utils.metadata_routing import MetadataRequest
 
-    from reticent.study.certificate import Certificate
+    from reticent.certificate.certificate import Certificate
 
 E = TypeVar("E", bound="Estimator")
 T = TypeVar("T")
@@ -70,7 +70,9 @@ class Beside(Protocol):
 
     def draw(self, alone: NDArray[np.generic], entropy: Entropy) -> Mapping[str, object]: ...
 
-    def telling(self, tell: Callable[[Mapping[str, object]], Found]) -> Callable[[Mapping[str, object]], Found]: ...
+    def telling(
+        self, tell: Callable[[Mapping[str, object]], Statement]
+    ) -> Callable[[Mapping[str, object]], Statement]: ...
 
 
 @runtime_checkable
@@ -290,10 +292,10 @@ class Estimator:
         for name in (*vars(self).get("_left", ()), *NOTED):
             vars(self).pop(name, None)
 
-    def _stating(self, what: str) -> Callable[[Mapping[str, object]], Found]:
+    def _stating(self, what: str) -> Callable[[Mapping[str, object]], Statement]:
         """What a certificate will say of numbers found with this estimator; its parameters as they are before a row."""
         public = shown({name: value for name, value in self.get_params().items() if name not in APART})
-        return lambda found: Found(type(self).__name__, what, public, shown(found))
+        return lambda found: Statement(type(self).__name__, what, public, shown(found))
 
     def _keep_score(self, made: Certificate) -> None:
         self.score_certificate_ = made

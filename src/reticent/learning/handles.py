@@ -10,7 +10,7 @@ its keys, 1 where a row has that key and 0 elsewhere: a row has exactly one 1 am
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Generic, NoReturn, Protocol, TypeVar
@@ -18,7 +18,7 @@ from typing import Final, Generic, NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.schema import Key
+from reticent.data.schema import Column, Key
 from reticent.errors import QuestionError
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy.adjacency import Adjacency
@@ -75,6 +75,15 @@ class Shelf(Protocol):
 
         Only after the charge. Persons are numbered in any order, and the last column has an order of its own.
         """
+        ...
+
+    @property
+    def source(self) -> str:
+        """The name of the file the rows are in, without its folder; "in memory" where there is none."""
+        ...
+
+    def declared(self, columns: Sequence[str]) -> Mapping[str, Column]:
+        """The declared columns behind these, as a certificate states them."""
         ...
 
     def vouched(self, column: str) -> bool:

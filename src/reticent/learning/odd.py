@@ -21,8 +21,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
-from reticent.learning.circumstances import Circumstances, Found
+from reticent.learning.circumstances import Circumstances
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
@@ -135,12 +136,12 @@ class Labels:
             known |= np.asarray(targets == label, np.bool_)
         return ~known
 
-    def telling(self, tell: Callable[[Mapping[str, object]], Found]) -> Callable[[Mapping[str, object]], Found]:
+    def telling(self, tell: Callable[[Mapping[str, object]], Statement]) -> Callable[[Mapping[str, object]], Statement]:
         """What a certificate says, with the caveat."""
         if self.complete:
             return tell
 
-        def told(found: Mapping[str, object]) -> Found:
+        def told(found: Mapping[str, object]) -> Statement:
             share = found.get(ATTRIBUTE)
             return replace(tell(found), caveats=(words(share) if isinstance(share, Reply | NoReply) else LEFT_OUT,))
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.learning.circumstances import Circumstances, Found, numbers, paid, price_of
+from reticent.learning.circumstances import Circumstances, numbers, paid, price_of
 from reticent.learning.given import cells, column, labels
 from reticent.learning.handles import Public
 from reticent.mechanisms import gate
@@ -26,7 +27,7 @@ from reticent.statistics.price import Noise, Price
 from reticent.statistics.scaling import UNIT, Floats, filled
 
 if TYPE_CHECKING:
-    from reticent.study.certificate import Certificate
+    from reticent.certificate.certificate import Certificate
 
 
 class Scorable(Protocol):
@@ -46,7 +47,7 @@ class Scorable(Protocol):
 
     def _named(self, names: tuple[str, ...] | None) -> None: ...
 
-    def _stating(self, what: str) -> Callable[[Mapping[str, object]], Found]: ...
+    def _stating(self, what: str) -> Callable[[Mapping[str, object]], Statement]: ...
 
     def _keep_score(self, made: Certificate) -> None: ...
 

@@ -24,9 +24,10 @@ from typing import Final, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import Bounds, Found, bought, columns_of, names_of, price_of, read_bounds
+from reticent.learning.circumstances import Bounds, bought, columns_of, names_of, price_of, read_bounds
 from reticent.learning.classifiers import Classifier
 from reticent.learning.dealing import Deal, persons_named
 from reticent.learning.estimator import APART, Estimator, Work, not_fitted, same_as, worded
@@ -306,13 +307,13 @@ class GridSearchCV:
         one._forget()
         return one.set_params(epsilon=_digits(epsilon / among), delta=delta / among)
 
-    def _stating(self) -> Callable[[Mapping[str, object]], Found]:
+    def _stating(self) -> Callable[[Mapping[str, object]], Statement]:
         """What a certificate will say of the search: what is tried, then what was chosen and what the refit found."""
         inner = {name: value for name, value in self.estimator.get_params().items() if name not in APART}
         searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}
         searched |= {} if self.cv is None else {"folds": self.cv.count}
         name, public = type(self.estimator).__name__, shown(searched)
-        return lambda found: Found(name, "grid search", public, shown(found))
+        return lambda found: Statement(name, "grid search", public, shown(found))
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """By the estimator chosen."""

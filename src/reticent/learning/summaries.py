@@ -19,7 +19,7 @@ from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
-    from reticent.study.certificate import Certificate
+    from reticent.certificate.certificate import Certificate
 
 MOST: Final = 10  # entries of a line, lines of a table, levels of a tree: the certificate has them all
 LEVELS: Final = 3

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import Found, bought, price_of
+from reticent.learning.circumstances import bought, price_of
 from reticent.learning.dealing import Deal, persons_named
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.folds import Folds, of_person
@@ -33,7 +34,7 @@ from reticent.privacy.numbers import Number
 from reticent.statistics.scaling import Floats, Integers
 
 if TYPE_CHECKING:
-    from reticent.study.certificate import Certificate
+    from reticent.certificate.certificate import Certificate
 
 FIVE: Final = Folds(5)
 NAMED: Final = "cv=folds(5): folds are dealt out by coins here, and an integer would not say so. Nothing was charged."
@@ -149,7 +150,7 @@ def cross_val_score(
 
     tell = made._stating("cross-validation")
 
-    def told(drawn: tuple[Floats, list[Floats]]) -> Found:
+    def told(drawn: tuple[Floats, list[Floats]]) -> Statement:
         found = tell({"scores": drawn[0], "sums": drawn[1]})
         return replace(found, parameters={**found.parameters, "folds": cv.count})
 

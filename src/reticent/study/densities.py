@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, SupportsIndex, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.render.tables import safe
 from reticent.data.query import Present, Query
 from reticent.data.schema import Category, Integer
 from reticent.data.table import Result
@@ -36,7 +37,6 @@ from reticent.statistics.density import DensityOf, Growth, OfDensity, Private, S
 from reticent.statistics.estimand import estimand
 from reticent.statistics.questions import density
 from reticent.statistics.setting import Expected, Setting
-from reticent.study.sheet import safe
 from reticent.synthesis import size
 from reticent.synthesis.ask import Options, Plan, plan_for
 from reticent.synthesis.axis import Axis
@@ -54,7 +54,7 @@ from reticent.synthesis.sums import Terms
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from reticent.study.certificate import Certificate
+    from reticent.certificate.certificate import Certificate
     from reticent.study.release import Release
 
 Floats = NDArray[np.float64]

@@ -9,20 +9,19 @@ one way to read, which an estimator takes after it has charged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.order import ABSENT
 from reticent.data.query import Records
-from reticent.data.schema import Category, Integer, Key, Schema
-from reticent.data.table import Result
+from reticent.data.schema import Category, Column, Integer, Key, Schema
+from reticent.data.table import Result, Table
 from reticent.entropy import system
 from reticent.errors import QuestionError
 from reticent.learning.handles import Handle
@@ -31,9 +30,6 @@ from reticent.ledger.fingerprint import note_head, note_release
 from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.facts import may_be_incomplete
 from reticent.statistics.scaling import Bound, Floats, Integers
-
-if TYPE_CHECKING:
-    from reticent.study.study import Study
 
 FINE = 20  # a unit is about 2^-FINE of a column's range
 MOST_LABELS = 100
@@ -44,34 +40,34 @@ PLAIN = (Fraction(0), Fraction(1))
 class Columns:
     """The columns of one study, as estimators ask for them.
 
-    ``keys`` has for each column that is one key of a category its name, and the place of the key.
+    ``place`` is the path of the rows, empty where they are in memory; ``rows`` opens them, after the charge. ``keys``
+    has for each column that is one key of a category its name, and the place of the key.
     """
 
-    study: Study
+    schema: Schema
+    ledger: Ledger
+    place: str
+    rows: Callable[[], Table]
     keys: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     @property
-    def ledger(self) -> Ledger:
-        return self.study.ledger
-
-    @property
     def neighbours(self) -> Adjacency:
-        return self.study.schema.person.neighbours()
+        return self.schema.person.neighbours()
 
     @property
     def people(self) -> int | None:
         """Declared, where every person has one row; rows of several are counted with noise."""
-        person = self.study.schema.person
+        person = self.schema.person
         return person.people if person.rows == 1 else None
 
     def bounds(self, column: str) -> Bound:
-        return PLAIN if column in self.keys else self.study.schema.bounded(column, "a model")
+        return PLAIN if column in self.keys else self.schema.bounded(column, "a model")
 
     def category(self, column: str) -> str | None:
         return self.keys[column][0] if column in self.keys else None
 
     def labels(self, column: str) -> tuple[Key, ...]:
-        found = self.study.schema.column(column)
+        found = self.schema.column(column)
         if isinstance(found, Category):
             return _in_order(found)
         if not isinstance(found, Integer) or found.low is None or found.high is None:
@@ -83,7 +79,7 @@ class Columns:
         return tuple(range(found.low, found.high + 1))
 
     def named(self, column: str, numbers: Floats) -> NDArray[np.generic]:
-        declared = self.study.schema.column(column)
+        declared = self.schema.column(column)
         if not isinstance(declared, Category):
             return np.asarray(numbers)
         labels = np.array([*declared.among, None], dtype=object)
@@ -91,11 +87,11 @@ class Columns:
 
     def complete(self, columns: Sequence[str]) -> bool:
         sources = {self.category(column) or column for column in columns}
-        return not may_be_incomplete(self.study.schema.column(source) for source in sources)
+        return not may_be_incomplete(self.schema.column(source) for source in sources)
 
     def unit(self, column: str) -> Fraction:
         """What one step of a column is worth: 1 for whole numbers, else a power of two, a millionth of its range."""
-        if isinstance(self.study.schema.column(column), Integer | Category):
+        if isinstance(self.schema.column(column), Integer | Category):
             return Fraction(1)
         low, high = self.bounds(column)
         width = (high - low) / 2**FINE
@@ -111,8 +107,15 @@ class Columns:
         (found,) = self._asked(Records(*sources))
         return self._numbers(found, columns, *sources[:2])
 
+    @property
+    def source(self) -> str:
+        return Path(self.place).name if self.place else "in memory"
+
+    def declared(self, columns: Sequence[str]) -> Mapping[str, Column]:
+        return {name: self.schema.column(name) for name in self._sources(columns)[0]}
+
     def vouched(self, column: str) -> bool:
-        return self.study.schema.column(column).complete
+        return self.schema.column(column).complete
 
     def owned(self, columns: Sequence[str]) -> tuple[Floats, Integers, Floats]:
         """Rows, a number for the person of each, and the last column alone, whatever others lack."""
@@ -125,11 +128,11 @@ class Columns:
     def _sources(self, columns: Sequence[str]) -> tuple[tuple[str, ...], tuple[Fraction, ...], tuple[str, ...]]:
         """The declared columns behind those of X and y, their units, and which of them are categories."""
         sources = tuple(dict.fromkeys(self.category(column) or column for column in columns))
-        coded = tuple(source for source in sources if isinstance(self.study.schema.column(source), Category))
+        coded = tuple(source for source in sources if isinstance(self.schema.column(source), Category))
         return sources, tuple(self.unit(source) for source in sources), coded
 
     def _asked(self, *queries: Records) -> list[Result]:
-        table = self.study._table()
+        table = self.rows()
         found = table.run(queries, system().bits(256).to_bytes(32))
         table.close()
         return found
@@ -161,7 +164,7 @@ class Columns:
             note_release(source, self.ledger, receipt.id)
 
     def _source(self) -> Path | None:
-        return Path(self.study._place) if self.study._place and self.ledger.durable else None
+        return Path(self.place) if self.place and self.ledger.durable else None
 
 
 def bounds_of(schema: Schema) -> Mapping[str, Bound]:
@@ -180,8 +183,8 @@ def _in_order(column: Category) -> tuple[Key, ...]:
     return tuple(sorted(column.among, key=lambda key: (str(key) if isinstance(key, str) else "", key)))
 
 
-def xy(study: Study, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
-    """Handles on the columns of X and on y, for the estimators of ``reticent.learning``. Nothing is read.
+def xy(whole: Columns, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
+    """Handles on some columns as X and on one as y, for the estimators of ``reticent.learning``. Nothing is read.
 
     Raises
     ------
@@ -194,7 +197,7 @@ def xy(study: Study, columns: Sequence[str], y: str | None = None) -> tuple[Hand
     names: list[str] = []
     keys: dict[str, tuple[str, int]] = {}
     for column in columns:
-        declared = study.schema.column(column)
+        declared = whole.schema.column(column)
         if isinstance(declared, Category):
             _few(column, declared)
             found = {f"{column}={key}": (column, place) for place, key in enumerate(declared.among)}
@@ -206,12 +209,12 @@ def xy(study: Study, columns: Sequence[str], y: str | None = None) -> tuple[Hand
         raise QuestionError(f"{twice} would be a column of X twice")
     if y in names or y in columns:
         raise QuestionError(f"{y} is a column of X already")
-    shelf = Columns(study, MappingProxyType(keys))
+    shelf = replace(whole, keys=MappingProxyType(keys))
     for column in names:
         shelf.bounds(column)
     if y is None:
         return Handle(tuple(names), shelf), None
-    target = study.schema.column(y)
+    target = whole.schema.column(y)
     if isinstance(target, Category):
         _few(y, target)
     else:

@@ -16,9 +16,9 @@ from reticent.privacy.numbers import Number, read, show
 from reticent.study.study import Study
 
 if TYPE_CHECKING:
+    from reticent.certificate.certificate import Certificate
     from reticent.data.spec import Spec
     from reticent.ledger import Ledger
-    from reticent.study.certificate import Certificate
 
 
 def study(
@@ -144,6 +144,6 @@ def read_certificate(source: str | Path) -> Certificate:
     CheckError
         The text is no certificate.
     """
-    from reticent.study import certificate
+    from reticent.certificate import certificate
 
     return certificate.read_certificate(source)

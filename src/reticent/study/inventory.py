@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from reticent.certificate.render.tables import safe
 from reticent.data.spec import Spec, read_spec
 from reticent.errors import LedgerError, SpecError
 from reticent.ledger import Ledger
 from reticent.privacy import filters
 from reticent.privacy.loss import Loss, to_json, words
-from reticent.study.sheet import safe
 
 HEADS: Final = ("study", "request", "when", "who", "what", "purpose", "loss", "state")
 SUFFIX: Final = ".ledger"

@@ -38,6 +38,7 @@ from reticent.privacy.numbers import show as in_words
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from reticent.certificate.certificate import Certificate
     from reticent.data.table import Table
     from reticent.learning.bounded import Axis, Question, Rows
     from reticent.learning.holdout import Checked
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from reticent.mechanisms.sparse_vector import Conversation, SparseVector
     from reticent.outcome import Estimate
     from reticent.privacy.guarantee import Guarantee
-    from reticent.study.certificate import Certificate
     from reticent.study.study import Study
 
 T = TypeVar("T")
@@ -282,15 +282,15 @@ class Paid(Generic[T]):
             note_release(self._source, self._ledger, receipt.id)
 
     def _certified(self) -> Certificate:
+        from reticent.certificate.makers import Transcript, of_session
         from reticent.privacy import compose
-        from reticent.study.certified import Told, of_session
 
         plan, size = self._plan, self._size
         of_round, of_answer = self._first
         assert self._receipt is not None
         volume = len(self._certificates) + (not self._ended)
         after = {"volume": str(volume), "after": self._certificates[volume - 2].digest} if volume > 1 else {}
-        told = Told(
+        told = Transcript(
             title=plan.title,
             what=plan.what,
             purpose=plan.purpose,

@@ -15,6 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
 
+from reticent.certificate.answers import answer_to_json, cell_to_json
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.fields import ReleaseMetadata, column_to_json, stated
 from reticent.data.query import (
     Capped,
     Incomplete,
@@ -43,10 +46,6 @@ from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer, Cell, estimates, said
 from reticent.statistics.setting import Step
 from reticent.study.asking import Prepared
-from reticent.study.certificate import Certificate, answer_to_json, cell_to_json
-from reticent.study.document import Circumstances as Circumstances
-from reticent.study.document import column_to_json, stated
-from reticent.study.document import software as software
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -135,7 +134,7 @@ class Release:
 
     def plot(self) -> Figure:
         """One panel per answer: dot = answer, thick bar = noise, thin bar = noise and sampling."""
-        from reticent.study.picture import figure
+        from reticent.certificate.render.figure import figure
 
         return figure(self.certificate)
 
@@ -157,7 +156,7 @@ class Release:
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        from reticent.study.page import fragment
+        from reticent.certificate.render.page import fragment
 
         return fragment(self.certificate)
 
@@ -171,10 +170,10 @@ def _reopened(answers: dict[str, Answer], caveats: tuple[str, ...], certificate:
 
 def save(certificate: Certificate, stem: Path, suffixes: Sequence[str] = FILES) -> tuple[Path, ...]:
     """Write the files of a release beside each other: answers, certificate, page and figure."""
-    from reticent.study.page import page
-    from reticent.study.picture import svg
-    from reticent.study.sheet import sheet
-    from reticent.study.workbook import workbook
+    from reticent.certificate.render.figure import svg
+    from reticent.certificate.render.page import page
+    from reticent.certificate.render.tables import sheet
+    from reticent.certificate.render.workbook import workbook
 
     contents: dict[str, Callable[[], bytes]] = {
         ".csv": lambda: sheet(certificate).encode(),
@@ -207,7 +206,7 @@ def _put(path: Path, content: bytes) -> None:
         draft.unlink(missing_ok=True)
 
 
-def charge(prepared: Prepared, ledger: Ledger, about: Circumstances) -> Receipt:
+def charge(prepared: Prepared, ledger: Ledger, about: ReleaseMetadata) -> Receipt:
     """Reserve the whole loss, durably. Every refusal of the ledger comes from here."""
     return ledger.reserve(
         prepared.guarantee.loss,
@@ -223,7 +222,7 @@ def run(
     table: Table,
     schema: Schema,
     ledger: Ledger,
-    about: Circumstances,
+    about: ReleaseMetadata,
     entropy: SystemEntropy,
     signer: Ed25519PrivateKey | None,
     on_stage: Callable[[str], None],
@@ -296,7 +295,7 @@ def certified(
     answers: tuple[Answer, ...],
     caveats: tuple[str, ...],
     schema: Schema,
-    about: Circumstances,
+    about: ReleaseMetadata,
     receipt: Receipt,
     ledger: Ledger,
 ) -> dict[str, object]:

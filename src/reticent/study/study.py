@@ -270,18 +270,19 @@ class Study:
         Fault
             After the charge; the charge stays.
         """
+        from reticent.certificate.fields import ReleaseMetadata
         from reticent.data.spec import check_delta
         from reticent.entropy import system
         from reticent.ledger.fingerprint import note_release
         from reticent.study.asking import limit, manners, settle, understand
-        from reticent.study.release import Circumstances, run
+        from reticent.study.release import run
 
         manners({"name": name, "purpose": purpose, "who": who, "override": override}, key, audit)
         try:
             within = limit(epsilon, rho, delta, override, self.schema.person.people)
             signer = None
             if key is not None:
-                from reticent.study.keys import load_private
+                from reticent.certificate.keys import load_private
 
                 signer = load_private(key)
             asked: Sequence[Question | Asked] = understand(questions, self.schema, self._groups) if questions else ()
@@ -305,7 +306,7 @@ class Study:
         except Refusal as refusal:
             self._note(refusal, name or "a release", who)
             raise
-        about = Circumstances(
+        about = ReleaseMetadata(
             title=self.title,
             name=name,
             purpose=purpose,
@@ -431,9 +432,9 @@ class Study:
 
     def xy(self, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
         """Handles on columns for the models of ``reticent.learning``, as ``handles.xy`` says. Nothing is read."""
-        from reticent.study.handles import xy
+        from reticent.study.handles import Columns, xy
 
-        return xy(self, columns, y)
+        return xy(Columns(self.schema, self.ledger, self._place, self._table), columns, y)
 
     def named(self, name: str | None = None) -> ReleaseSpec:
         """A release of the study file, by name; the only one where no name is given."""

@@ -23,6 +23,7 @@ from typing import Any
 
 from made_certificates import FIGURES, RNG, handles, models, persons, releases, sessions
 from made_theorems import theorems
+from reticent.study.keys import make_keys
 
 import reticent as rt
 from reticent import survey
@@ -30,7 +31,6 @@ from reticent.entropy import system
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, PureDP, to_json
-from reticent.study.keys import make_keys
 from reticent.survey.answers import collect
 from reticent.survey.form import FORMAT
 from reticent.survey.report import Read, record

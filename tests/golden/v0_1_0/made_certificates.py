@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from reticent.study.keys import load_private
 
 import reticent as rt
 from reticent import learning
@@ -17,7 +18,6 @@ from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, ApproxZCDP
 from reticent.study.certificate import Certificate
-from reticent.study.keys import load_private
 
 FIGURES: dict[str, dict[str, Any]] = {
     "ledgers": {},

@@ -14,16 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from reticent.certificate.record import Record
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import round_down
 from reticent.privacy.compose import ONE_OF
 from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import read
-
-if TYPE_CHECKING:
-    from reticent.study.certificate import Certificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +40,10 @@ class VoidKind:
 
     name: str
     reason: str
-    holds: Callable[[Certificate], bool]
+    holds: Callable[[Record], bool]
 
 
-def reasons(certificate: Certificate) -> tuple[str, ...]:
+def reasons(certificate: Record) -> tuple[str, ...]:
     """Every reason for which ``certificate`` is void; empty for one that is not."""
     return tuple(kind.reason for kind in KINDS if kind.holds(certificate))
 
@@ -55,7 +53,7 @@ def reasons(certificate: Certificate) -> tuple[str, ...]:
 REFITTED: Final = Fraction(2, 5)  # share of the epsilon of a search that its refit had
 
 
-def _grid_search_in_rho(certificate: Certificate) -> bool:
+def _grid_search_in_rho(certificate: Record) -> bool:
     """Whether a refit that was not charged may cost more in rho than the one that was.
 
     Version 0.1.0 charged the refit with the largest epsilon; later ones charge ``one_of`` all, as their proof shows.

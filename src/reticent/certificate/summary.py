@@ -2,25 +2,33 @@
 
 subject   one phrase: "a fit of LogisticRegression to age and educ, target affair"
 found     (name, text) pairs: the numbers of a model, the questions and answers of a session
+meaning   the release in odds for one person
+methods   what the leaves of a proof are
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, assert_never
 
+from reticent.certificate import void
+from reticent.certificate.record import NOT_DURABLE, Record
+from reticent.certificate.render.tables import number
+from reticent.certificate.render.tables import shown as rounded
+from reticent.certificate.verify import nodes
 from reticent.outcome import Estimate
-from reticent.study.certificate import Certificate
-from reticent.study.sheet import number
-from reticent.study.sheet import shown as rounded
+from reticent.privacy import explain
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import from_json
 
 MOST_LINES: Final = 1000
 LONGEST: Final = 400  # characters of one line; the certificate itself has every digit
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 
 
-def subject(certificate: Certificate) -> str:
+def subject(certificate: Record) -> str:
     """What the certificate is of, in a phrase; empty for a release of questions, whose answers speak for themselves."""
     document = certificate.document
     match certificate.kind:
@@ -40,7 +48,7 @@ def subject(certificate: Certificate) -> str:
             assert_never(other)
 
 
-def found(certificate: Certificate) -> Iterator[tuple[str, str]]:
+def found(certificate: Record) -> Iterator[tuple[str, str]]:
     """What was let out, line by line; long ones are cut, and what is left out is counted."""
     for place, (name, text) in enumerate(_lines(certificate)):
         if place == MOST_LINES:
@@ -49,13 +57,43 @@ def found(certificate: Certificate) -> Iterator[tuple[str, str]]:
         yield _cut(name), _cut(text)
 
 
-def parameters(certificate: Certificate) -> dict[str, object] | None:
+def parameters(certificate: Record) -> dict[str, object] | None:
     """The public parameters of a model or a session."""
     kind = certificate.kind
     return None if kind == "release" else dict(certificate.document[kind]["parameters"])
 
 
-def _lines(certificate: Certificate) -> Iterator[tuple[str, str]]:
+def meaning(certificate: Record, prior: float) -> str:
+    """The release in odds for one person, for someone who believed with probability ``prior``."""
+    document, tree = certificate.document, certificate.guarantee
+    budget = document["budget"]
+    lines = explain.meaning(
+        tree.loss,
+        tree.adjacency,
+        prior=prior,
+        spent=from_json(budget["spent"]),
+        budget=from_json(budget["approved"]),
+    )
+    of = subject(certificate)
+    more = [f"What was let out: {of}."] if of else []
+    more.append(f"Why: {methods(tree)}; each theorem is listed with --proof.")
+    if document.get("override"):
+        more.append(f"The limit on the loss of one release was lifted, with this reason: {document['override']}")
+    if not certificate.durable:
+        more.append(NOT_DURABLE)
+    withdrawn = [
+        f"This certificate is void: {reason}. What follows was claimed." for reason in void.reasons(certificate)
+    ]
+    return "\n".join([*withdrawn, *lines, *more])
+
+
+def methods(tree: Guarantee) -> str:
+    """``geometric (6 parts), exponential (2 parts)``: what the leaves of a proof are."""
+    counted = Counter(leaf.by.name.replace("_", " ") for leaf in nodes(tree) if not leaf.parts)
+    return ", ".join(f"{name} ({count} {'part' if count == 1 else 'parts'})" for name, count in counted.items())
+
+
+def _lines(certificate: Record) -> Iterator[tuple[str, str]]:
     document = certificate.document
     match certificate.kind:
         case "release":

@@ -15,12 +15,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from reticent.certificate.record import Record
+from reticent.certificate.render.tables import NUMBERS, decimals, label_names, plain
 from reticent.errors import SpecError
 from reticent.outcome import NoReply, Reply
 from reticent.privacy.explain import sentence
 from reticent.statistics.answer import Answer, Cell
-from reticent.study.certificate import Certificate
-from reticent.study.sheet import NUMBERS, decimals, label_names, plain
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -47,7 +47,7 @@ def ready() -> None:
         raise SpecError(MISSING) from None
 
 
-def workbook(certificate: Certificate) -> bytes:
+def workbook(certificate: Record) -> bytes:
     """The bytes of an .xlsx file with the answers of a release."""
     ready()
     from openpyxl import Workbook
@@ -77,7 +77,7 @@ def workbook(certificate: Certificate) -> bytes:
     return out.getvalue()
 
 
-def _notes(certificate: Certificate, answers: Sequence[Answer]) -> list[tuple[Entry, ...]]:
+def _notes(certificate: Record, answers: Sequence[Answer]) -> list[tuple[Entry, ...]]:
     document, guarantee = certificate.document, certificate.guarantee
     head = [
         ("release", document["release"]),

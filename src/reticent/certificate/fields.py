@@ -28,7 +28,7 @@ _NO_BOUNDS: Final = {"low": None, "high": None, "missing": "drop"}
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class ReleaseMetadata:
     """The public facts a certificate states beside the answers."""
 
     title: str
@@ -48,7 +48,7 @@ def stated(
     guarantee: Guarantee,
     charged: Loss,
     columns: Mapping[str, object],
-    about: Circumstances,
+    about: ReleaseMetadata,
     receipt: Receipt,
     ledger: Ledger,
 ) -> dict[str, object]:
@@ -82,10 +82,10 @@ def stated(
     }
 
 
-def by_ledger(ledger: Ledger, name: str, purpose: str, who: str, source: str, people: int | None) -> Circumstances:
-    """Circumstances whose title, approval and last day are those the ledger was opened with."""
+def by_ledger(ledger: Ledger, name: str, purpose: str, who: str, source: str, people: int | None) -> ReleaseMetadata:
+    """ReleaseMetadata whose title, approval and last day are those the ledger was opened with."""
     ends = ledger.ends
-    return Circumstances(
+    return ReleaseMetadata(
         title=ledger.title,
         name=name,
         purpose=purpose,

@@ -3,8 +3,7 @@
     of_model     the numbers found, the public parameters, the bounds as they were used
     of_session   the transcript, the public parameters, and a receipt for each round
 
-The certificate is made after the draw and before the commit, so that its digest is what the ledger records. Models ask
-for theirs from below (``learning.circumstances``): the one step upwards, since a certificate knows more than a model.
+The certificate is made after the draw and before the commit, so that its digest is what the ledger records.
 """
 
 from __future__ import annotations
@@ -13,53 +12,69 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import reduce
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from reticent.privacy import compose, filters
+from reticent.certificate.certificate import Certificate
+from reticent.certificate.fields import ReleaseMetadata, by_ledger, column_to_json, stated
+from reticent.data.schema import Schema
+from reticent.ledger import Ledger, Receipt
+from reticent.privacy import filters
 from reticent.privacy.adjacency import HANDED
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import show
-from reticent.study.certificate import Certificate
-from reticent.study.document import by_ledger, column_to_json, stated
-
-if TYPE_CHECKING:
-    from reticent.data.schema import Schema
-    from reticent.learning.circumstances import Circumstances, Found
-    from reticent.ledger import Ledger, Receipt
-    from reticent.privacy.guarantee import Guarantee
-    from reticent.privacy.loss import Loss
 
 VERSION: Final = 2
 ARRAYS: Final = "arrays the caller held"
 
 
-def of_model(
-    here: Circumstances, guarantee: Guarantee, receipt: Receipt, found: Found, about: tuple[str, str, str]
-) -> Certificate:
-    """The certificate of a fit, a search or a score, whose numbers are in ``found``; ``about``: name, purpose, who."""
-    from reticent.study.handles import Columns
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """What a certificate states of a fit, a search or a score beside its price.
 
-    proof = compose.in_zcdp(guarantee) if here.ledger.currency == "zcdp" else guarantee
-    source, declared = ARRAYS, {}
-    if isinstance(here.shelf, Columns):
-        study = here.shelf.study
-        source = Path(study._place).name if study._place else "in memory"
-        names = (*(here.names or ()), *(() if here.target is None else (here.target,)))
-        columns = dict.fromkeys(here.shelf.category(name) or name for name in names)
-        declared = {name: column_to_json(study.schema.column(name)) for name in columns}
-    public = by_ledger(here.ledger, *about, source, here.people or None)
+    Attributes
+    ----------
+    model, what : str
+        The estimator, and what was done with it: "fit", "grid search", "accuracy", "R squared".
+    parameters, released : mapping of name to JSON value
+        Public parameters of the estimator, and every number that was found: ``learning.shown``.
+    caveats : tuple of str
+        In words, from public facts and released numbers.
+    """
+
+    model: str
+    what: str
+    parameters: Mapping[str, object]
+    released: Mapping[str, object]
+    caveats: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """The columns of a fit: their names and bounds as used, the name of the target, and the columns as declared."""
+
+    columns: Sequence[str]
+    bounds: Sequence[tuple[Fraction, Fraction]]
+    target: str | None
+    declared: Mapping[str, object]
+
+
+def of_model(
+    found: Statement, axes: Axes, about: ReleaseMetadata, proof: Guarantee, receipt: Receipt, ledger: Ledger
+) -> Certificate:
+    """The certificate of a fit, a search or a score. ``proof`` is in the ledger's currency."""
     return Certificate.of(
         {
-            **stated(VERSION, proof, receipt.charge, declared, public, receipt, here.ledger),
-            "caveats": [*found.caveats, *((HANDED,) if source == ARRAYS else ())],
+            **stated(VERSION, proof, receipt.charge, axes.declared, about, receipt, ledger),
+            "caveats": [*found.caveats, *((HANDED,) if about.source == ARRAYS else ())],
             "kind": "model",
             "model": {
                 "name": found.model,
                 "what": found.what,
                 "parameters": dict(found.parameters),
-                "columns": list(here.names or (f"x{place}" for place in range(len(here.bounds)))),
-                "bounds": [[show(low), show(high)] for low, high in here.bounds],
-                "target": here.target,
+                "columns": list(axes.columns),
+                "bounds": [[show(low), show(high)] for low, high in axes.bounds],
+                "target": axes.target,
                 "released": dict(found.released),
             },
         }
@@ -67,7 +82,7 @@ def of_model(
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Transcript:
     """What a session has let out so far, and under what.
 
     Attributes
@@ -95,7 +110,7 @@ class Told:
 
 
 def of_session(
-    told: Told, schema: Schema, columns: Sequence[str], source: str, guarantee: Guarantee, ledger: Ledger
+    told: Transcript, schema: Schema, columns: Sequence[str], source: str, guarantee: Guarantee, ledger: Ledger
 ) -> Certificate:
     """The certificate of a session whose last receipt is about to be committed."""
     receipts = [receipt for receipt, _ in told.rounds]

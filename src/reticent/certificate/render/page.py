@@ -10,16 +10,16 @@ import html
 from collections.abc import Iterator
 from typing import Final
 
+from reticent.certificate.record import NOT_DURABLE, Record
+from reticent.certificate.render.figure import alternative, bar, svg
+from reticent.certificate.render.tables import label_words, plain, shown
+from reticent.certificate.summary import found, methods, parameters, subject
+from reticent.certificate.verify import audit_words, source_of
 from reticent.outcome import NoReply, Reply
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.explain import sentence
+from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import from_json, words
 from reticent.statistics.answer import Answer, Cell
-from reticent.study.certificate import NOT_DURABLE, Certificate, methods
-from reticent.study.checks import audit_words, source_of
-from reticent.study.parts import found, parameters, subject
-from reticent.study.picture import alternative, bar, svg
-from reticent.study.sheet import label_words, plain, shown
 
 NO_REPLY_WORDS: Final = (
     "The method first checks, in a way that protects everyone, whether a safe answer can be given. Here it could not "
@@ -63,7 +63,7 @@ footer { color: var(--quiet); font-size: .85rem; margin-top: 2rem; overflow-wrap
 """.strip()
 
 
-def page(certificate: Certificate) -> str:
+def page(certificate: Record) -> str:
     """The release as one self-contained HTML file."""
     document = certificate.document
     study = document["study"]
@@ -71,19 +71,20 @@ def page(certificate: Certificate) -> str:
     parts = ("" if study["title"] == title else study["title"], document["release"], document["when"][:10])
     about = " · ".join(part for part in parts if part)
     purpose = f'<p class="about">{_safe(document["purpose"])}</p>\n' if document["purpose"] else ""
+    proof = _lines(outline(certificate.guarantee))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_safe(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n<main>\n"
         f'<h1>{_safe(title)}</h1>\n<p class="about">{_safe(about)}</p>\n{purpose}'
         f"{_caveats(certificate)}{_let_out(certificate)}{_figure(certificate)}{_label(certificate)}{_audit(certificate)}"
-        f"<details>\n<summary>Outline of the proof</summary>\n<pre>{_lines(certificate.proof())}</pre>\n</details>\n"
+        f"<details>\n<summary>Outline of the proof</summary>\n<pre>{proof}</pre>\n</details>\n"
         f"</main>\n<footer>Certificate digest (SHA-256) {certificate.digest}. "
         f"{_software(document['software'])}</footer>\n</body>\n</html>\n"
     )
 
 
-def fragment(certificate: Certificate) -> str:
+def fragment(certificate: Record) -> str:
     """The table for a notebook: a bar for every interval, the caveats above, one line of guarantee below."""
     guarantee = certificate.guarantee
     rows = "".join(_bar_rows(answer) for answer in certificate.answers)
@@ -104,7 +105,7 @@ def _lines(text: str) -> str:
     return "\n".join(_safe(line) for line in text.split("\n"))
 
 
-def _caveats(certificate: Certificate) -> str:
+def _caveats(certificate: Record) -> str:
     document = certificate.document
     found = [*certificate.caveats]
     if document.get("override"):
@@ -118,12 +119,12 @@ def _caveats(certificate: Certificate) -> str:
     return f"{head}\n<ul>{items}</ul>\n</section>\n"
 
 
-def _levels(certificate: Certificate) -> list[float]:
+def _levels(certificate: Record) -> list[float]:
     cells = [cell.outcome for answer in certificate.answers for cell in answer]
     return sorted({outcome.value.level for outcome in cells if isinstance(outcome, Reply)}) or [0.95]
 
 
-def _let_out(certificate: Certificate) -> str:
+def _let_out(certificate: Record) -> str:
     """The answers of a release; the numbers of a model or the transcript of a session, with its parameters."""
     of = subject(certificate)
     if not of:
@@ -145,7 +146,7 @@ def _let_out(certificate: Certificate) -> str:
     )
 
 
-def _table(certificate: Certificate) -> str:
+def _table(certificate: Record) -> str:
     levels = _levels(certificate)
     level = f"{100 * levels[0]:g} % interval" if len(levels) == 1 else "interval"
     heads = (("answer", ""), ("value", "n"), (level, "n"), ("noise ±", "n"), ("sampling ±", "n"))
@@ -219,14 +220,14 @@ def _drawn(cell: Cell, span: tuple[float, float] | None) -> str:
     return "" if part and part[0] in ("statistic", "p-value") else bar(cell, span)
 
 
-def _figure(certificate: Certificate) -> str:
+def _figure(certificate: Record) -> str:
     if not certificate.answers:
         return ""
     drawn = svg(certificate).replace("<svg ", f'<svg role="img" aria-label="{alternative(certificate)}" ', 1)
     return f"<figure>\n{drawn}</figure>\n"
 
 
-def _label(certificate: Certificate) -> str:
+def _label(certificate: Record) -> str:
     document, tree = certificate.document, certificate.guarantee
     budget = document["budget"]
     spent, approved = from_json(budget["spent"]), from_json(budget["approved"])
@@ -254,7 +255,7 @@ def _label(certificate: Certificate) -> str:
     )
 
 
-def _audit(certificate: Certificate) -> str:
+def _audit(certificate: Record) -> str:
     """What the audit before the release found, where there was one."""
     stated = certificate.document["audit"]
     if stated is None:

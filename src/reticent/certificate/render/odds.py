@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from reticent.certificate.render.figure import GREY, INK, WIDTH, as_svg, quiet
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import Promise, at_most, chance, odds, percent, percent_least, percent_most, promise
 from reticent.privacy.loss import Loss, from_json, words
-from reticent.study.picture import GREY, INK, WIDTH, as_svg, quiet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from reticent.study.certificate import Certificate
+    from reticent.certificate.record import Record
 
 SHADES: Final = ("#6fa8d6", "#bfd9ee", "#e3e7eb", "#f0f2f4")  # from the narrowest band to the widest
 DASHES: Final = ("-", (0, (6, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)), (0, (3, 1, 1, 1, 1, 1)))
@@ -103,7 +103,7 @@ class OddsBands:
         saved(self.plot(), path, "odds")
 
 
-def of(certificate: Certificate, prior: float = 0.1) -> OddsBands:
+def of(certificate: Record, prior: float = 0.1) -> OddsBands:
     """This release, everything the study has released so far, and the whole budget."""
     budget = certificate.document["budget"]
     hides_presence = certificate.guarantee.adjacency.kind == "add_remove"

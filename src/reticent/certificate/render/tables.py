@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from reticent.certificate.record import Record
 from reticent.data.schema import Key
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.statistics.answer import Answer, Cell
-from reticent.study.certificate import Certificate
 
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 INCOMPLETE: Final = ("incomplete", "incomplete_low", "incomplete_high")
@@ -96,7 +96,7 @@ def label_names(answers: Sequence[Answer]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for answer in answers for cell in answer for name, _ in cell.label))
 
 
-def sheet(certificate: Certificate) -> str:
+def sheet(certificate: Record) -> str:
     """The answers as CSV (RFC 4180): name, one column per label, outcome, value, low, high, noise, sampling, level,
     estimand, and the share of incomplete rows beside the answer with its interval.
 

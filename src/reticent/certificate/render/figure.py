@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
+from reticent.certificate.record import Record
+from reticent.certificate.render.tables import key_words, label_words, number, plain
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.statistics.answer import Answer, Cell
-from reticent.study.certificate import Certificate
-from reticent.study.sheet import key_words, label_words, number, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,7 +56,7 @@ class Panel:
         return 2.3 if self.bars else 0.72 + 0.24 * (len(self.cells) - 1)
 
 
-def figure(certificate: Certificate) -> Figure:
+def figure(certificate: Record) -> Figure:
     """The release as a matplotlib figure; it belongs to no window and no pyplot state."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -80,7 +80,7 @@ def figure(certificate: Certificate) -> Figure:
     return drawn
 
 
-def svg(certificate: Certificate) -> str:
+def svg(certificate: Record) -> str:
     """The same figure as SVG text: no date, no metadata, no address it would load, text as text."""
     return as_svg(figure(certificate), "reticent")
 
@@ -303,7 +303,7 @@ def _formatter(ticks: Sequence[float]) -> Callable[[float, float], str]:
     return lambda value, _: number(value, places)
 
 
-def _legend(certificate: Certificate, left_out: int) -> str:
+def _legend(certificate: Record, left_out: int) -> str:
     levels = {e.level for a in certificate.answers for panel in _panels(a) for _, e in _estimates(panel)}
     level = f"{100 * max(levels, default=0.95):g} %"
     more = f" · {left_out} more in the table" if left_out else ""
@@ -313,7 +313,7 @@ def _legend(certificate: Certificate, left_out: int) -> str:
     return numbers if which <= {False} else curves if which == {True} else f"{numbers} · {curves}"
 
 
-def alternative(certificate: Certificate) -> str:
+def alternative(certificate: Record) -> str:
     """What the figure shows, for those who do not see it; escaped for an attribute."""
     names = ", ".join(plain(answer.name) for answer in certificate.answers)
     return html.escape(f"Answers with their intervals: {names}. The same numbers are in the table above.", quote=True)

@@ -1,0 +1,82 @@
+"""Answers of a release as JSON values, and back: what a certificate, a plan and ``--json`` hold of each.
+
+answer_to_json, cell_to_json, incomplete_to_json   values to JSON
+answer_from_json                                   JSON, whose form was checked, to values
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from reticent.outcome import NO_REPLY, Estimate, Reply
+from reticent.statistics.answer import Answer, Cell, IncompleteRows
+from reticent.synthesis import density as densities
+
+
+def cell_to_json(cell: Cell) -> dict[str, object]:
+    """One cell as a certificate holds it. A no reply has nothing but its label."""
+    label = [[name, key] for name, key in cell.label]
+    match cell.outcome:
+        case Reply(Estimate(value, low, high, noise, sampling, level)):
+            numbers = {"value": value, "low": low, "high": high, "noise": noise, "sampling": sampling, "level": level}
+            return {"label": label, "outcome": "reply", **numbers}
+        case _:
+            return {"label": label, "outcome": "no_reply"}
+
+
+def answer_to_json(answer: Answer) -> dict[str, object]:
+    """One answer as a certificate holds it."""
+    law = {} if answer.density is None else {"density": json.loads(answer.density.to_json())}
+    return {
+        "name": answer.name,
+        "discrete": answer.discrete,
+        "estimand": answer.estimand,
+        "caveats": list(answer.caveats),
+        "cells": [cell_to_json(cell) for cell in answer],
+        "incomplete": incomplete_to_json(answer.incomplete),
+        **law,
+    }
+
+
+def incomplete_to_json(found: IncompleteRows | None) -> dict[str, object] | None:
+    """The share of incomplete rows beside an answer; "left_out" where the plan said that none is told."""
+    if found is None:
+        return None
+    told = {"outcome": "left_out"} if found.outcome is None else cell_to_json(Cell((), found.outcome))
+    return {"columns": list(found.columns), **{name: value for name, value in told.items() if name != "label"}}
+
+
+def answer_from_json(found: Mapping[str, Any]) -> Answer:
+    """One answer as the release gave it.
+
+    Raises
+    ------
+    PublicParameterError, KeyError, TypeError, ValueError
+        A density has the right form but no meaning.
+    """
+    return Answer(
+        str(found["name"]),
+        tuple(_cell(cell) for cell in found["cells"]),
+        tuple(found["caveats"]),
+        bool(found["discrete"]),
+        None if found.get("density") is None else densities.from_json(json.dumps(found["density"])),
+        str(found.get("estimand", "")),
+        _incomplete(found.get("incomplete")),
+    )
+
+
+def _incomplete(found: dict[str, Any] | None) -> IncompleteRows | None:
+    if found is None:
+        return None
+    outcome = None if found["outcome"] == "left_out" else _cell({**found, "label": []}).outcome
+    return IncompleteRows(tuple(found["columns"]), outcome)
+
+
+def _cell(found: dict[str, Any]) -> Cell:
+    label = tuple((str(name), key) for name, key in found["label"])
+    if found["outcome"] == "no_reply":
+        return Cell(label, NO_REPLY)
+    numbers = (found[name] for name in ("value", "low", "high", "noise", "sampling", "level"))
+    return Cell(label, Reply(Estimate(*(float(number) for number in numbers))))

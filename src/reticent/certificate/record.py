@@ -1,0 +1,112 @@
+"""The record of a certificate: immutable text whose form was checked, and the values it holds.
+
+Its digest is the SHA-256 of its canonical JSON without the signature, so the ledger can hold the digest before an
+officer signs. Whatever reads, draws or checks a certificate takes its record; ``Certificate`` adds the verbs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from reticent.certificate import schema
+from reticent.certificate.answers import answer_from_json
+from reticent.errors import CheckError, PublicParameterError
+from reticent.privacy import record
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import Loss, from_json
+from reticent.statistics.answer import Answer
+
+Kind: TypeAlias = Literal["release", "model", "session"]
+NOT_DURABLE: Final = "The ledger of this release was not durable: it ended with the program that held it."
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a certificate holds.
+
+    Attributes
+    ----------
+    text : str
+        Its canonical JSON, the signature included.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        document = schema.parsed(self.text)
+        schema.well_formed(document)
+        _readable(document)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The content as JSON values; a copy, so changing it changes nothing here."""
+        return dict(json.loads(self.text))
+
+    @property
+    def kind(self) -> Kind:
+        """What it is of: ``"release"``, ``"model"`` or ``"session"``."""
+        document = self.document
+        return "release" if document["version"] == 1 else cast(Kind, document["kind"])  # checked when it was read
+
+    @property
+    def canonical(self) -> bytes:
+        """The bytes that are signed and whose digest the ledger holds: everything but the signature."""
+        return schema.canonical({name: value for name, value in self.document.items() if name != "signature"})
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of ``canonical``, as hex."""
+        return hashlib.sha256(self.canonical).hexdigest()
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The proof as stated; ``verify`` derives it again."""
+        return record.from_json(self.document["guarantee"])
+
+    @property
+    def charged(self) -> Loss:
+        """What the ledger was charged, in its currency."""
+        return from_json(self.document["charged"])
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers as the release gave them."""
+        return tuple(answer_from_json(found) for found in self.document["answers"])
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Every caveat, of the release and of its answers, each once; those of a test, of several answers, by name."""
+        answers = self.answers
+        found = [*self.document["caveats"]]
+        for answer in answers:
+            own = [text for text in answer.caveats if text not in found]
+            if len(answers) > 1 and answer.name.startswith("test(") and own:
+                found.append(f"{answer.name}: {'; '.join(own)}")
+            else:
+                found += own
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def signed(self) -> bool:
+        return self.document["signature"] is not None
+
+    @property
+    def durable(self) -> bool:
+        return bool(self.document["ledger"]["durable"])
+
+
+def _readable(document: dict[str, Any]) -> None:
+    """Refuse losses, neighbours or proofs that have the right form but no meaning, such as a delta of 7."""
+    budget = document["budget"]
+    try:
+        record.from_json(document["guarantee"])
+        record.adjacency_from_json(document["adjacency"])
+        for fields in (document["charged"], budget["approved"], budget["spent"], budget["left"]):
+            from_json(fields)
+        for answer in document["answers"]:
+            answer_from_json(answer)
+    except (PublicParameterError, KeyError, TypeError, ValueError):
+        raise CheckError("This certificate is malformed: a loss or its neighbours have no meaning.") from None

@@ -1,0 +1,296 @@
+"""What ``verify`` checks of a certificate: signature, ledger entries, chain, charge, losses derived again, neighbours.
+
+Nothing in a certificate is believed because it says so. What it let out, whatever it is of, stands behind one digest:
+that of the whole certificate, which the ledger recorded when the last receipt was settled. A session has a receipt for
+each round; the digests of the earlier rounds stand in the certificate and in the ledger.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Any, Final
+
+from reticent.certificate import schema, void
+from reticent.certificate.record import Record
+from reticent.errors import CheckError, LedgerError, PublicParameterError
+from reticent.ledger import Ledger
+from reticent.ledger.events import Committed, Entry, Reserved
+from reticent.mechanisms import axiom_again
+from reticent.privacy import compose, convert, filters, ptr, record
+from reticent.privacy.groups import largest
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import ApproxDP, Loss, from_json, words
+
+UNSIGNED: Final = "unsigned: nothing ties this certificate to an officer"
+RUN: Final = "reticent audit STUDY"
+LIMIT: Final = 1000  # the largest epsilon, and the largest group with delta > 0, that is derived again
+ONE_PART: Final = {
+    compose.GROUP.name,
+    compose.PROCESSED.name,
+    *convert.NAMES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of a certificate: what was checked, whether it holds, and in words."""
+
+    name: str
+    ok: bool
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Every check that was made. ``ok`` is that all of them hold."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok for check in self.checks)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(check.words for check in self.checks)
+
+    def __str__(self) -> str:
+        return " · ".join(self.lines)
+
+
+def verify(
+    certificate: Record, ledger: Ledger | None, key: bytes | str | Path | None, allow_unsigned: bool
+) -> Verification:
+    """Every check of ``certificate``; those of the ledger where one is given."""
+    signature = _signature(certificate, key, allow_unsigned)
+    found = (*_in_ledger(certificate, ledger), *_derivation(certificate), *_audit(certificate), *_void(certificate))
+    return Verification((signature, *found))
+
+
+def _signature(certificate: Record, key: bytes | str | Path | None, allow_unsigned: bool) -> Check:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    from reticent.certificate.keys import load_public, small_order
+
+    public = load_public(key) if isinstance(key, str | Path) else key
+    if public is not None and len(public) != 32:
+        raise CheckError("A public key of Ed25519 has 32 bytes.")
+    stated = certificate.document["signature"]
+    if stated is not None and set(stated) != {"algorithm", "public_key", "value"}:
+        return Check("signature", False, "signature wrong: it holds fields that nobody signed")
+    if stated is None:
+        return Check("signature", allow_unsigned, UNSIGNED)
+    signer = bytes.fromhex(stated["public_key"])
+    if small_order(signer):
+        return Check("signature", False, "signature worthless: its key is weak, and signatures under it fit every text")
+    name = Path(key).name if isinstance(key, str | Path) else f"key {stated['public_key'][:16]}…"
+    try:
+        Ed25519PublicKey.from_public_bytes(signer).verify(bytes.fromhex(stated["value"]), certificate.canonical)
+    except (InvalidSignature, ValueError):
+        return Check("signature", False, "signature wrong: the certificate was changed after it was signed")
+    if public is None:
+        return Check(
+            "signature", allow_unsigned, f"signed by {name}, but whose key that is was not checked: no key was given"
+        )
+    if public != signer:
+        return Check("signature", False, f"signature by another key than {name}")
+    return Check("signature", True, f"signature ok (Ed25519, {name})")
+
+
+def _in_ledger(certificate: Record, ledger: Ledger | None) -> Iterator[Check]:
+    if ledger is None:
+        yield Check("ledger", True, "no ledger given: the entry was not looked up")
+        return
+    try:
+        problems = ledger.verify()
+        entries = () if problems else ledger.entries()
+    except LedgerError as problem:
+        problems, entries = (str(problem),), ()
+    if problems:
+        yield Check("chain", False, f"ledger chain broken: {problems[0]}")
+        return
+    rounds = _rounds(certificate)
+    charges = [event for stated in rounds if (event := _reserved(entries, stated)) is not None]
+    yield _entries(rounds, charges, entries)
+    yield Check("chain", True, "ledger chain ok")
+    if len(charges) == len(rounds):
+        yield _totals(certificate, ledger, charges)
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What was reserved at one time: the request, the digest of its entry, that of the certificate it ended with."""
+
+    release: str
+    entry: str
+    digest: str
+
+
+def _rounds(certificate: Record) -> list[_Round]:
+    """One for a release or a model; of a session all, the last of them the one this certificate was recorded under."""
+    document = certificate.document
+    last = _Round(document["release"], document["ledger"]["entry"], certificate.digest)
+    if certificate.kind != "session":
+        return [last]
+    earlier = [_Round(one["release"], one["entry"], str(one["digest"])) for one in document["session"]["rounds"][:-1]]
+    return [*earlier, last]
+
+
+def _reserved(entries: tuple[Entry, ...], stated: _Round) -> Reserved | None:
+    """The reservation that a certificate names."""
+    for entry in entries:
+        if isinstance(entry.event, Reserved) and entry.event.id == stated.release and entry.digest == stated.entry:
+            return entry.event
+    return None
+
+
+def _entries(rounds: list[_Round], charges: list[Reserved], entries: tuple[Entry, ...]) -> Check:
+    """Whether each round was reserved, once, and settled with its certificate."""
+    names = [one.release for one in rounds]
+    there = {event.id for event in charges}
+    for one in rounds:
+        if one.release not in there:
+            return Check("entry", False, f"entry {one.release} not found in this ledger")
+        ends = [e.event.digest for e in entries if isinstance(e.event, Committed) and e.event.id == one.release]
+        if ends != [one.digest]:
+            why = "digest differs" if ends else "no certificate was recorded for it"
+            return Check("entry", False, f"entry {one.release} found, {why}")
+    if len(set(names)) != len(names):
+        return Check("entry", False, "one entry stands for two rounds")
+    if len(names) == 1:
+        return Check("entry", True, f"entry {names[0]} found, digest equal")
+    return Check("entry", True, f"{len(names)} entries found, {names[0]} to {names[-1]}, digests equal")
+
+
+def _totals(certificate: Record, ledger: Ledger, charges: list[Reserved]) -> Check:
+    """Charge and neighbours are the ledger's. Others may have charged since, so spent is at least the last entry's."""
+    document = certificate.document
+    charged = reduce(
+        lambda total, event: filters.add(total, event.charge, ledger.budget), charges[1:], charges[0].charge
+    )
+    if charged != certificate.charged:
+        return Check("charge", False, f"charge differs: the ledger says {words(charged)}")
+    if ledger.adjacency != certificate.guarantee.adjacency:
+        return Check("charge", False, f"neighbours differ: the ledger says {ledger.adjacency.words()}")
+    spent = filters.parts(from_json(document["budget"]["spent"]))
+    if any(mine < theirs for mine, theirs in zip(spent, filters.parts(charges[-1].spent), strict=True)):
+        return Check("charge", False, "total differs: the certificate says less was spent than the ledger")
+    return Check("charge", True, "charge and neighbours equal")
+
+
+def _derivation(certificate: Record) -> Iterator[Check]:
+    """Every loss again from the leaves, then against the charge; the neighbours of the root against the stated ones."""
+    document, tree = certificate.document, certificate.guarantee
+    try:
+        derivable(tree)
+        derived = compose.rederive(tree, axiom_again)
+    except CheckError as problem:
+        yield Check("losses", False, f"losses not derived: {problem}")
+    except (PublicParameterError, ValueError, ArithmeticError, LookupError, RecursionError):
+        yield Check("losses", False, "losses not derived: the numbers of the proof do not fit its theorems")
+    else:
+        same = certificate.charged in (derived, _entered(derived, from_json(document["budget"]["approved"])))
+        ending = "equal" if same else f"not equal to the charge {words(certificate.charged)}"
+        yield Check("losses", same, f"losses re-derived: {words(derived)} {ending}")
+    honest = document["adjacency"] == record.adjacency_to_json(tree.adjacency) and _own_words(document["guarantee"])
+    yield Check("neighbours", honest, "neighbours equal" if honest else "neighbours differ from those of the proof")
+
+
+def _audit(certificate: Record) -> Iterator[Check]:
+    """Whether a stated plan audit is one of these answers and passed. Running it again takes the study file."""
+    document = certificate.document
+    stated = document["audit"]
+    if stated is None:
+        return
+    names, asked = [one["name"] for one in stated["answers"]], [answer["name"] for answer in document["answers"]]
+    shares = [stated["greatest_share_of_loss"], *(one["ratio"] for one in stated["answers"])]
+    if stated["verdict"] != "passed" or stated["findings"] or stated["findings_in_all"]:
+        yield Check("audit", False, "plan audit: it found an error in what was released")
+    elif names[: len(asked)] != asked or not _beside(certificate, asked, names[len(asked) :]):
+        yield Check("audit", False, "plan audit: it is of another plan than that of these answers")
+    elif (
+        any(share is not None and not 0 <= share <= 1 for share in shares)
+        or sum(one["calls"] for one in stated["answers"]) != stated["noise_calls"]
+        or source_of(stated) is None
+    ):
+        yield Check("audit", False, "plan audit: its numbers do not fit each other")
+    else:
+        source = f", by a program of source sha256 {source_of(stated)}" if source_of(stated) else ""
+        yield Check("audit", True, f"stated, not run again: {audit_words(stated)}{source}; to run it: {RUN}")
+
+
+def _beside(certificate: Record, asked: list[str], rest: list[str]) -> bool:
+    """Whether what an audit names after the answers is what a release adds: a cap, then shares of incomplete rows.
+
+    A share that an answer's own noisy count tells is no part of the proof, and no audit runs it.
+    """
+    told = [answer.get("incomplete") for answer in certificate.document["answers"]]
+    names = [f"incomplete({', '.join(one['columns'])})" for one in told if one and one["outcome"] != "left_out"]
+    bought = {node.label for node in nodes(certificate.guarantee)}
+    shares = [name for name in dict.fromkeys(names) if name not in asked and name in bought]
+    after = len(rest) - len(shares)
+    return after in (0, 1) and rest[after:] == shares
+
+
+def _void(certificate: Record) -> Iterator[Check]:
+    """One check that fails for each reason why the claim itself is withdrawn; none where there is no reason."""
+    for reason in void.reasons(certificate):
+        yield Check("void", False, f"void: {reason}")
+
+
+def source_of(stated: dict[str, Any]) -> str | None:
+    """The digest of the source that ran an audit; empty where none is stated, None where it is no digest."""
+    source = stated.get("source", "")
+    return source if isinstance(source, str) and re.fullmatch(f"({schema.HEX})?", source) else None
+
+
+def audit_words(stated: dict[str, Any]) -> str:
+    """``plan audit passed: 50 made-up pairs of neighbours, 342 noise calls``, from the numbers."""
+    return (
+        f"plan audit {stated['verdict']}: {stated['triples']:,} made-up pairs of neighbours, "
+        f"{stated['noise_calls']:,} noise calls"
+    )
+
+
+def derivable(tree: Guarantee) -> None:
+    """What ``rederive`` takes for granted: one part where the theorem has one, and numbers that can be worked with."""
+    try:
+        ptr.chargeable(tree)
+    except PublicParameterError as problem:
+        raise CheckError(str(problem)) from None
+    for node in nodes(tree):
+        if node.by.name in ONE_PART and len(node.parts) != 1:
+            raise CheckError(f"'{node.by.name}' is about one part, and here are {len(node.parts)}")
+        if largest(node.loss) > LIMIT:
+            raise CheckError(f"a loss above {LIMIT} protects no one and is not derived")
+        if node.by.name == compose.GROUP.name:
+            size = int(node.parameter("size"))
+            if size > LIMIT and isinstance(node.loss, ApproxDP):
+                raise CheckError(f"groups of more than {LIMIT} with δ > 0 are not derived")
+
+
+def nodes(tree: Guarantee) -> Iterator[Guarantee]:
+    yield tree
+    for part in tree.parts:
+        yield from nodes(part)
+
+
+def _own_words(tree: dict[str, Any]) -> bool:
+    """Whether the neighbours at every node are described in the words that belong to them."""
+    stated = tree["adjacency"]
+    return stated == record.adjacency_to_json(record.adjacency_from_json(stated)) and all(
+        _own_words(part) for part in tree["parts"]
+    )
+
+
+def _entered(loss: Loss, budget: Loss) -> Loss | None:
+    """``loss`` in the currency of ``budget``, if it has a price there."""
+    try:
+        return filters.enter(loss, budget)
+    except PublicParameterError:
+        return None
