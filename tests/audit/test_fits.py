@@ -20,7 +20,6 @@ from reticent.learning import (
     given,
     held,
     moments,
-    scaling,
     scores,
     search,
 )
@@ -29,6 +28,7 @@ from reticent.learning.trees import Growth
 from reticent.ledger import Ledger
 from reticent.mechanisms import Candidates, gate
 from reticent.privacy.loss import PureDP
+from reticent.statistics import scaling
 from reticent.statistics.regression import products
 from reticent.statistics.scaling import UNIT, Scaling
 
