@@ -240,19 +240,25 @@ def test_the_dearest_of_products_is_named_only_where_it_is_worse_in_every_way() 
     crossed = [product_of(pairs.Coin(half, Fraction(1, 10))), product_of(pairs.Coin(one))]
     mixed = [cheap, product_of(pairs.Range(one))]
     scales = [product_of(pairs.GeometricShift(half, 1)), wide]
-    for unlike in (crossed, mixed, scales):
+    for unlike in (mixed, scales):
+        ((pair, times),) = groups.dearest(unlike).pairs
+        assert isinstance(pair, pairs.Highest)
+        assert (times, set(pair.branches)) == (1, {one.pairs for one in unlike})
+    sampled = [cheap, product_of(pairs.Sampled(pairs.GaussianShift(one), half))]
+    for unlike in (crossed, sampled, [cheap, product_of(pairs.GaussianShift(one))]):
         with pytest.raises(PublicParameterError, match="none of these"):
             groups.dearest(unlike)
 
 
-def test_a_partition_keeps_the_pair_of_equal_parts_and_falls_back_to_a_coin() -> None:
+def test_a_partition_keeps_the_pair_of_equal_parts_and_else_the_highest_profile() -> None:
     alike = Geometric(L1(Fraction(1), PEOPLE), Fraction(1, 2)).guarantee
     other = Exponential(Linf(Fraction(1), PEOPLE), Fraction(1, 4)).guarantee
     assert compose.in_pld(compose.across([alike, alike], neighbours=PEOPLE)).loss == pld_of(
         [(pairs.GeometricShift(Fraction(2), 1), 1)]
     )
+    branches = (((pairs.GeometricShift(Fraction(2), 1), 1),), ((pairs.Range(Fraction(1, 4)), 1),))
     assert compose.in_pld(compose.across([alike, other], neighbours=PEOPLE)).loss == pld_of(
-        [(pairs.Coin(Fraction(1, 2)), 1)]
+        [(pairs.Highest(branches), 1)]
     )
 
 

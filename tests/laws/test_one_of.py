@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -13,14 +14,14 @@ from reticent.audit.losses_again import again
 from reticent.errors import BudgetError, CheckError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.mechanisms import Exponential, Gaussian, Geometric, PermuteAndFlip, ScalarGaussian, axiom_again
-from reticent.privacy import compose, optimal, record
+from reticent.privacy import compose, highest, optimal, record
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_approx
 from reticent.privacy.curves import delta, renyi
 from reticent.privacy.explain import outline
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, PureDP, Renyi, pld_of
-from reticent.privacy.pairs import Coin
+from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, PureDP, Renyi, from_json, pld_of, to_json
+from reticent.privacy.pairs import Coin, Highest
 from reticent.privacy.sensitivity import L1, L2, Linf
 
 PERSON = Adjacency("add_remove")
@@ -145,11 +146,82 @@ def test_the_profile_of_pairs_is_at_or_above_that_of_every_branch(found: list[Gu
             assert whole == each[0]
 
 
-def test_a_product_that_dominates_is_taken_and_of_crossing_profiles_the_coin() -> None:
+def test_a_product_that_dominates_is_taken_and_of_crossing_profiles_the_highest() -> None:
     small, large = (Exponential(Linf(Fraction(1), PERSON), Fraction(size)).guarantee for size in ("0.5", "1"))
     assert compose.in_pld(compose.one_of([small, large])).loss == compose.in_pld(large).loss
-    crossing = compose.in_pld(compose.one_of([shared(Fraction(2), 60), pure("1.99")])).loss
-    assert crossing == pld_of([(Coin(Fraction(2)), 1)])
+    found = compose.in_pld(compose.one_of([shared(Fraction(2), 60), pure("1.99")])).loss
+    assert isinstance(found, PLD)
+    assert [(type(pair), times) for pair, times in found.pairs] == [(Highest, 1)]
+    assert from_json(to_json(found)) == found
+
+
+# --- the pointwise maximum against brute force ------------------------------------------------------------------------
+
+Masses = list[tuple[float, float]]  # of every output, under P and under Q
+
+
+def listed(epsilons: list[float]) -> Masses:
+    """The outputs of mechanisms of two answers each, which lose +e or -e."""
+    found: Masses = [(1.0, 1.0)]
+    for e in epsilons:
+        yes, no = 1 / (1 + math.exp(-e)), 1 / (1 + math.exp(e))
+        found = [(p * a, q * b) for p, q in found for a, b in ((yes, no), (no, yes))]
+    return found
+
+
+def excess(outputs: Masses, level: float) -> float:
+    return sum(max(p - level * q, 0.0) for p, q in outputs)
+
+
+FEW, ONE = [0.4] * 5, [1.1]  # the first has the larger epsilon, the second the larger delta near 0
+
+
+def crossing() -> Guarantee:
+    return compose.one_of([compose.in_sequence([pure("0.4")] * 5), pure("1.1")])
+
+
+def test_two_profiles_cross() -> None:
+    assert excess(listed(FEW), 1) < excess(listed(ONE), 1)
+    assert excess(listed(FEW), math.exp(1.1)) > 0.01 > 1e-9 > excess(listed(ONE), math.exp(1.1))
+
+
+def test_the_profile_of_one_of_two_is_the_pointwise_maximum() -> None:
+    """By listing every output: never below, and at most 1 % and the grid above; the coin of both is far above."""
+    loss, coin_ = compose.in_pld(crossing()).loss, Coin(Fraction(2))
+    for hundredths in range(0, 200, 7):
+        epsilon = Fraction(hundredths, 100)
+        exact = max(excess(listed(branch), math.exp(epsilon)) for branch in (FEW, ONE))
+        found = float(delta(loss, epsilon))
+        assert exact * (1 - 1e-12) <= found <= exact * 1.01 + 1e-4
+        if hundredths == 0:
+            assert found < 0.7 * float(delta(pld_of([(coin_, 1)]), epsilon))
+
+
+@pytest.mark.parametrize("rest", [[0.3], [0.3, 0.7, 0.7]])
+def test_a_choice_after_other_answers_is_within_their_product(rest: list[float]) -> None:
+    """Which branch runs may follow from the answers before: the dearest after each of them, by listing all."""
+    before = [pure(str(e)) for e in rest]
+    loss = compose.in_pld(compose.in_sequence([*before, crossing()])).loss
+    for tenths in range(0, 30, 3):
+        level = math.exp(tenths / 10)
+        exact = sum(p * max(excess(listed(branch), level * q / p) for branch in (FEW, ONE)) for p, q in listed(rest))
+        assert exact * (1 - 1e-9) <= float(delta(loss, Fraction(tenths, 10))) <= exact * 1.02 + 2e-4
+
+
+def test_a_lowered_grid_of_the_highest_profile_is_found() -> None:
+    """The mutant takes the branch with the largest epsilon for the whole."""
+    alone = compose.in_pld(compose.in_sequence([pure("0.4")] * 5)).loss
+    assert float(delta(alone, Fraction(0))) < excess(listed(ONE), 1) * (1 - 1e-3)
+
+
+def test_the_law_of_the_highest_profile_is_a_pair_of_laws() -> None:
+    """Its masses add up to 1 under P and under Q, and the other direction has the same."""
+    ((pair, _),) = compose.in_pld(crossing()).loss.pairs  # type: ignore[union-attr]  # pairs, as the view says
+    assert isinstance(pair, Highest)
+    losses, masses = highest.law(pair)
+    assert sum(math.exp(mass) for mass in masses) == pytest.approx(1, abs=1e-9)
+    assert sum(math.exp(mass - at) for at, mass in zip(losses, masses, strict=True)) == pytest.approx(1, abs=1e-9)
+    assert losses.tolist() == [-at for at in reversed(losses.tolist())]
 
 
 def test_a_stored_node_is_derived_again_and_a_lowered_one_is_refused() -> None:

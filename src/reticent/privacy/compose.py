@@ -145,8 +145,8 @@ def one_of(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
     Guarantee
         The maximum of the losses, in every view that is taken of them (``in_zcdp``, ``in_renyi``, ``in_pld``): the part
         with the largest epsilon need not have the largest rho. Of pairs the one that dominates all, or, where their
-        profiles may cross, the coin of the largest epsilon and delta, which does. A node even for a single part, so
-        that a proof shows that several plans were counted.
+        profiles may cross, ``Highest``; where that has no law the coin of the largest epsilon and delta. A node even
+        for a single part, so that a proof shows that several plans were counted.
 
     Raises
     ------

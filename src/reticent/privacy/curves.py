@@ -233,6 +233,8 @@ def _pair_rho(pair: pairs.Pair) -> Fraction:
             return epsilon**2 / 2  # of the pair; for the mechanism a quarter of it: docs/proofs/conversions.md
         case pairs.GeometricShift(scale, shift):
             return (shift / scale) ** 2 / 2
+        case pairs.Highest():
+            return pair.most**2 / 2
         case pairs.LaplaceShift(epsilon):
             return epsilon**2 / 2
         case pairs.GaussianShift(mu_squared):

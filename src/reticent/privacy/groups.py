@@ -22,12 +22,16 @@ from reticent.privacy.pairs import (
     DiscreteGaussianShift,
     GaussianShift,
     GeometricShift,
+    Highest,
     LaplaceShift,
     Pair,
     Range,
     Sampled,
+    highest,
 )
 
+MOST_BRANCHES: Final = 16  # whose profiles are compared point by point
+MOST_LOSS: Final = 50  # of a highest profile
 MOST_STEPS: Final = 1000  # orders times members of a group
 SHARES: Final = tuple(Fraction(share, 20) for share in range(21, 121))  # p of the triangle inequality, 1.05 to 6
 
@@ -91,6 +95,8 @@ def _group_pair(pair: Pair, size: int) -> Pair:
             return GaussianShift(size * size * mu_squared)
         case DiscreteGaussianShift(variance, shift):
             return DiscreteGaussianShift(variance, size * shift)
+        case Highest():
+            raise PublicParameterError("a group has no highest profile of its own; lift each branch, or convert first")
         case Sampled():
             raise PublicParameterError("a group of sampled units has no pair of its own; convert to (ε, δ) first")
         case _:
@@ -128,12 +134,12 @@ def _at(loss: Renyi, order: Fraction) -> Fraction | None:
 
 
 def dearest(losses: Sequence[PLD]) -> PLD:
-    """The one that dominates all others, where there is one.
+    """The one that dominates all others, where there is one; else the pointwise maximum of their profiles.
 
     Raises
     ------
     PublicParameterError
-        Where pairs of different kinds, or different numbers of pairs, leave none that is worse in every way.
+        Where none dominates and one is sampled, unbounded or has a delta, or the losses or branches are too many.
     """
     first = losses[0]
     if all(loss == first for loss in losses):
@@ -144,6 +150,12 @@ def dearest(losses: Sequence[PLD]) -> PLD:
         top = ordered[-1].pairs[0][0]
         if all(_below(loss.pairs[0][0], top) for loss in ordered):
             return ordered[-1]
+    branches = {loss.pairs for loss in losses if loss.pairs}
+    if len(branches) == 1:
+        return PLD(branches.pop())
+    of_all = highest(branches) if len(branches) <= MOST_BRANCHES else None
+    if of_all is not None and of_all.most <= MOST_LOSS:
+        return pld_of([(of_all, 1)])
     raise PublicParameterError("none of these privacy-loss distributions is the dearest in every way")
 
 
@@ -171,6 +183,8 @@ def size_of(pair: Pair) -> Fraction:
             return mu_squared
         case DiscreteGaussianShift(variance, shift):
             return shift * shift / variance
+        case Highest():
+            return pair.most
         case Sampled(inner):
             return size_of(inner)
         case _:

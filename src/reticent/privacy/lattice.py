@@ -24,11 +24,13 @@ from typing import Final, TypeAlias, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.privacy import highest
 from reticent.privacy.pairs import (
     Coin,
     DiscreteGaussianShift,
     GaussianShift,
     GeometricShift,
+    Highest,
     LaplaceShift,
     Pair,
     Range,
@@ -204,7 +206,7 @@ def width(pair: Pair, reach: float) -> float:
 def _listed(pair: Symmetric, reach: float) -> bool:
     """Whether there are few enough outputs to take them one by one."""
     match pair:
-        case Coin():
+        case Coin() | Highest():
             return True
         case GeometricShift(_, shift):
             return shift <= MOST_ATOMS // 16
@@ -243,6 +245,8 @@ def span(pair: Symmetric, reach: float) -> tuple[float, float]:
     match pair:
         case Coin(epsilon) | Range(epsilon) | LaplaceShift(epsilon):
             most = float(epsilon)
+        case Highest():
+            most = float(pair.most)
         case GeometricShift(scale, shift):
             most = float(shift / scale)
         case GaussianShift(mu_squared):
@@ -262,6 +266,8 @@ def losses(pair: Symmetric, edges: Floats, reach: float) -> Losses:
             lost = log(delta) + 4 * UNIT * (1 - log(delta)) if delta else -inf
             found = _raised(np.array([eps, -eps]), np.array([rest, rest - eps]))
             return Losses(found.at, found.log_mass, 0.0, log_bottom_other=lost)  # what P alone does is ``certain``
+        case Highest():
+            return _raised(*highest.law(pair))
         case Range(epsilon):
             return _raised(*_band(edges, -float(epsilon) / 2 - log(-expm1(-float(epsilon)))))
         case LaplaceShift(epsilon):

@@ -10,6 +10,7 @@ is its privacy-loss distribution: the law under P of ln P / Q. Pairs of parts th
     LaplaceShift(epsilon)             numbers with continuous Laplace noise, epsilon = sensitivity / scale
     GaussianShift(mu_squared)         numbers with continuous Gaussian noise: Gaussian DP     Dong, Roth, Su 2022
     DiscreteGaussianShift(variance, shift)   one integer with discrete Gaussian noise
+    Highest(branches)                 products of these, of which one is run: the pointwise maximum of their profiles
     Sampled(pair, rate)               Poisson sampling, then ``pair``, under add/remove
 
 All but ``Sampled`` are symmetric: (P, Q) and (Q, P) have one privacy-loss distribution.
@@ -20,10 +21,10 @@ shift stands for a whole vector: docs/proofs/pairs.md. Numbers come from ``pld``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias, assert_never
+from typing import Any, TypeAlias, TypeGuard, assert_never
 
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import about_up, exact, positive, read, show
@@ -97,7 +98,69 @@ class DiscreteGaussianShift:
         _shift(self.shift)
 
 
-Symmetric: TypeAlias = Coin | Range | GeometricShift | LaplaceShift | GaussianShift | DiscreteGaussianShift
+@dataclass(frozen=True, slots=True)
+class Highest:
+    """One of several products of pairs, whose losses are at most ``most``; its law is derived in ``highest``.
+
+    Attributes
+    ----------
+    branches : tuple of products, each a tuple of (pair, times)
+        Two or more, in order, of symmetric pairs with bounded losses and no delta of their own.
+    most : Fraction
+        The largest loss of all branches.
+    """
+
+    branches: tuple[tuple[tuple[Bounded, int], ...], ...]
+
+    def __post_init__(self) -> None:
+        if len(self.branches) < 2 or not all(self.branches):
+            raise PublicParameterError("the highest profile is that of two products or more")
+        for pair, times in (part for branch in self.branches for part in branch):
+            if not is_bounded(pair) or isinstance(times, bool) or not isinstance(times, int) or times < 1:
+                raise PublicParameterError(f"{words(pair)} has no bounded loss, or occurs less than once")
+        if list(self.branches) != sorted(set(self.branches), key=_branch_key):
+            raise PublicParameterError("the branches of a highest profile are named once each, in order")
+
+    @property
+    def most(self) -> Fraction:
+        return max(sum((most_of(pair) * times for pair, times in branch), Fraction(0)) for branch in self.branches)
+
+
+Bounded: TypeAlias = Coin | Range | GeometricShift | LaplaceShift | Highest
+Symmetric: TypeAlias = Bounded | GaussianShift | DiscreteGaussianShift
+
+
+def is_bounded(pair: object) -> TypeGuard[Bounded]:
+    """Whether the pair is symmetric, with losses that are bounded and finite for certain."""
+    return isinstance(pair, Bounded) and not (isinstance(pair, Coin) and pair.delta)
+
+
+def most_of(pair: Bounded) -> Fraction:
+    """The largest loss."""
+    match pair:
+        case Coin(epsilon) | Range(epsilon) | LaplaceShift(epsilon):
+            return epsilon
+        case GeometricShift(scale, shift):
+            return shift / scale
+        case Highest():
+            return pair.most
+        case _:
+            assert_never(pair)
+
+
+def highest(branches: Iterable[tuple[tuple[Pair, int], ...]]) -> Highest | None:
+    """The pair of one of ``branches``; None where one of them is sampled, unbounded or has a delta."""
+    found: set[tuple[tuple[Bounded, int], ...]] = set()
+    for branch in branches:
+        listed = tuple((pair, times) for pair, times in branch if is_bounded(pair))
+        if len(listed) < len(branch):
+            return None
+        found.add(listed)
+    return Highest(tuple(sorted(found - {()}, key=_branch_key)))
+
+
+def _branch_key(branch: tuple[tuple[Bounded, int], ...]) -> tuple[object, ...]:
+    return tuple((key(pair), times) for pair, times in branch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +198,8 @@ def words(pair: Pair) -> str:
             return f"Gaussian μ² {about_up(mu_squared)}"
         case DiscreteGaussianShift(variance, shift):
             return f"discrete Gaussian ρ {about_up(shift * shift / (2 * variance))}"
+        case Highest(branches):
+            return f"highest of {len(branches)} profiles, ε {about_up(pair.most)}"
         case Sampled(inner, rate):
             return f"{words(inner)} sampled at {about_up(rate)}"
         case _:
@@ -148,6 +213,8 @@ def key(pair: Pair) -> tuple[object, ...]:
             return type(pair).__name__, a, b
         case Range(a) | LaplaceShift(a) | GaussianShift(a):
             return type(pair).__name__, a
+        case Highest(branches):
+            return type(pair).__name__, tuple(_branch_key(branch) for branch in branches)
         case Sampled(inner, rate):
             return type(pair).__name__, key(inner), rate
         case _:
@@ -168,6 +235,9 @@ def to_json(pair: Pair) -> dict[str, object]:
             return {"pair": "gaussian", "mu_squared": show(mu_squared)}
         case DiscreteGaussianShift(variance, shift):
             return {"pair": "discrete_gaussian", "variance": show(variance), "shift": str(shift)}
+        case Highest(branches):
+            listed = [[{**to_json(part), "times": str(times)} for part, times in branch] for branch in branches]
+            return {"pair": "highest", "of": listed}
         case Sampled(inner, rate):
             return {"pair": "sampled", "of": to_json(inner), "rate": show(rate)}
         case _:
@@ -193,6 +263,12 @@ def from_json(fields: Mapping[str, Any]) -> Pair:
             return GaussianShift(number("mu_squared"))
         case "discrete_gaussian":
             return DiscreteGaussianShift(number("variance"), int(fields["shift"]))
+        case "highest":
+            listed = [tuple((from_json(part), int(part["times"])) for part in branch) for branch in fields["of"]]
+            found = highest(listed)
+            if found is None or len(found.branches) < len(listed):
+                raise PublicParameterError("a branch of a highest profile is named twice, or has no bounded loss")
+            return found
         case "sampled":
             inner = from_json(fields["of"])
             if isinstance(inner, Sampled):

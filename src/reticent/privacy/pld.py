@@ -38,6 +38,7 @@ from reticent.privacy.pairs import (
     DiscreteGaussianShift,
     GaussianShift,
     GeometricShift,
+    Highest,
     LaplaceShift,
     Pair,
     Range,
@@ -162,7 +163,7 @@ def _grid(pair: Pair) -> Fraction | None:
             return 1 / scale
         case DiscreteGaussianShift(variance, shift):
             return Fraction(shift, 2 if shift % 2 else 1) / variance
-        case Range() | LaplaceShift() | GaussianShift() | Sampled():
+        case Range() | LaplaceShift() | GaussianShift() | Highest() | Sampled():
             return None
         case _:
             assert_never(pair)
@@ -518,12 +519,12 @@ def epsilon_of(parts: Sequence[Part], delta: Fraction) -> Fraction:
     delta : Fraction
         In [0, 1), above what the parts fail with for certain; 0 only if all losses are bounded.
     """
-    return _of(parts)._epsilon(delta, 1)
+    return running(parts)._epsilon(delta, 1)
 
 
 def delta_of(parts: Sequence[Part], epsilon: Fraction) -> Fraction:
     """At or above the least delta of all ``parts`` together at ``epsilon`` >= 0, 12 digits; at most 1."""
-    return _of(parts)._delta(epsilon, 1)
+    return running(parts)._delta(epsilon, 1)
 
 
 def forget() -> None:
@@ -532,7 +533,8 @@ def forget() -> None:
     _largest.cache_clear()
 
 
-def _of(parts: Iterable[Part]) -> Running:
+def running(parts: Iterable[Part]) -> Running:
+    """The total of all ``parts``."""
     counts: dict[Pair, int] = {}
     for pair, times in parts:
         counts[pair] = counts.get(pair, 0) + times
@@ -581,6 +583,8 @@ def _largest(pair: Pair) -> tuple[Fraction, Fraction] | None:
             return epsilon, epsilon
         case GeometricShift(scale, shift):
             return shift / scale, shift / scale
+        case Highest():
+            return pair.most, pair.most
         case GaussianShift() | DiscreteGaussianShift():
             return None
         case Sampled(inner, rate):

@@ -21,6 +21,7 @@ from reticent.privacy.pairs import (
     DiscreteGaussianShift,
     GaussianShift,
     GeometricShift,
+    Highest,
     LaplaceShift,
     Pair,
     Range,
@@ -64,6 +65,8 @@ def _renyi(pair: Symmetric, alpha: Fraction) -> Fraction:
             if delta:
                 raise PublicParameterError("a coin with delta > 0 has no finite Rényi divergence")
             return coin(epsilon, alpha)
+        case Highest():
+            return coin(pair.most, alpha)  # at or above: the branches themselves are asked by ``in_renyi``
         case LaplaceShift(epsilon):
             shrink = _exp_up((1 - 2 * alpha) * epsilon)
             return epsilon + log_up((alpha + (alpha - 1) * shrink) / (2 * alpha - 1)) / (alpha - 1)
