@@ -6,6 +6,7 @@ below 1 in 200 a cell, and the entropy is replayed, so that red means a change.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms import Geometric
 from reticent.outcome import Reply
+from reticent.privacy.sensitivity import L1
 from reticent.statistics import incomplete
 from reticent.statistics.counts import noisy
 from reticent.statistics.incomplete import IncompleteStep, incomplete_step
@@ -49,6 +51,30 @@ def coverage(made: IncompleteStep, odd: int, name: str) -> float:
 def test_the_interval_of_a_share_covers(adjacency: Kind, rows_each: int, odd: int) -> None:
     made = step(adjacency, rows_each)
     assert 0.93 <= coverage(made, odd, f"share {adjacency} {rows_each} {odd}") <= 0.97
+
+
+@pytest.mark.parametrize("odd", [500, 2500])
+@pytest.mark.parametrize("of_rows", [Fraction(2), Fraction(200)])
+@pytest.mark.parametrize("rows_each", [1, 4])
+def test_the_interval_covers_beside_a_number_of_rows_that_is_bought(
+    rows_each: int, of_rows: Fraction, odd: int
+) -> None:
+    made = replace(step("add_remove", rows_each), of_rows=of_rows)
+    entropy = Replayed(f"beside {rows_each} {of_rows} {odd}")
+    results = [Result(vectors=((odd,),)), Result(vectors=((ROWS,),))]
+    count = Geometric(L1(Fraction(1), made.setting.neighbours), 1 / of_rows)
+    noise, covered = 0.0, 0
+    for _ in range(RUNS):
+        ((bought,),) = noisy([(ROWS,)], count, entropy)
+        found = made.answer_by(results, entropy, float(bought)).outcome
+        assert isinstance(found, Reply)
+        covered += found.value.low <= odd / ROWS <= found.value.high
+        noise += found.value.noise / RUNS
+    assert 0.93 <= covered / RUNS <= 0.97
+    bare = step("add_remove", rows_each).answer(results, entropy).outcome
+    assert isinstance(bare, Reply)
+    gain = 0.85 if odd == 500 and of_rows == 2 else 1.03  # two looks at few odd rows; at half of the rows no gain
+    assert noise < gain * bare.value.noise
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])

@@ -41,11 +41,16 @@ def answer_to_json(answer: Answer) -> dict[str, object]:
 
 
 def incomplete_to_json(found: IncompleteRows | None) -> dict[str, object] | None:
-    """The share of incomplete rows beside an answer; "left_out" where the plan said that none is told."""
+    """The share of incomplete rows beside an answer; "left_out" where the plan said that none is told.
+
+    ``from`` is the earlier release that told it, where it is shown again.
+    """
     if found is None:
         return None
     told = {"outcome": "left_out"} if found.outcome is None else cell_to_json(Cell((), found.outcome))
-    return {"columns": list(found.columns), **{name: value for name, value in told.items() if name != "label"}}
+    earlier = {"from": found.origin} if found.origin else {}
+    shown = {name: value for name, value in told.items() if name != "label"}
+    return {"columns": list(found.columns), **shown, **earlier}
 
 
 def answer_from_json(found: Mapping[str, Any]) -> Answer:
@@ -71,7 +76,7 @@ def _incomplete(found: dict[str, Any] | None) -> IncompleteRows | None:
     if found is None:
         return None
     outcome = None if found["outcome"] == "left_out" else _cell({**found, "label": []}).outcome
-    return IncompleteRows(tuple(found["columns"]), outcome)
+    return IncompleteRows(tuple(found["columns"]), outcome, str(found.get("from", "")))
 
 
 def _cell(found: dict[str, Any]) -> Cell:

@@ -41,6 +41,7 @@ class ReleaseMetadata:
     people: int | None
     override: str = ""
     audit: Mapping[str, object] | None = None
+    snapshot: str = ""
 
 
 def stated(
@@ -62,7 +63,13 @@ def stated(
         "who": about.who,
         "when": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "override": about.override,
-        "study": {"title": about.title, "approved": about.approved, "ends": about.ends, "source": about.source},
+        "study": {
+            "title": about.title,
+            "approved": about.approved,
+            "ends": about.ends,
+            "source": about.source,
+            **({"snapshot": about.snapshot} if about.snapshot else {}),
+        },
         "software": software(),
         "adjacency": record.adjacency_to_json(guarantee.adjacency),
         "people": about.people,

@@ -111,7 +111,13 @@ DOCUMENT: Final = {
     "who": "text",
     "when": "text",
     "override?": ("text", "null"),
-    "study": {"title": "text", "approved": ("text", "null"), "ends": ("text", "null"), "source": "text"},
+    "study": {
+        "title": "text",
+        "approved": ("text", "null"),
+        "ends": ("text", "null"),
+        "source": "text",
+        "snapshot?": "text",
+    },
     "software": Each("text"),
     "adjacency": ADJACENCY,
     "people": ("whole", "null"),
@@ -328,10 +334,10 @@ def _odd_cell(cell: Any, where: str) -> str | None:
 
 def _odd_share(share: Any, where: str) -> str | None:
     """The share of incomplete rows: its columns, and a number as a cell has it, or the word that it was left out."""
-    problem = _problem({"columns": ["text"], "outcome": "text"}, share, where, 0)
+    problem = _problem({"columns": ["text"], "outcome": "text", "from?": "text"}, share, where, 0)
     if problem or share["outcome"] == "left_out":
         return problem
-    told = {"label": [], **{name: value for name, value in share.items() if name != "columns"}}
+    told = {"label": [], **{name: value for name, value in share.items() if name not in ("columns", "from")}}
     return _problem("cell", told, where, 0)
 
 

@@ -125,7 +125,8 @@ def ready(
     _writable(stem, suffixes, force=force)
     changed = None if same_people else source_changed(Path(study.spec.source))
     if changed is not None:
-        raise LedgerError(f"{changed} Nothing was charged.")
+        again = " Give [study] snapshot another word." if study.spec.snapshot else ""
+        raise LedgerError(f"{changed}{again} Nothing was charged.")
 
 
 def _writable(stem: Path, suffixes: Sequence[str], *, force: bool) -> None:

@@ -14,7 +14,7 @@ import difflib
 import json
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -25,6 +25,7 @@ from typing import Any, Final, TypeAlias, assert_never
 from reticent.data.format import Format
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, missing_as
 from reticent.errors import PublicParameterError, SpecError
+from reticent.outcome import restore
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, read, show
 
@@ -33,7 +34,7 @@ Tables: TypeAlias = Mapping[str, Any]  # what tomllib returns
 NUMERIC: Final = ("kind", "low", "high", "why", "missing", "resolution", "constant", "complete")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("study", "person", "budget", "columns", "release"),
-    "study": ("title", "source", "ledger", "delimiter", "encoding", "decimal", "thousands", "na"),
+    "study": ("title", "source", "ledger", "snapshot", "delimiter", "encoding", "decimal", "thousands", "na"),
     "person": ("column", "adjacency", "people", "rows"),
     "budget": ("epsilon", "delta", "rho", "approved", "ends", "override"),
     "real": NUMERIC,
@@ -42,6 +43,7 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override"),
 }
 MOST_EPSILON: Final = 10
+LONGEST_SNAPSHOT: Final = 100
 LARGE_DELTA: Final = Fraction(1, 10**5)
 
 NO_PERSON: Final = (
@@ -79,7 +81,10 @@ class ReleaseSpec:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A study as its file declares it. ``source`` and ``ledger`` are absolute; ``folder`` is where the file is."""
+    """A study as its file declares it. ``source`` and ``ledger`` are absolute; ``folder`` is where the file is.
+
+    ``snapshot`` is the curator's word for these rows: while it stays, the rows are declared to be the same.
+    """
 
     title: str
     source: str
@@ -89,6 +94,10 @@ class Spec:
     releases: tuple[ReleaseSpec, ...]
     folder: Path
     delimiter: str = ","
+    snapshot: str = ""
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
 
 def read_spec(path: str | Path) -> Spec:
@@ -137,6 +146,7 @@ def parse_spec(tables: Tables, folder: Path) -> Spec:
         releases=_releases(tables, budget, person.people),
         folder=folder,
         delimiter=_delimiter(study),
+        snapshot=word_of(_text(study, "snapshot", "[study]") or "", "[study] snapshot"),
     )
 
 
@@ -172,6 +182,21 @@ def _delimiter(study: Tables) -> str:
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise SpecError("[study] delimiter must be one character, such as ',' or ';'")
     return delimiter
+
+
+def word_of(snapshot: str, where: str) -> str:
+    """The word for a snapshot, which certificates print.
+
+    Raises
+    ------
+    SpecError
+        For one that is no short text of one line.
+    """
+    if not isinstance(snapshot, str) or len(snapshot) > LONGEST_SNAPSHOT or not (snapshot + "x").isprintable():
+        raise SpecError(
+            f'{where} is a text of at most {LONGEST_SNAPSHOT} characters, such as "2026-11". Nothing was read.'
+        )
+    return snapshot
 
 
 def _format(study: Tables) -> Format:

@@ -49,7 +49,14 @@ from reticent.privacy.loss import Loss, words
 
 T = TypeVar("T")
 
-MAY_LACK: Final = ("person", "source", "approved", "key", "request_digest")  # texts that an entry may be without
+MAY_LACK: Final = (
+    "person",
+    "source",
+    "approved",
+    "key",
+    "request_digest",
+    "shares",
+)  # texts that an entry may be without
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,21 +252,23 @@ class Ledger:
         """Raise what ``reserve`` would raise now; charge nothing."""
         self._read(lambda replay: price(replay, charge, adjacency))
 
-    def commit(self, receipt: Receipt, *, digest: str) -> None:
+    def commit(self, receipt: Receipt, *, digest: str, shares: str | None = None) -> None:
         """Record the digest of the certificate that left under ``receipt``: once, before the answer is shown.
+
+        ``shares`` are released numbers that a later release may show again; without one the entry is as it ever was.
 
         Raises
         ------
         LedgerError
             When the receipt is another ledger's, is settled already, or was only replayed by an idempotency key.
         """
-        _limited(digest=digest)
+        _limited(digest=digest, shares=shares)
         if receipt.replayed:
             raise LedgerError(
                 f"{receipt.id} was charged once, by an earlier request with the same key. Hand out its stored answer; "
                 "a new answer needs a new key and a new charge."
             )
-        self._settle(receipt, Committed(receipt.id, digest))
+        self._settle(receipt, Committed(receipt.id, digest, shares))
 
     def fail(self, receipt: Receipt, reference: str) -> None:
         """Record that the release ended in a fault. The charge stays."""

@@ -66,10 +66,14 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The release ``id`` left; ``digest`` is that of its certificate."""
+    """The release ``id`` left; ``digest`` is that of its certificate.
+
+    ``shares`` is the text of released numbers that later releases may show again (``study.snapshot``).
+    """
 
     id: str
     digest: str
+    shares: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +133,7 @@ _KINDS: Final = (Opened, Reserved, Committed, Failed, Refused, Amended, Describe
 _BY_NAME: Final = {kind.__name__.lower(): kind for kind in _KINDS}
 _ENVELOPE: Final = {"number", "when", "previous", "kind"}
 _OPTIONAL: Final = {"source", "approved", "key", "request_digest"}
-_ADDED: Final = {"person"}  # absent from the text where None
+_ADDED: Final = {"person", "shares"}  # absent from the text where None
 
 
 @dataclass(frozen=True, slots=True)

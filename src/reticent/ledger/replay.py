@@ -49,7 +49,7 @@ class Line:
 
     ``state`` is ``reserved`` (running, or lost in a crash: it counts as spent either way), ``committed``, ``failed``
     (spent) or ``refused`` (``charge`` is None: nothing was charged). ``digest`` is the certificate's, once committed;
-    ``note`` the fault's reference or the code of the refusal.
+    ``note`` the fault's reference or the code of the refusal. ``shares`` are released numbers to be shown again.
     """
 
     id: str
@@ -62,6 +62,7 @@ class Line:
     digest: str | None = None
     note: str = ""
     entry: str = ""
+    shares: str | None = None
 
 
 @dataclass(slots=True)
@@ -133,7 +134,7 @@ class Replay:
             case Reserved():
                 self._reserve(event, entry)
             case Committed():
-                self._settle(event.id, "committed", event.digest, "")
+                self._settle(event.id, "committed", event.digest, "", event.shares)
             case Failed():
                 self._settle(event.id, "failed", None, event.reference)
             case Refused():
@@ -173,11 +174,11 @@ class Replay:
         if event.key is not None:
             self.keys[event.who, event.key] = event
 
-    def _settle(self, release: str, state: State, digest: str | None, note: str) -> None:
+    def _settle(self, release: str, state: State, digest: str | None, note: str, shares: str | None = None) -> None:
         line = self.lines.get(release)
         if line is None or line.state != "reserved":
             raise LedgerError(f"{release} is not an open reservation")
-        self.lines[release] = replace(line, state=state, digest=digest, note=note)
+        self.lines[release] = replace(line, state=state, digest=digest, note=note, shares=shares)
 
     def _amend(self, event: Amended) -> None:
         budget, spent = self.totals

@@ -52,11 +52,25 @@ class Cell:
 class IncompleteRows:
     """The share of rows with a cell of ``columns`` that is missing, cannot be read or is not listed.
 
-    ``outcome`` is None where the share was left out, which the plan said before anything was charged.
+    ``outcome`` is None where the share was left out, which the plan said before anything was charged. ``origin`` is the
+    earlier release that told it, where that is shown again; empty where this release told it.
     """
 
     columns: tuple[str, ...]
     outcome: Outcome[Estimate] | None
+    origin: str = ""
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueCount:
+    """The noisy number of rows with a value of ``column``, with the scales of its independent noises."""
+
+    column: str
+    number: float
+    scales: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +96,8 @@ class Answer:
         The quantity that the answer estimates, in words: "population mean of age, values cut to [0, 110]".
     incomplete : IncompleteRows or None
         The share of rows whose value could not be read; None where no row can lack one.
+    values : ValueCount or None
+        The number of values that an answer was drawn with, until its release has read the share off it; then None.
     """
 
     name: str
@@ -91,6 +107,7 @@ class Answer:
     density: Law | None = None
     estimand: str = ""
     incomplete: IncompleteRows | None = None
+    values: ValueCount | None = None
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

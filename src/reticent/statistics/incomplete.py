@@ -8,7 +8,8 @@
 A row is incomplete where a cell of these columns is odd, whatever public value stands in for it. Incomplete rows and
 the others are protected together: adding or removing a person moves the pair by at most the rows kept of one person,
 replacing one by twice that. Where every person has one row and their number is public, the first alone is drawn, and a
-replaced person moves it by 1.
+replaced person moves it by 1. Where the release buys the number of rows besides, that number less the complete rows is
+a second look at the incomplete ones, and the two are weighed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.answer import Answer, Cell, IncompleteRows
+from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
 from reticent.statistics.asked import (
     CapShare,
     Count,
@@ -103,14 +104,20 @@ def _key(value: Key | Fraction) -> str:
     return show(value) if isinstance(value, Fraction) else str(value)
 
 
-def incomplete_step(columns: tuple[str, ...], setting: Setting, epsilon: Fraction) -> IncompleteStep:
-    """The step that tells the share of incomplete rows for ``epsilon``."""
+def incomplete_step(
+    columns: tuple[str, ...], setting: Setting, epsilon: Fraction, of_rows: Fraction | None = None
+) -> IncompleteStep:
+    """The step that tells the share of incomplete rows for ``epsilon``.
+
+    ``of_rows`` is the scale of the noise of a number of rows that the release buys besides.
+    """
     for name in columns:
         setting.schema.column(name)
     person, neighbours = setting.schema.person, setting.neighbours
-    public = setting.units if setting.size_public and person.rows == 1 else None
+    public = public_rows(setting.schema, setting.units)
     bound = 1 if public is not None else person.rows * (2 if neighbours.kind == "substitute" else 1)
-    return IncompleteStep(columns, Geometric(L1(Fraction(bound), neighbours), epsilon), setting, public)
+    of_rows = None if public is not None else of_rows
+    return IncompleteStep(columns, Geometric(L1(Fraction(bound), neighbours), epsilon), setting, public, "", of_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,7 @@ class IncompleteStep:
     setting: Setting
     units: int | None
     estimand: str = ""
+    of_rows: Fraction | None = None
 
     @property
     def name(self) -> str:
@@ -136,15 +144,36 @@ class IncompleteStep:
         return guarantee_of(self.mechanism, self.setting, self.name)
 
     def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        return self.answer_by(results, entropy, None)
+
+    def answer_by(self, results: Sequence[Result], entropy: Entropy, rows_bought: float | None) -> Answer:
+        """The share, with the noisy number of rows that the release bought besides, if it did."""
         ((odd,),) = results[0].vectors
         if self.units is None:
             ((rows,),) = results[1].vectors
             ((odd, rest),) = noisy([(odd, rows - odd)], self.mechanism, entropy)
-            outcome = share_of(odd, odd + rest, self._scale, self._scale)
+            outcome = self._weighed(odd, rest, rows_bought)
         else:
             ((odd,),) = noisy([(odd,)], self.mechanism, entropy)
-            outcome = share_of(odd, self.units, self._scale, 0.0)
+            outcome = share_of(odd, self.units, [self._scale])
         return Answer(self.name, (Cell((), outcome),))
+
+    def _weighed(self, odd: int, rest: int, rows: float | None) -> Outcome[Estimate]:
+        """The share by both looks at the odd rows, where the number of rows can be divided by."""
+        scale, of_rows = self._scale, 0.0 if self.of_rows is None else float(self.of_rows)
+        if too_few(odd + rest, [scale, scale]):
+            return NO_REPLY
+        share = min(max(odd / (odd + rest), 0.0), 1.0)
+        if rows is None or self.of_rows is None or too_few(rows, [of_rows]):
+            return share_of(odd, odd + rest, [scale * (1.0 - share), scale * share])
+        weight = self._weight(share)
+        scales = [scale * weight, scale * (1.0 - weight), of_rows * (1.0 - weight - share)]
+        return share_of(weight * odd + (1.0 - weight) * (rows - rest), rows, scales)
+
+    def _weight(self, share: float) -> float:
+        """Of the noisy odd rows beside the number of rows less the complete ones: the least variance of the share."""
+        one, two = self._scale**2, float(self.of_rows or 0) ** 2
+        return (one + (1.0 - share) * two) / (2.0 * one + two)
 
     @property
     def _scale(self) -> float:
@@ -154,52 +183,61 @@ class IncompleteStep:
         """For one row each: with more rows the share is known better."""
         if people < 1 or (self.units is None and too_few(people, [self._scale, self._scale])):
             return Expected(None, None, FEW)
-        return Expected(half_width(NONE, [self._scale]) / people, None)
+        scales = [self._scale]
+        if self.of_rows is not None:
+            weight = self._weight(0.0)
+            scales = [self._scale * weight, self._scale * (1.0 - weight), float(self.of_rows) * (1.0 - weight)]
+        return Expected(half_width(NONE, scales) / people, None)
 
 
-def share_of(odd: float, rows: float, of_odd: float, of_rest: float) -> Outcome[Estimate]:
-    """The share of noisy ``odd`` in ``rows``, with the scales of the noise of odd rows and of the rest (0: public)."""
-    if rows < 1 or (of_rest and too_few(rows, [of_odd, of_rest])):
+def share_of(odd: float, rows: float, scales: Sequence[float]) -> Outcome[Estimate]:
+    """The share of noisy ``odd`` in ``rows``, with the scales of the noises in ``odd - share x rows``."""
+    if rows < 1:
         return NO_REPLY
-    share = min(max(odd / rows, 0.0), 1.0)
-    scales = [of_odd * (1.0 - share), of_rest * share] if of_rest else [of_odd]
-    radius = half_width(NONE, scales) / rows
+    share, radius = min(max(odd / rows, 0.0), 1.0), half_width(NONE, list(scales)) / rows
     return Reply(Estimate(share, max(share - radius, 0.0), min(share + radius, 1.0), radius, 0.0))
 
 
-def told_by(asked: Statistic, keys: Keys | None, schema: Schema, units: int | None) -> bool:
-    """Whether the answer draws a noisy number of values beside a public number of rows, which tells the share free."""
+def told_by(asked: Statistic, keys: Keys | None, schema: Schema, units: int | None, *, counted: bool = False) -> bool:
+    """Whether a noisy number of values and the number of rows tell the share, both of which the release has anyway.
+
+    Parameters
+    ----------
+    units : int or None
+        The public number of persons.
+    counted : bool
+        Whether the release asks for the number of rows.
+    """
     match asked:
         case Proportion(column=column) | Variance(column=column) | Mean(column=column, method="auto" | "bounded"):
-            return _counted(column, Setting(schema, units, keys))
+            known = counted or public_rows(schema, units) is not None
+            return keys is None and known and schema.column(column).stand_in is None
         case _:
             return False
 
 
-def share_by_count(setting: Setting, column: str, present: float, scales: Sequence[float]) -> IncompleteRows | None:
-    """The share of incomplete rows by a noisy number of values, post-processing; None where it does not tell it.
+def public_rows(schema: Schema, units: int | None) -> int | None:
+    """The number of rows, where it is public and exact."""
+    return units if schema.person.neighbours().size_public and schema.person.rows == 1 else None
+
+
+def share_by_count(values: ValueCount, rows: float, of_rows: float) -> IncompleteRows:
+    """The share of incomplete rows by a noisy number of values in a number of rows: post-processing.
 
     Parameters
     ----------
-    present : float
-        The noisy number of rows with a value.
-    scales : sequence of float
-        Of its independent noises.
+    values : ValueCount
+    rows, of_rows : float
+        The number of rows, and the scale of its noise: 0 where it is public.
     """
-    if not _counted(column, setting):
-        return None
-    if not setting.units:
-        return IncompleteRows((column,), NO_REPLY)
-    share, radius = 1.0 - present / setting.units, half_width(NONE, list(scales)) / setting.units
+    columns = (values.column,)
+    if rows < 1 or (of_rows and too_few(rows, [of_rows])):
+        return IncompleteRows(columns, NO_REPLY)
+    share = 1.0 - values.number / rows
+    scales = [*values.scales, of_rows * (1.0 - min(max(share, 0.0), 1.0))]
+    radius = half_width(NONE, scales) / rows
     value, low, high = (min(max(x, 0.0), 1.0) for x in (share, share - radius, share + radius))
-    return IncompleteRows((column,), Reply(Estimate(value, low, high, radius, 0.0)))
-
-
-def _counted(column: str, setting: Setting) -> bool:
-    """Whether rows are as many as public units, and those without a value of a declared column are left out."""
-    alone = setting.size_public and setting.keys is None and setting.schema.person.rows == 1
-    declared = setting.schema.columns.get(column)  # none in a step within another, whose own share is told
-    return alone and declared is not None and declared.stand_in is None
+    return IncompleteRows(columns, Reply(Estimate(value, low, high, radius, 0.0)))
 
 
 def words(beside: IncompleteRows, schema: Schema) -> str:
@@ -210,7 +248,8 @@ def words(beside: IncompleteRows, schema: Schema) -> str:
         case None:
             return f"how many rows have {which} is not told, as it would be known to no better than ± 10 %: {rest}"
         case Reply(estimate):
-            return f"{_percent(estimate)} of rows have {which}: {rest}"
+            earlier = f" (told by {beside.origin} of this snapshot, not charged again)" if beside.origin else ""
+            return f"{_percent(estimate)} of rows have {which}: {rest}{earlier}"
         case _:
             return f"how many rows have {which} could not be told: {rest}"
 

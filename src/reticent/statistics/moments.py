@@ -21,9 +21,8 @@ from reticent.entropy import Entropy
 from reticent.mechanisms import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer, Cell, ValueCount
 from reticent.statistics.counts import CLIPPED, Label, guarantee_of, noisy
-from reticent.statistics.incomplete import share_by_count
 from reticent.statistics.intervals import (
     FEW,
     NONE,
@@ -84,9 +83,10 @@ class MomentStep:
         found = [self._outcome(released) for released in drawn]
         caveats = (*self.caveats, *_clipped(found, self))
         cells = tuple(Cell(label, _displayed(outcome, self)) for label, outcome in zip(self.labels, found, strict=True))
-        present = self.design.moments(drawn[0])[0]
-        share = share_by_count(self.setting, self.query.column, present, self.noise_of([1.0]))
-        return Answer(self.name, cells, caveats, incomplete=share)
+        number = self.design.moments(drawn[0])[0]  # of the first group, and read where there are none
+        return Answer(
+            self.name, cells, caveats, values=ValueCount(self.query.column, number, tuple(self.noise_of([1.0])))
+        )
 
     def _released(self, exact: list[tuple[int, ...]], entropy: Entropy) -> list[tuple[int, ...]]:
         if self.units is None:

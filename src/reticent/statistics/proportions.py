@@ -16,9 +16,8 @@ from reticent.entropy import Entropy
 from reticent.mechanisms import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.answer import Answer, Cell, ValueCount
 from reticent.statistics.counts import Label, guarantee_of, noisy
-from reticent.statistics.incomplete import share_by_count
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.setting import Expected, Setting
 
@@ -49,8 +48,8 @@ class ProportionStep:
         cells = tuple(Cell(label, outcome) for label, outcome in zip(self.labels, found, strict=True))
         first, second = drawn[0]
         counted = first if self.in_place else first + second
-        share = share_by_count(self.setting, self.column, counted, self._forms(0.5)[1])
-        return Answer(self.name, cells, self.caveats, incomplete=share)
+        values = ValueCount(self.column, counted, tuple(self._forms(0.5)[1]))
+        return Answer(self.name, cells, self.caveats, values=values)
 
     @property
     def column(self) -> str:

@@ -9,7 +9,7 @@ is derived from the steps; the total asked is only a limit on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
@@ -27,11 +27,13 @@ from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.ask import parse
 from reticent.statistics.asked import CapShare, Count, IncompleteShare, People, Statistic, delta_of
+from reticent.statistics.counts import CountStep
 from reticent.statistics.density import DensityOf
 from reticent.statistics.incomplete import IncompleteStep
 from reticent.statistics.prepare import prepare as prepare_statistic
 from reticent.statistics.setting import Setting, Step
-from reticent.study.incomplete import NO_SHARES, Beside, beside
+from reticent.study.incomplete import NO_SHARES, Beside, beside, place_of_count
+from reticent.study.snapshot import NOTHING, Known
 
 if TYPE_CHECKING:
     from reticent.data.table import Table
@@ -182,11 +184,13 @@ def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, gro
     return Keys(column, chosen, touch)
 
 
-def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | None, currency: str) -> Prepared:
+def settle(
+    asked: Sequence[Asked], within: Limit, schema: Schema, units: int | None, currency: str, known: Known = NOTHING
+) -> Prepared:
     """Share out the limit, prepare every step, and derive the guarantee of the whole.
 
     ``currency`` is the ledger's, "approximate" or "zcdp": a release in rho enters an (epsilon, delta) ledger by its
-    best conversion at the release's delta.
+    best conversion at the release's delta. ``known`` is what earlier releases told of incomplete rows.
     """
     settings = [
         Setting(schema, units, item.keys, delta) for item, delta in zip(asked, deltas(asked, within), strict=True)
@@ -204,9 +208,15 @@ def settle(asked: Sequence[Asked], within: Limit, schema: Schema, units: int | N
     def share(statistic: IncompleteShare, amount: Fraction) -> IncompleteStep:
         made = _step(Asked(statistic), Setting(schema, units), amount, in_rho=in_rho)
         assert isinstance(made, IncompleteStep)
-        return made
+        return made if made.units is not None else replace(made, of_rows=of_rows)
 
-    told, for_shares = beside(asked, amounts, share, schema, units)
+    counted = place_of_count(asked)
+    of_rows = None
+    if counted is not None:
+        count = _step(asked[counted], settings[counted], amounts[counted] - set_aside[counted], in_rho=in_rho)
+        assert isinstance(count, CountStep)
+        of_rows = None if count.mechanism is None else count.mechanism.scale
+    told, for_shares = beside(asked, amounts, share, schema, units, of_rows, known)
     steps = tuple(
         _step(item, setting, amount - aside - for_share, in_rho=in_rho)
         for item, setting, amount, aside, for_share in zip(asked, settings, amounts, set_aside, for_shares, strict=True)

@@ -39,6 +39,7 @@ def study(
     decimal: Literal[".", ","] = ".",
     thousands: str = "",
     na: Sequence[str] = (),
+    snapshot: str = "",
 ) -> Study:
     """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation; or of a file.
 
@@ -71,8 +72,11 @@ def study(
         is a number with ``thousands=","`` only).
     na : sequence of str
         Texts and numbers that count as missing, such as ``["NA", "-999"]``.
+    snapshot : str
+        A word for these rows, such as "2026-11". Releases of one ledger and one word share what was once told of
+        incomplete rows; give other rows another word.
     """
-    from reticent.data.spec import Budget, Spec, check_delta, check_epsilon
+    from reticent.data.spec import Budget, Spec, check_delta, check_epsilon, word_of
     from reticent.privacy.explain import epsilon_delta
 
     if person is not None and rows_each is None:
@@ -107,6 +111,7 @@ def study(
         releases=(),
         folder=Path(),
         delimiter=delimiter,
+        snapshot=word_of(snapshot, "snapshot"),
     )
     declared = sorted({*columns, *([] if person is None else [person])})
     return Study(spec, rows, _account(rows, declared, spec))

@@ -2,23 +2,38 @@
 
     settle --beside(asked, amounts)--> Beside --draw--> answers --stand(answers, told)--> answers with their shares
 
-One share is bought for the same columns, of one part in twenty of the share of each answer it stands beside. It is left
-out where it would be known to no better than one row in ten, which public facts decide, and the plan says so. A share
-that is asked for by itself is not bought again, and none is bought that an answer's own noisy count tells.
+One share is bought for the same columns, of one part in twenty of the share of each answer it stands beside. None is
+bought where another number tells it: the share itself where it is asked for, an answer's noisy number of values beside
+the number of rows, or an earlier release of the same declared snapshot. It is left out where it would be known to no
+better than one row in ten, which public facts decide, and the plan says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final
 
+from reticent.data.query import Query
 from reticent.data.schema import Person, Schema
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.outcome import Reply
 from reticent.statistics.answer import Answer, IncompleteRows
-from reticent.statistics.asked import IncompleteShare
-from reticent.statistics.incomplete import WIDEST, IncompleteStep, among, odd_columns, told_by, words
+from reticent.statistics.asked import Count, IncompleteShare
+from reticent.statistics.incomplete import (
+    WIDEST,
+    IncompleteStep,
+    among,
+    odd_columns,
+    public_rows,
+    share_by_count,
+    told_by,
+    words,
+)
+from reticent.study.snapshot import NOTHING, Known, Snapshot, recorded
 
 if TYPE_CHECKING:
     from reticent.statistics.setting import Expected
@@ -31,16 +46,46 @@ Columns = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class RowsCounted:
+    """The number of rows of a release: public, or the noisy answer at ``place`` with noise of ``scale``."""
+
+    public: int | None = None
+    place: int | None = None
+    scale: Fraction = Fraction(0)
+
+    @property
+    def noise(self) -> Fraction | None:
+        """The scale of the noise of a number that is bought; None where none is."""
+        return None if self.place is None or self.public is not None else self.scale
+
+    def of(self, answers: Sequence[Answer]) -> float | None:
+        """The number, where there is one."""
+        if self.public is not None:
+            return float(self.public)
+        if self.place is None or not isinstance(answers[self.place].outcome, Reply):
+            return None
+        return answers[self.place].value
+
+
+@dataclass(frozen=True, slots=True)
 class Beside:
     """The shares beside the answers of a release.
 
     ``columns`` has, for each answer, those that can hold odd cells; ``steps`` are bought; of ``left_out`` none is told.
+    ``tellers`` are the places of answers whose number of values tells the share, by ``rows``; ``earlier`` are shown
+    again; ``snapshot`` is what the shares are of, where one is declared. ``asked_for`` has the columns of each answer
+    that is itself a share.
     """
 
     schema: Schema
     columns: tuple[Columns, ...] = ()
     steps: tuple[IncompleteStep, ...] = ()
     left_out: tuple[Columns, ...] = ()
+    tellers: tuple[int, ...] = ()
+    rows: RowsCounted = RowsCounted()
+    earlier: tuple[IncompleteRows, ...] = ()
+    snapshot: Snapshot | None = None
+    asked_for: tuple[Columns, ...] = ()
 
     def estimand(self, place: int, of_step: str) -> str:
         """The estimand of an answer, with the rows that count."""
@@ -49,11 +94,20 @@ class Beside:
         return of_step + among(self.columns[place], self.schema)
 
     def expected(self, place: int, of_step: Expected) -> Expected:
-        """The expectation of an answer; where its share is left out, the note says so."""
-        if place >= len(self.columns) or self.columns[place] not in self.left_out:
+        """The expectation of an answer; the note says where its share is left out or is that of an earlier release."""
+        if place >= len(self.columns):
             return of_step
-        said = words(IncompleteRows(self.columns[place], None), self.schema)
-        return replace(of_step, note="; ".join(text for text in (of_step.note, said) if text))
+        columns = self.columns[place]
+        told = IncompleteRows(columns, None) if columns in self.left_out else self._earlier(columns)
+        if told is None:
+            return of_step
+        note = "; ".join(text for text in (of_step.note, words(told, self.schema)) if text)
+        return replace(of_step, note=note)
+
+    def draw(self, found: Mapping[Query, Result], answers: Sequence[Answer], entropy: Entropy) -> tuple[Answer, ...]:
+        """The shares that are bought, with the number of rows where the release buys that as well."""
+        rows = self.rows.of(answers)
+        return tuple(step.answer_by([found[query] for query in step.queries], entropy, rows) for step in self.steps)
 
     def caveats(self, answers: Sequence[Answer], told: Sequence[Answer]) -> tuple[str, ...]:
         """The words of every share, each once."""
@@ -63,16 +117,39 @@ class Beside:
     def stand(self, answers: Sequence[Answer], told: Sequence[Answer]) -> tuple[Answer, ...]:
         """The answers, each with the share of incomplete rows beside it; ``told`` are those of the shares."""
         return tuple(
-            self._with(answer, self._share(columns, answers, told)) if columns else answer
+            replace(
+                self._with(answer, self._share(columns, answers, told)) if columns else answer,
+                values=None,
+            )
             for answer, columns in zip(answers, chain(self.columns, repeat(())), strict=False)
         )
+
+    def recorded(self, answers: Sequence[Answer]) -> str | None:
+        """What the ledger holds of the shares in finished answers; None where no snapshot is declared."""
+        if self.snapshot is None:
+            return None
+        found = {answer.incomplete.columns: answer.incomplete for answer in answers if answer.incomplete is not None}
+        for answer, columns in zip(answers, self.asked_for, strict=False):
+            if columns:
+                found[columns] = IncompleteRows(columns, answer.outcome)
+        return recorded(self.snapshot, list(found.values()))
+
+    def _earlier(self, columns: Columns) -> IncompleteRows | None:
+        return next((share for share in self.earlier if share.columns == columns), None)
 
     def _share(self, columns: Columns, answers: Sequence[Answer], told: Sequence[Answer]) -> IncompleteRows:
         if columns in self.left_out:
             return IncompleteRows(columns, None)
-        for answer in answers:
-            if answer.incomplete is not None and answer.incomplete.columns == columns:
-                return answer.incomplete  # told by the answer's own noisy number of values
+        earlier = self._earlier(columns)
+        if earlier is not None:
+            return earlier
+        rows = self.rows.of(answers)
+        counted = [answers[place].values for place in self.tellers if self.columns[place] == columns]
+        least = min(
+            (one for one in counted if one is not None), key=lambda one: sum(s * s for s in one.scales), default=None
+        )
+        if least is not None and rows is not None:
+            return share_by_count(least, rows, float(self.rows.noise or 0))
         name = IncompleteShare(columns).name
         return IncompleteRows(columns, next(answer.outcome for answer in (*told, *answers) if answer.name == name))
 
@@ -82,12 +159,33 @@ class Beside:
         return replace(answer, estimand=estimand, incomplete=share, caveats=caveats)
 
 
+def place_of_count(asked: Sequence[Asked]) -> int | None:
+    """The place of a question for the number of all rows."""
+    found = (place for place, item in enumerate(asked) if isinstance(item.statistic, Count) and item.keys is None)
+    return next(found, None)
+
+
+def due(asked: Sequence[Asked], schema: Schema, units: int | None, known: Known) -> tuple[bool, ...]:
+    """Answers, as flags, beside which stands a share that nothing else tells: it is bought, or left out."""
+    counted = place_of_count(asked) is not None
+    columns = tuple(odd_columns(item.statistic, item.keys, schema) for item in asked)
+    told = {item.statistic.columns for item in asked if isinstance(item.statistic, IncompleteShare)}
+    told |= {
+        one
+        for item, one in zip(asked, columns, strict=True)
+        if told_by(item.statistic, item.keys, schema, units, counted=counted) or known.share(one) is not None
+    }
+    return tuple(bool(one) and one not in told for one in columns)
+
+
 def beside(
     asked: Sequence[Asked],
     amounts: Sequence[Fraction],
     step: Callable[[IncompleteShare, Fraction], IncompleteStep],
     schema: Schema,
     units: int | None,
+    rows: Fraction | None = None,
+    known: Known = NOTHING,
 ) -> tuple[Beside, tuple[Fraction, ...]]:
     """The shares to buy, and what each answer sets aside for its own.
 
@@ -99,12 +197,15 @@ def beside(
         Prepares a share for an amount.
     units : int or None
         The public number of persons.
+    rows : Fraction or None
+        The scale of the noise of the number of rows, where that is asked for.
+    known : Known
+        What earlier releases told.
     """
     columns = tuple(odd_columns(item.statistic, item.keys, schema) for item in asked)
-    asked_for = {item.statistic.columns for item in asked if isinstance(item.statistic, IncompleteShare)}
-    free = {one for item, one in zip(asked, columns, strict=True) if told_by(item.statistic, item.keys, schema, units)}
+    wanting = due(asked, schema, units, known)
     steps, left_out = [], []
-    for of in dict.fromkeys(one for one in columns if one and one not in asked_for | free):
+    for of in dict.fromkeys(one for one, wants in zip(columns, wanting, strict=True) if wants):
         amount = SHARE * sum((paid for paid, one in zip(amounts, columns, strict=True) if one == of), Fraction(0))
         made = step(IncompleteShare(of), amount)
         width = made.expected(ASSUMED if units is None else units).noise
@@ -114,7 +215,29 @@ def beside(
             steps.append(made)
     bought = {made.columns for made in steps}
     aside = tuple(SHARE * paid if one in bought else Fraction(0) for paid, one in zip(amounts, columns, strict=True))
-    return Beside(schema, columns, tuple(steps), tuple(left_out)), aside
+    place = place_of_count(asked)
+    tellers = tuple(
+        at
+        for at, item in enumerate(asked)
+        if columns[at] and told_by(item.statistic, item.keys, schema, units, counted=place is not None)
+    )
+    fresh = {item.statistic.columns for item in asked if isinstance(item.statistic, IncompleteShare)}
+    fresh |= {columns[at] for at in tellers}
+    shown_again = tuple(known.share(of) for of in dict.fromkeys(columns) if of and of not in fresh)
+    return (
+        Beside(
+            schema,
+            columns,
+            tuple(steps),
+            tuple(left_out),
+            tellers,
+            RowsCounted(public_rows(schema, units), place, rows or Fraction(0)),
+            tuple(share for share in shown_again if share is not None),
+            known.snapshot,
+            tuple(item.statistic.columns if isinstance(item.statistic, IncompleteShare) else () for item in asked),
+        ),
+        aside,
+    )
 
 
 NO_SHARES: Final = Beside(Schema({}, Person("add_remove")))

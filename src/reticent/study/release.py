@@ -254,7 +254,7 @@ def run(
         if signer is not None:
             certificate = certificate.sign(signer)
         release = Release(answers, caveats, certificate)
-        ledger.commit(receipt, digest=certificate.digest)
+        ledger.commit(receipt, digest=certificate.digest, shares=prepared.beside.recorded(answers))
         return release
     except BaseException as cause:
         reference = f"f-{receipt.id.removeprefix('r-')}"
@@ -281,7 +281,7 @@ def draw(
     caveats: tuple[str, ...] = ()
     if prepared.caveat is not None:
         caveats = prepared.caveat.answer([found[query] for query in prepared.caveat.queries], entropy).caveats
-    shares = [step.answer([found[query] for query in step.queries], entropy) for step in prepared.beside.steps]
+    shares = prepared.beside.draw(found, answers, entropy)
     return prepared.beside.stand(answers, shares), (*caveats, *prepared.beside.caveats(answers, shares))
 
 

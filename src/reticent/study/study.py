@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
+    from reticent.study.snapshot import Known
 
     Cost: TypeAlias = tuple[Number | None, Number | None, Number | None]  # epsilon, rho, delta
 
@@ -274,7 +275,7 @@ class Study:
         from reticent.data.spec import check_delta
         from reticent.entropy import system
         from reticent.ledger.fingerprint import note_release
-        from reticent.study.asking import limit, manners, settle, understand
+        from reticent.study.asking import limit, manners, understand
         from reticent.study.release import run
 
         manners({"name": name, "purpose": purpose, "who": who, "override": override}, key, audit)
@@ -293,9 +294,7 @@ class Study:
                 asked = self._wanted(asked, want, units, within)
             if within.delta is not None:
                 check_delta(within.delta, units)
-            understood = understand(asked, self.schema, self._groups)
-            prepared = settle(understood, within, self.schema, units, self._currency)
-            ledger = self.ledger
+            prepared, ledger = self._prepare(asked, within, units), self.ledger
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
             audited = None
             if audit is not None:
@@ -317,6 +316,7 @@ class Study:
             people=units,
             override=override,
             audit=None if audited is None else audited.to_json(),
+            snapshot=self.spec.snapshot,
         )
         source = Path(self._place) if self._place and ledger.durable else None
         release = run(prepared, table, self.schema, ledger, about, system(), signer, on_stage or _silent, source)
@@ -489,12 +489,7 @@ class Study:
     ) -> Sequence[Asked]:
         from reticent.study.want import wanted
 
-        if people is None:
-            raise QuestionError(
-                "A width needs a public number of people: declare [person] people, or plan with people=… and release "
-                "with the epsilon it names."
-            )
-        return wanted(questions, want, self.schema, self._groups, people, within.delta)
+        return wanted(questions, want, self.schema, self._groups, people, within.delta, self._known())
 
     def _note(self, refusal: Refusal, what: str, who: str) -> None:
         """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
@@ -525,7 +520,12 @@ class Study:
         from reticent.study.asking import settle, understand
 
         understood = understand(questions, self.schema, self._groups)
-        return settle(understood, within, self.schema, units, self._currency)
+        return settle(understood, within, self.schema, units, self._currency, self._known())
+
+    def _known(self) -> Known:
+        from reticent.study.snapshot import known
+
+        return known(self.spec, self._place, self._existing)
 
     @property
     def _currency(self) -> str:
@@ -563,11 +563,10 @@ class Study:
     def __bool__(self) -> bool:
         return True
 
-    def __copy__(self) -> Study:
+    def __copy__(self, memo: object = None) -> Study:
         return self
 
-    def __deepcopy__(self, memo: dict[int, object]) -> Study:
-        return self
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> tuple[object, ...]:
         if self._rows is not None:

@@ -11,11 +11,11 @@ from reticent.data.query import Keys
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.asked import Statistic
-from reticent.statistics.incomplete import odd_columns, told_by
 from reticent.statistics.planning import least_epsilon
 from reticent.statistics.setting import Setting
 from reticent.study.asking import CAVEAT_SHARE, Asked, Limit, Question, caveat_is_due, deltas, name_of, understand
-from reticent.study.incomplete import SHARE
+from reticent.study.incomplete import SHARE, due
+from reticent.study.snapshot import NOTHING, Known
 
 STEPS: Final = 1000  # of the grid of epsilons
 
@@ -25,44 +25,50 @@ def wanted(
     want: Mapping[str, float],
     schema: Schema,
     groups: Keys | None,
-    people: int,
+    people: int | None,
     delta: Fraction | None = None,
+    known: Known = NOTHING,
 ) -> tuple[Asked, ...]:
     """The questions, each named one with the least epsilon on a grid of 1/1000 that reaches its half-width.
 
     A name that was not asked is asked. ``want`` is the noise half-width at 95 %, in the answer's units; ``delta`` is
-    shared by the questions that need one.
+    shared by the questions that need one; ``known`` is what earlier releases told of incomplete rows.
 
     Raises
     ------
     QuestionError
-        Where no epsilon reaches the width, with the reason.
+        Where no epsilon reaches the width, with the reason; where the number of people is not public.
     PublicParameterError
         A half-width that is not a positive number.
     """
+    if people is None:
+        raise QuestionError(
+            "A width needs a public number of people: declare [person] people, or plan with people=… and release "
+            "with the epsilon it names."
+        )
     asked = list(understand(questions, schema, groups)) if questions else []
-    known = {name_of(item): place for place, item in enumerate(asked)}
+    places = {name_of(item): place for place, item in enumerate(asked)}
     for name, width in want.items():
         if isinstance(width, bool) or not isinstance(width, int | float) or not 0 < width < float("inf"):
             raise PublicParameterError(f"want[{name!r}] is the half-width wanted, a number > 0, got {width!r}")
-        if name not in known:
+        if name not in places:
             (item,) = understand([name], schema, groups)
-            known[name] = len(asked)
+            places[name] = len(asked)
             asked.append(item)
-        if asked[known[name]].statistic.epsilon is not None:
+        if asked[places[name]].statistic.epsilon is not None:
             raise QuestionError(f"{name} has an epsilon of its own: say either that or the width wanted")
     offered = deltas(asked, Limit(None, None, delta))
     public = people if schema.person.adjacency == "substitute" else schema.person.people
+    bought = due(asked, schema, public, known)
     for name, width in want.items():
-        item = asked[known[name]]
-        setting = Setting(schema, public, item.keys, offered[known[name]])
+        item = asked[places[name]]
+        setting = Setting(schema, public, item.keys, offered[places[name]])
         epsilon = least_epsilon(item.statistic, setting, float(width), people)
         # the answer keeps all but what is set aside for caveats, so it needs that much more
         aside = CAVEAT_SHARE * caveat_is_due(item, schema)
-        due = odd_columns(item.statistic, item.keys, schema)
-        aside += SHARE * (bool(due) and not told_by(item.statistic, item.keys, schema, public))
+        aside += SHARE * bought[places[name]]
         epsilon = Fraction((epsilon * STEPS / (1 - aside)).__ceil__(), STEPS)
-        asked[known[name]] = Asked(_with(item.statistic, epsilon), item.keys)
+        asked[places[name]] = Asked(_with(item.statistic, epsilon), item.keys)
     return tuple(asked)
 
 

@@ -1,0 +1,133 @@
+"""Shares of incomplete rows that an earlier release of the same declared snapshot told, shown again at no charge.
+
+    Snapshot.of(spec, place)        the word a curator gave the rows, and what decides which of their cells are odd
+    known(spec, place, ledger)      the shares told so far, by their columns, each with the release that told it
+    recorded(snapshot, shares)      what a ledger's entry holds of the shares that a release told
+
+A share that was released is public, and showing it again is post-processing. That the rows are still the same is a
+fact about them, so it is not looked up: the curator declares it by a word, ``[study] snapshot``. Without the word every
+release buys its own share. A share belongs to the word, the name of the source, who a person is, how text is read, and
+how its columns are declared; where one of these is another, a new share is bought.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from reticent.data.schema import Category, Schema
+from reticent.ledger.events import LONGEST, canonical, digest_of
+from reticent.outcome import Estimate, Reply
+from reticent.statistics.answer import IncompleteRows
+
+if TYPE_CHECKING:
+    from reticent.data.spec import Spec
+    from reticent.ledger import Ledger
+
+NUMBERS: Final = ("value", "low", "high", "noise")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The rows of a study as they are declared, under the curator's ``word`` for them."""
+
+    word: str
+    source: str
+    schema: Schema
+    delimiter: str
+
+    @classmethod
+    def of(cls, spec: Spec, place: str) -> Snapshot | None:
+        """That of a study whose rows are at ``place``, an empty text in memory; None where no word is declared."""
+        source = Path(place).name if place else "in memory"
+        return cls(spec.snapshot, source, spec.schema, spec.delimiter) if spec.snapshot else None
+
+    def digest(self, columns: Sequence[str]) -> str:
+        """The digest of everything declared that the share of these columns depends on."""
+        person, form = self.schema.person, self.schema.format
+        return digest_of(
+            canonical(
+                {
+                    "snapshot": self.word,
+                    "source": self.source,
+                    "person": [person.adjacency, person.column, person.rows],
+                    "format": [form.encoding, form.decimal, form.thousands, list(form.na), self.delimiter],
+                    "columns": {name: self._declared(name) for name in sorted(columns)},
+                }
+            )
+        )
+
+    def _declared(self, name: str) -> list[object]:
+        column = self.schema.column(name)
+        listed = list(column.among) if isinstance(column, Category) else None
+        return [type(column).__name__, listed, column.constant]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Shares told so far: by the digest of what each is of, the release that told it and its estimate."""
+
+    snapshot: Snapshot | None = None
+    told: Mapping[str, tuple[str, Estimate]] | None = None
+
+    def share(self, columns: tuple[str, ...]) -> IncompleteRows | None:
+        """The share of these columns that an earlier release told, or None."""
+        if self.snapshot is None or not self.told:
+            return None
+        found = self.told.get(self.snapshot.digest(columns))
+        return None if found is None else IncompleteRows(columns, Reply(found[1]), found[0])
+
+
+def known(spec: Spec, place: str, ledger: Callable[[], Ledger | None]) -> Known:
+    """What the ledger's entries hold of a study's snapshot; of several shares the one with the least noise.
+
+    The ledger is opened where a word is declared, and not otherwise.
+    """
+    snapshot = Snapshot.of(spec, place)
+    opened = None if snapshot is None else ledger()
+    if opened is None:
+        return Known(snapshot)
+    told: dict[str, tuple[str, Estimate]] = {}
+    for line in opened.releases():
+        for of, estimate in _read(line.shares):
+            if of not in told or estimate.noise < told[of][1].noise:
+                told[of] = (line.id, estimate)
+    return Known(snapshot, told)
+
+
+def recorded(snapshot: Snapshot | None, shares: Sequence[IncompleteRows]) -> str | None:
+    """The text of a ledger's entry: the shares that this release told for the first time; None where there are none.
+
+    What goes beyond the length of a text in a ledger is left out, and is bought anew.
+    """
+    if snapshot is None:
+        return None
+    kept: list[dict[str, object]] = []
+    for share in shares:
+        if isinstance(share.outcome, Reply) and not share.origin:
+            numbers = {name: repr(float(getattr(share.outcome.value, name))) for name in NUMBERS}
+            one: dict[str, object] = {"columns": list(share.columns), "of": snapshot.digest(share.columns), **numbers}
+            if len(canonical([*kept, one])) <= LONGEST:
+                kept.append(one)
+    return canonical(kept) if kept else None
+
+
+def _read(text: str | None) -> list[tuple[str, Estimate]]:
+    """The shares of an entry; none where it says anything else, and then they are bought anew."""
+    if text is None:
+        return []
+    try:
+        found: list[dict[str, Any]] = json.loads(text)
+        return [(str(one["of"]), _estimate(*(float(one[name]) for name in NUMBERS))) for one in found]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
+
+
+def _estimate(value: float, low: float, high: float, noise: float) -> Estimate:
+    return Estimate(value, low, high, noise, 0.0)
+
+
+NOTHING: Final = Known()
