@@ -31,9 +31,11 @@ from reticent.learning.circumstances import (
 from reticent.learning.given import cells, table
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held import held
+from reticent.learning.incomplete import ATTRIBUTE, incomplete_rows, words
 from reticent.learning.shown import shown
 from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger
+from reticent.outcome import NoReply, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
 from reticent.statistics.scaling import Floats
@@ -183,6 +185,12 @@ class Estimator:
         """What is bought beside a fit, and for which share of epsilon; None where nothing is."""
         return None
 
+    def _lacking(self, complete: float, spread: float, here: Circumstances) -> None:
+        """Keep the share of rows that lack a value, where the number of complete rows tells it."""
+        share = incomplete_rows(complete, spread, here)
+        if share is not None:
+            self.incomplete_rows_ = share
+
     def _left_by(self, found: Mapping[str, object]) -> Mapping[str, object]:
         """Keep what was drawn beside a fit, with what the fit found."""
         vars(self).update(found)
@@ -295,7 +303,13 @@ class Estimator:
     def _stating(self, what: str) -> Callable[[Mapping[str, object]], Statement]:
         """What a certificate will say of numbers found with this estimator; its parameters as they are before a row."""
         public = shown({name: value for name, value in self.get_params().items() if name not in APART})
-        return lambda found: Statement(type(self).__name__, what, public, shown(found))
+
+        def told(found: Mapping[str, object]) -> Statement:
+            share = found.get(ATTRIBUTE)
+            caveats = (words(share),) if isinstance(share, Reply | NoReply) else ()
+            return Statement(type(self).__name__, what, public, shown(found), caveats)
+
+        return told
 
     def _keep_score(self, made: Certificate) -> None:
         self.score_certificate_ = made

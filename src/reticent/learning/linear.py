@@ -316,6 +316,9 @@ class LinearRegression(Regressor):
         Intercept first, with 95 % intervals that include the noise.
     estimand_ : str
         The line that is estimated, in words.
+    incomplete_rows_ : Outcome of Estimate
+        The share of rows that lack a value, where the number of rows is public and exact: free, as the number of
+        complete rows is bought. Not there where rows lack none, or where their number is private.
     guarantee_ : Guarantee
     """
 
@@ -350,6 +353,8 @@ class LinearRegression(Regressor):
             self.note_ = "" if None not in found.estimates else HIDDEN
             self.estimand_ = f"{SQUARES}{CUT if by_point else ''}{'' if here.complete else WHOLE}"
             self.outcome_: Outcome[None] = Reply(None)
+            if plan is sums and not sums.hopeless:
+                self._lacking(found.n, sums.products.noise_of_rows, here)
 
         return Work(plan.guarantee, draw)
 

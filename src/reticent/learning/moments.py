@@ -227,6 +227,8 @@ class PCA(Transformer):
     components_ : array of shape (components, columns)
         Orthonormal, of the columns divided by their half-widths, ``half_``.
     explained_variance_, explained_variance_ratio_ : arrays of shape (components,)
+    incomplete_rows_ : Outcome of Estimate
+        As for ``LinearRegression``.
     guarantee_ : Guarantee
     """
 
@@ -240,7 +242,9 @@ class PCA(Transformer):
         plan = Axes(scaling, price_of(self.epsilon, self.delta, here), here.known)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
-            _, mean, spread = plan.draw(values, entropy)
+            n, mean, spread = plan.draw(values, entropy)
+            if plan.near.sizing is not None:
+                self._lacking(n, deviation(plan.near.sizing), here)
             middle, self.half_ = scaling.frame
             found, axes = np.linalg.eigh(spread)
             found = np.maximum(found[::-1], 0.0)

@@ -134,6 +134,12 @@ class Products:
         spreads = loads.spreads(self._deviations(self.way))
         return float(spreads[first + int(self.frame.intercept) : first + len(self.frame.features)].max())
 
+    @property
+    def noise_of_rows(self) -> float:
+        """Standard deviation of the noise in the number of rows."""
+        loads, _ = self._linear(self.way)
+        return float(loads.spreads(self._deviations(self.way))[-1])
+
     def _usual(self, slope: float) -> tuple[Floats, Floats]:
         """Coefficients of usual columns, and their mean squares."""
         model, size = [], []
