@@ -8,20 +8,28 @@ PEERS := dp-accounting==0.6.0 opendp==0.16.0 python-dp==1.1.5 diffprivlib==0.6.6
 AUDIT_LOG := build/audit.jsonl
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# modules and tests are compiled once, whatever the environment says: rewriting them is most of a collection
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL := -m pip install -qq -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench audit docs wheel clean
+.PHONY: help demo test test-all quick check bench audit docs wheel clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
 
 demo: $(VENV)/.core ## publish statistics about a real public table, with certificate, page and ledger
 	$(BIN)/reticent demo
 
-test: $(VENV)/.test ## run the tests
-	$(BIN)/python -m pytest -m "not audit" -n 2 --durations=15
+test: $(VENV)/.test ## run the tests that a change breaks first: at most 5 minutes on two cores
+	$(BIN)/python -m pytest -m "not wide and not audit" -n 2 --durations=15
+
+test-all: $(VENV)/.test ## run the tests that `make test` leaves out: coverage loops, wide laws, command-line spawns
+	$(BIN)/python -m pytest -m "wide and not audit" -n 2 --durations=15
+
+quick: $(VENV)/.check ## check what changed since main: its types, its tests and the conventions
+	$(BIN)/python .ci/quick.py
 
 check: $(VENV)/.check ## format, lint, types, import contracts, documentation
 	$(BIN)/ruff format --check .

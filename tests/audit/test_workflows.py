@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -22,9 +23,14 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Kind as Relation
 from reticent.privacy.loss import PureDP
 
-selection = pytest.importorskip("sklearn.model_selection")
 KINDS: Final[tuple[Relation, ...]] = ("add_remove", "substitute")
 BUILT_IN: Final = {workflow.name: workflow for workflow in workflows.built_in()}
+
+
+@cache
+def selection() -> Any:
+    """Folds of scikit-learn, which is slow to load: loaded where a test first asks."""
+    return pytest.importorskip("sklearn.model_selection")
 
 
 def compared(workflow: Workflow) -> tuple[set[str], Workflows, Fraction]:
@@ -68,17 +74,19 @@ def test_a_person_costs_all_fits_but_one_and_one_score_and_no_less(monkeypatch: 
 
 
 def scored(cv: Callable[[Bench], object]) -> Callable[[Bench], object]:
-    return lambda bench: selection.cross_val_score(bench.model, bench.table.rows, bench.table.sides, cv=cv(bench))
+    return lambda bench: selection().cross_val_score(bench.model, bench.table.rows, bench.table.sides, cv=cv(bench))
 
 
 def in_groups(bench: Bench) -> object:
     table = bench.table
     families = table.people * 5 % 6  # of equal sizes, but for the one that has a person more: the greatest comes first
-    return selection.cross_val_score(bench.model, table.rows, table.sides, cv=selection.GroupKFold(3), groups=families)
+    return selection().cross_val_score(
+        bench.model, table.rows, table.sides, cv=selection().GroupKFold(3), groups=families
+    )
 
 
 def split_by_labels(bench: Bench) -> object:
-    rows, _, sides, _ = selection.train_test_split(
+    rows, _, sides, _ = selection().train_test_split(
         bench.table.rows, bench.table.sides, stratify=bench.table.sides, random_state=1
     )
     return bench.model.fit(rows, sides).theta_
@@ -117,10 +125,10 @@ def calibrated(bench: Bench) -> object:
 UNSAFE: Final[dict[str, Callable[[Bench], object]]] = {
     "an integer, 5": scored(lambda _: 5),
     "an integer, 10": scored(lambda _: 10),
-    "shuffled with a seed": scored(lambda _: selection.KFold(3, shuffle=True, random_state=1)),
-    "not shuffled": scored(lambda _: selection.KFold(4)),
-    "stratified and shuffled": scored(lambda _: selection.StratifiedKFold(3, shuffle=True, random_state=1)),
-    "stratified samples": scored(lambda _: selection.StratifiedShuffleSplit(2, random_state=1)),
+    "shuffled with a seed": scored(lambda _: selection().KFold(3, shuffle=True, random_state=1)),
+    "not shuffled": scored(lambda _: selection().KFold(4)),
+    "stratified and shuffled": scored(lambda _: selection().StratifiedKFold(3, shuffle=True, random_state=1)),
+    "stratified samples": scored(lambda _: selection().StratifiedShuffleSplit(2, random_state=1)),
     "groups": in_groups,
     "a split by labels": split_by_labels,
     "bagging": bagged,
@@ -152,7 +160,7 @@ def worst(count: int) -> tuple[Arrays, Arrays]:
 
 def _folds(count: int, labels: Any) -> Any:
     found = np.zeros(len(labels), int)
-    for fold, (_, test) in enumerate(selection.StratifiedKFold(count).split(np.zeros((len(labels), 1)), labels)):
+    for fold, (_, test) in enumerate(selection().StratifiedKFold(count).split(np.zeros((len(labels), 1)), labels)):
         found[test] = fold
     return found
 
@@ -162,7 +170,7 @@ def test_fits_in_folds_by_labels_have_a_log_ratio_beyond_their_charge(count: int
     """Exactly: the log ratio of independent geometric noises is the sum of what they hide over their scales."""
 
     def fits(bench: Bench) -> object:
-        folds = selection.StratifiedKFold(count).split(bench.table.rows, bench.table.sides)
+        folds = selection().StratifiedKFold(count).split(bench.table.rows, bench.table.sides)
         return [bench.model.fit(bench.table.rows[to], bench.table.sides[to]).theta_ for to, _ in folds]
 
     runs = Workflows(Workflow("integer", fits))

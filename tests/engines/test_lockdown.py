@@ -16,7 +16,7 @@ from reticent.data.schema import Person, Schema, real
 from reticent.data.table import EngineFailure, Table, open_table
 
 KEY = bytes(32)
-variable_in_scope = pa.table({"a": [1]})
+variable_in_scope = pa.Table.from_batches([], schema=pa.schema([("a", pa.int64())]))
 
 
 def stored(engine: Session) -> None:

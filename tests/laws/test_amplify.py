@@ -122,6 +122,7 @@ def holds(pairs: Sequence[tuple[Law, Law]], claim: tuple[Fraction, Fraction]) ->
 # ---- sampling
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("grown", [*GROWN, ODDS**WIDEST], ids=str)
 def test_poisson_sampling_costs_what_is_claimed_and_no_less(grown: Fraction) -> None:
     claim = claimed(amplify.poisson(base(ADD, grown, base_delta(grown)), RATE))
@@ -381,6 +382,7 @@ def test_too_many_clones_are_caught() -> None:
     assert clones.clones(Fraction(3), people, Fraction(9, 10), aim=Fraction(1, 10**6)).delta(grown) < truth
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("randomizer", RANDOMIZERS[:2], ids=["two coins", "one fifth"])
 def test_a_thousand_answers_cost_what_is_claimed_and_hardly_less(randomizer: RandomizedResponse) -> None:
     """Against the exact law; the claim is at most 1.2 times the least true epsilon."""
@@ -429,6 +431,7 @@ def test_the_closed_form_is_never_below_the_clones() -> None:
                 assert clones.least_epsilon(Fraction(local), people, Fraction(delta), 1 / ratio) <= closed
 
 
+@pytest.mark.wide
 def test_in_a_vast_crowd_the_closed_form_takes_over() -> None:
     delta = Fraction(1, 10**6)
     made = Shuffled(two_coins(), 10**12, delta, "ballot box").guarantee
@@ -484,6 +487,7 @@ def stored() -> list[Guarantee]:
     ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("index", range(6))
 def test_a_stored_node_is_derived_again_and_a_forged_one_is_not(index: int) -> None:
     text = json.dumps(record.to_json(stored()[index]))
@@ -497,6 +501,7 @@ def test_a_stored_node_is_derived_again_and_a_forged_one_is_not(index: int) -> N
         compose.rederive(record.from_json(json.loads(text.replace(old, new))), axiom_again)
 
 
+@pytest.mark.wide
 def test_again_refuses_other_theorems_and_missing_parts() -> None:
     made = stored()[0]
     with pytest.raises(CheckError):

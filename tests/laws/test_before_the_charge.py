@@ -140,12 +140,14 @@ def differing(case: Case) -> str:
     return "" if one == other and one.kind else f"{one} and {other}"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_neighbours_are_refused_in_the_same_words_or_both_charged(kind: Between) -> None:
     found = [told for case in cases(kind) if (told := differing(case))]
     assert found == []
 
 
+@pytest.mark.wide
 def test_only_a_target_too_short_fails_after_the_charge() -> None:
     """A cell, a label or a row that cannot be read is missing: it makes no fault, which would be a bit about it."""
     for case in cases("add_remove", 200):
@@ -287,6 +289,7 @@ def of_shapes(x: Any, y: Any, columns: int | None, size: str) -> Held:
     )
 
 
+@pytest.mark.wide
 def test_a_fit_that_refuses_by_a_cell_or_tells_its_length_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(circumstances, "held", of_shapes)
     found = "\n".join(told for case in cases("add_remove", 200) if (told := differing(case)))

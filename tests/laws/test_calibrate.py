@@ -57,6 +57,7 @@ def test_equal_counts_in_pure_epsilon_share_it(count: int) -> None:
     assert found.guarantee.loss == PureDP(Fraction(1))
 
 
+@pytest.mark.wide
 def test_many_equal_counts_at_a_delta_need_less_noise_than_sharing() -> None:
     found = batch([Geometric(ONE, Fraction(1))] * 200, TARGET)
     assert found.factor < 120  # sharing epsilon would take 200

@@ -204,6 +204,7 @@ VIEWS: dict[str, tuple[Callable[[Fraction], Loss], Callable[[Fraction], Loss]]] 
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", VIEWS)
 @settings(max_examples=12, deadline=None)
 @given(sizes, epsilons, levels)
@@ -235,6 +236,7 @@ def test_no_loss_says_nothing() -> None:
 # ---- tests
 
 
+@pytest.mark.wide
 @settings(max_examples=25, deadline=None)
 @given(losses, levels, levels)
 def test_a_trade_off_is_decreasing_convex_and_below_guessing(loss: Loss, one: Fraction, other: Fraction) -> None:
@@ -245,6 +247,7 @@ def test_a_trade_off_is_decreasing_convex_and_below_guessing(loss: Loss, one: Fr
     assert 0 <= low <= 1 - min(one, other)
 
 
+@pytest.mark.wide
 @settings(max_examples=25, deadline=None)
 @given(losses, levels)
 def test_a_trade_off_is_its_own_inverse_from_below(loss: Loss, level: Fraction) -> None:

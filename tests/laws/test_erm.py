@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from reticent.audit.changes import change_of
 from reticent.audit.conformance import Case, Effort, check
@@ -80,7 +80,7 @@ def price(kind: Kind, delta: Fraction = Fraction(0), epsilon: Fraction = Fractio
 def masses(scale: float, ridge: float, ys: Sequence[float], edges: Floats) -> Floats:
     """P(least point between edges) from the law of noise: t* <= t iff b >= -h(t); Huber's loss, cut 1/10, x = 1."""
     h = ridge * edges + sum((np.clip((edges - y) * 10, -1, 1) for y in ys), np.zeros(len(edges)))
-    above, below = -np.diff(stats.laplace.sf(h, scale=scale)), np.diff(stats.laplace.cdf(h, scale=scale))
+    above, below = -np.diff(scipy.stats.laplace.sf(h, scale=scale)), np.diff(scipy.stats.laplace.cdf(h, scale=scale))
     return np.asarray(np.where(h[:-1] > 0, above, below))
 
 
@@ -101,6 +101,7 @@ def worst_ratio(scale: float, ridge: float) -> float:
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("jacobian", [Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)])
 def test_the_density_of_the_least_point_keeps_epsilon_and_without_the_jacobian_it_does_not(jacobian: Fraction) -> None:
     """A row pulls by 1 where it begins to bend: both factors are reached at once, so no smaller epsilon would do."""
@@ -168,11 +169,11 @@ def test_the_floor_of_laplace_noise_is_drawn_exactly() -> None:
 
     def p(at: float) -> float:
         edges = np.arange(-15, 17)
-        law = np.diff(stats.laplace.cdf(edges, scale=at))
+        law = np.diff(scipy.stats.laplace.cdf(edges, scale=at))
         seen = np.array([(drawn == k).sum() for k in edges[:-1]])
         rest = len(drawn) - seen.sum(), max(1 - law.sum(), 1e-12)
         observed, expected = np.append(seen, rest[0]), np.append(law, rest[1]) * len(drawn)
-        return float(stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(observed) - 1))
+        return float(scipy.stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), len(observed) - 1))
 
     assert p(3.0) > LEVEL
     assert p(3.0 * 1.25) < LEVEL
@@ -182,6 +183,7 @@ def test_the_floor_of_laplace_noise_is_drawn_exactly() -> None:
     assert p(3.0) < LEVEL
 
 
+@pytest.mark.wide
 def test_the_least_point_is_drawn_by_its_law() -> None:
     """Kolmogorov-Smirnov, 1,000 draws, level 1e-6: sees noise halved and doubled. Five rows, one coefficient."""
     made = steep(Fraction(1, 2), Fraction(1, 4))
@@ -193,9 +195,9 @@ def test_the_least_point_is_drawn_by_its_law() -> None:
     def p(scale: float) -> float:
         def below(t: Floats) -> Floats:
             h = float(made.ridge) * t + sum(x * (1 / (1 + np.exp(-x * t)) - y) for x, y in zip(xs, ys, strict=True))
-            return np.asarray(stats.laplace.cdf(h, scale=scale))
+            return np.asarray(scipy.stats.laplace.cdf(h, scale=scale))
 
-        return float(stats.kstest(drawn, below).pvalue)
+        return float(scipy.stats.kstest(drawn, below).pvalue)
 
     assert p(float(made.scale)) > LEVEL
     assert p(2 * float(made.scale)) < LEVEL
@@ -216,6 +218,7 @@ class Straight:
         return tuple(round(-(self.slope + t * Fraction(2) ** exponent) / ridge / step) for t in tilt)
 
 
+@pytest.mark.wide
 def test_the_kit_accepts_the_mechanism_and_refutes_a_third_of_its_noise() -> None:
     """2,000 draws a side, level 1e-6 in every line of chance."""
 
@@ -294,6 +297,7 @@ def _gradient(made: Problem, at: Floats) -> list[Fraction]:
     return total
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 def test_slow_and_fast_meet_within_the_public_distance(loss: Loss) -> None:
     made, ridge, tolerance = problem(loss, 10, 2, 1), Fraction(3), Fraction(1, 2**33)

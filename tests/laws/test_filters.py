@@ -47,6 +47,7 @@ def spend(budget: Loss, charges: list[Loss]) -> tuple[Loss, list[Loss]]:
     return spent, taken
 
 
+@pytest.mark.wide
 @given(approximate, st.lists(approximate, max_size=20))
 def test_epsilon_and_delta_never_pass_the_budget(budget: Loss, charges: list[Loss]) -> None:
     spent, taken = spend(budget, charges)
@@ -72,6 +73,7 @@ def worth(charge: Loss) -> tuple[Fraction, Fraction]:
             raise AssertionError(charge)
 
 
+@pytest.mark.wide
 @given(st.builds(ZCDP, amounts) | st.builds(ApproxZCDP, amounts, deltas), st.lists(concentrated, max_size=20))
 def test_rho_and_its_delta_never_pass_the_budget(budget: Loss, charges: list[Loss]) -> None:
     spent, taken = spend(budget, charges)
@@ -80,6 +82,7 @@ def test_rho_and_its_delta_never_pass_the_budget(budget: Loss, charges: list[Los
     assert filters.parts(spent) == tuple(sum((worth(charge)[i] for charge in taken), Fraction(0)) for i in (0, 1))
 
 
+@pytest.mark.wide
 @given(approximate, st.lists(approximate, max_size=8), approximate)
 def test_what_is_left_is_exactly_what_still_fits(budget: Loss, charges: list[Loss], more: Loss) -> None:
     spent, _ = spend(budget, charges)
@@ -89,6 +92,7 @@ def test_what_is_left_is_exactly_what_still_fits(budget: Loss, charges: list[Los
     assert filters.admits(budget, spent, more) == fits
 
 
+@pytest.mark.wide
 @given(approximate, approximate, approximate)
 def test_adding_commutes_and_is_monotone(budget: Loss, first: Loss, second: Loss) -> None:
     one_way = filters.add(filters.add(filters.nothing(budget), first, budget), second, budget)

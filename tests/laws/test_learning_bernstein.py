@@ -237,6 +237,7 @@ def rows(n: int, columns: int) -> tuple[Floats, Floats]:
     return x, (np.prod(np.sign(x), axis=1) > 0).astype(np.float64)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_classes_that_no_line_separates_are_told_apart(kind: Kind) -> None:
     """At replayed noise: the quadrants of a square, and a third class. Guesses are right half of the time or less."""
@@ -395,6 +396,7 @@ def test_a_program_is_not_handed_the_rows_of_a_study() -> None:
     assert study.left() == PureDP(ONE)
 
 
+@pytest.mark.wide
 def test_an_empty_table_is_scored_like_any_other() -> None:
     columns: dict[str, Column] = {"a": rt.real(-1, 1), "y": rt.integer(0, 1)}
     study = rt.study({"a": [], "y": []}, adjacency="add_remove", columns=columns, budget=2)

@@ -57,6 +57,7 @@ def test_the_curvature_of_any_number_of_columns_can_be_bought(delta: Fraction, k
             near.noise(moved(loss, reach, width, near.norm, near.neighbours), Fraction(1, 10))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(("width", "clip"), [(1, 1), (2, 2), (3, 3), (3, 2), (4, 1)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,7 @@ def moves(made: LeastSquares, one: tuple[Floats, Floats], other: tuple[Floats, F
 # --- what a row moves -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("most", [products.MOST_CELLS, 1], ids=["cells", "sums"])
@@ -210,6 +211,7 @@ def test_without_noise_it_is_least_squares_of_complete_rows_with_the_sandwich(
 # --- the noise that is told -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("complete", [False, True])
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 @pytest.mark.parametrize("name", ["one", "three", "a category", "six"])
@@ -315,11 +317,12 @@ def told_slopes(epsilon: str, kind: Kind, tables: int) -> tuple[Estimate | None,
 def covered(epsilon: str, kind: Kind, tables: int, times: float = 1.0) -> tuple[float, float]:
     """The share of slopes inside their intervals, half-widths ``times`` what was told, and the share that has one."""
     told = [one for one in told_slopes(epsilon, kind, tables) if one is not None]
-    hits = [abs(one.value - TRUE) <= times * (one.high - one.low) / 2 for one in told]
+    hits = [abs(one.value - true_slope()) <= times * (one.high - one.low) / 2 for one in told]
     return float(np.mean(hits)), len(told) / tables
 
 
-def _true() -> float:
+@cache
+def true_slope() -> float:
     """The slope of a million rows of that law, cut to its bounds: its error is below a thousandth."""
     draw = np.random.default_rng(0)
     x = draw.uniform(-1, 1, 2_000_000)
@@ -327,9 +330,7 @@ def _true() -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
-TRUE = _true()
-
-
+@pytest.mark.wide
 @pytest.mark.parametrize(("epsilon", "kind"), [("8", "add_remove"), ("1", "add_remove"), ("1", "substitute")])
 def test_intervals_cover_where_errors_spread_unequally_and_are_skewed(epsilon: str, kind: Kind) -> None:
     """600 tables: intervals that cover .95 have a share outside [.918, .978] about once in 2,000 runs."""
@@ -340,6 +341,7 @@ def test_intervals_cover_where_errors_spread_unequally_and_are_skewed(epsilon: s
     assert covered(epsilon, kind, 600, 1.3)[0] > 0.978
 
 
+@pytest.mark.wide
 def test_the_usual_formula_does_not_cover_this_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: one spread of errors at every x, as the noise-free formula has it."""
     monkeypatch.setattr(Meat, "draw", lambda self, rows, y, told, entropy: _alike(told))

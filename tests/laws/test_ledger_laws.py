@@ -126,6 +126,7 @@ Accounts.TestCase.settings = settings(max_examples=30, stateful_step_count=20, d
 TestAccounts = Accounts.TestCase
 
 
+@pytest.mark.wide
 @given(events, st.integers(1, 10**6))
 def test_an_entry_reads_back_as_itself(event: Event, number: int) -> None:
     entry = Entry(number, "2026-11-21T07:31:05Z", GENESIS, event)
@@ -216,6 +217,7 @@ def edited(text: str) -> list[str]:
     return [text[:at] + ("~" if text[at] != "~" else "!") + text[at + 1 :] for at in range(len(text))]
 
 
+@pytest.mark.wide
 def test_every_change_of_one_byte_is_noticed() -> None:
     rows = rows_of(busy())
     assert problems(rows)[1] == ()
@@ -226,6 +228,7 @@ def test_every_change_of_one_byte_is_noticed() -> None:
             assert problems([*rows[:place], one, *rows[place + 1 :]])[1] != ()
 
 
+@pytest.mark.wide
 def test_a_changed_byte_with_its_digest_made_anew_breaks_the_next_entry_or_loses_the_head() -> None:
     ledger = busy()
     rows, head = rows_of(ledger), ledger.head

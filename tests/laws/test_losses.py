@@ -123,6 +123,7 @@ def test_pairs_have_one_order_and_gaussian_shifts_are_one() -> None:
 # ---- in sequence
 
 
+@pytest.mark.wide
 @given(st.lists(any_loss, min_size=1, max_size=5), st.randoms(use_true_random=False))
 @settings(deadline=None)
 def test_the_order_of_the_parts_does_not_matter(parts: list[Loss], shuffler: random.Random) -> None:
@@ -182,6 +183,7 @@ def test_conversations_may_interleave_but_not_in_approximate_zcdp() -> None:
 # ---- groups
 
 
+@pytest.mark.wide
 def test_a_group_of_gaussian_neighbours_is_a_wider_shift_and_renyi_is_never_below_it() -> None:
     mu_squared = Fraction(1, 100)
     assert groups.group_loss(GaussianDP(mu_squared), 3) == GaussianDP(Fraction(9, 100))

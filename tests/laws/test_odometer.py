@@ -65,6 +65,7 @@ def drawn(seed: int, orders: tuple[int, ...], size: int) -> list[Move]:
     return [binary(Fraction(rng.choice([1, 2, 4, 9, 10, 30, 60]), 100), ratio, orders) for ratio in ratios]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_adversary_beats_an_odometer(seed: int) -> None:
     orders = ((2,), (3, 33), (2, 5, 17))[seed % 3]
@@ -138,6 +139,7 @@ def walked(odds: Fraction, delta: Fraction, rounds: int, told: Sequence[Fraction
     return Fraction(values[0], scale)
 
 
+@pytest.mark.wide
 def test_a_bound_for_a_fixed_time_is_beaten_by_stopping_and_an_odometer_is_not() -> None:
     """The conversion of zCDP at delta, read after each of 60 randomised responses (odds 6/5) until it looks wrong."""
     odds, delta, rounds = Fraction(6, 5), Fraction(1, 10), 60
@@ -218,6 +220,7 @@ def test_the_order_of_adding_does_not_matter(losses: list[Loss], rng: random.Ran
     assert over(start, losses) == over(start, mixed)
 
 
+@pytest.mark.wide
 @settings(max_examples=50)
 @given(st.lists(charges, max_size=5), charges)
 def test_what_is_spent_never_falls(losses: list[Loss], more: Loss) -> None:
@@ -244,6 +247,7 @@ def test_an_odometer_written_and_read_goes_on_as_if_nothing_had_happened(
     assert again.add(more) == odometer.add(more)
 
 
+@pytest.mark.wide
 @settings(max_examples=50, deadline=None)
 @given(st.lists(charges, min_size=1, max_size=4))
 def test_what_is_told_is_certified(losses: list[Loss]) -> None:
@@ -277,6 +281,7 @@ FACTORS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", FACTORS, ids=str)
 def test_the_grid_is_near_the_best_order_at_every_scale(delta: Fraction) -> None:
     for tenth in range(-16, 9):
@@ -315,6 +320,7 @@ def test_what_is_no_odometer_is_refused() -> None:
         Odometer(epsilon=Fraction(-1))
 
 
+@pytest.mark.wide
 def test_a_pure_run_is_told_by_its_sum_where_that_is_less() -> None:
     one = Odometer(Fraction(1, 10**6)).add(PureDP(Fraction(1)))
     assert spent(one) == throughout(one) == 1

@@ -73,6 +73,7 @@ def test_the_dearest_in_epsilon_is_not_the_dearest_in_rho() -> None:
     assert rho(whole) > 50 * rho(many)
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(branches)
 def test_every_view_is_the_maximum_of_the_views_of_the_branches(found: list[Guarantee]) -> None:
@@ -87,6 +88,7 @@ def test_every_view_is_the_maximum_of_the_views_of_the_branches(found: list[Guar
         assert whole.loss == PureDP(max(b.loss.epsilon for b in found if isinstance(b.loss, PureDP)))
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(branches)
 def test_it_is_one_part_among_others_and_no_branch_costs_more(found: list[Guarantee]) -> None:

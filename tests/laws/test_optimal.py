@@ -131,6 +131,7 @@ def wrong(seed: int, cases: int, made: Callable[..., Guarantee] = optimal.optima
     return found
 
 
+@pytest.mark.wide
 def test_optimal_is_never_below_the_exact_delta_nor_above_without_need() -> None:
     assert wrong(seed=1, cases=1500) == 0
 
@@ -162,6 +163,7 @@ def test_a_tail_with_one_term_too_many_is_caught(monkeypatch: pytest.MonkeyPatch
     assert wrong(seed=1, cases=60) > 20
 
 
+@pytest.mark.wide
 def test_no_valid_theorem_is_below_the_exact_delta() -> None:
     source = random.Random(3)
     for _ in range(300):
@@ -178,6 +180,7 @@ def test_no_valid_theorem_is_below_the_exact_delta() -> None:
 # ---- many kinds: rounding to a lattice
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_many_kinds_are_never_below_and_within_the_margin(seed: int) -> None:
     source = random.Random(seed)
@@ -221,6 +224,7 @@ MIXED = {Fraction(n, 1000): 20 * (1 + n % 4) for n in (12, 17, 23, 35, 41, 58, 6
 REPEATED: list[dict[Fraction, int]] = [{Fraction(1, 10): 100}, {Fraction(1, 2): 10, Fraction(1, 20): 200}, MIXED]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kinds", REPEATED, ids=["alike", "two kinds", "ten kinds"])
 def test_it_is_at_most_half_a_percent_above_a_privacy_loss_distribution(kinds: dict[Fraction, int]) -> None:
     from dp_accounting.pld import common, privacy_loss_distribution
@@ -251,6 +255,7 @@ def printed_tail(epsilon: Fraction, count: int, i: int, *, terms: int | None = N
         return Decimal(total) / (1 + grown) ** count
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("epsilon", "count"), [("1/10", 100), ("1/2", 9), ("1/100", 400), ("2", 30)])
 def test_on_its_lattice_optimal_composition_is_the_printed_sum(epsilon: str, count: int) -> None:
     each = Fraction(epsilon)
@@ -328,6 +333,7 @@ epsilons = st.fractions(min_value=Fraction(1, 100), max_value=3, max_denominator
 few = st.lists(epsilons, min_size=1, max_size=5)
 
 
+@pytest.mark.wide
 @given(few, st.integers(1, 12), st.randoms(use_true_random=False))
 @settings(deadline=None)
 def test_the_order_of_parts_does_not_matter(each: list[Fraction], power: int, shuffler: random.Random) -> None:
@@ -337,6 +343,7 @@ def test_the_order_of_parts_does_not_matter(each: list[Fraction], power: int, sh
     assert optimal.optimal(parts, delta).loss == optimal.optimal(mixed, delta).loss
 
 
+@pytest.mark.wide
 @given(few, epsilons, st.integers(1, 12))
 @settings(deadline=None)
 def test_one_part_more_never_costs_less(each: list[Fraction], more: Fraction, power: int) -> None:

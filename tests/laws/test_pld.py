@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
+import scipy
 
 from reticent.errors import PublicParameterError
 from reticent.privacy import lattice, optimal, pld
@@ -80,6 +80,7 @@ def faults(parts: Parts, dice: random.Random) -> list[str]:
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("start", range(4))
 def test_never_below_the_exact_value_and_close_above(start: int) -> None:
     dice = random.Random(start)
@@ -97,7 +98,9 @@ def test_never_below_the_exact_value_ten_thousand_times(start: int) -> None:
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    return float(ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon) * ndtr(-epsilon / mu - mu / 2))
+    return float(
+        scipy.special.ndtr(-epsilon / mu + mu / 2) - math.exp(epsilon) * scipy.special.ndtr(-epsilon / mu - mu / 2)
+    )
 
 
 @pytest.mark.parametrize(("mu_squared", "times"), [("1", 1), ("1/100", 100), ("9", 3), ("1/1000000", 1000)])
@@ -252,6 +255,7 @@ def test_what_the_coins_fail_with_is_exact() -> None:
 # ---- the running total
 
 
+@pytest.mark.wide
 def test_a_running_total_agrees_with_the_whole_list() -> None:
     total = pld.Running.empty()
     parts: Parts = []

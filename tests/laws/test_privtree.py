@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from reticent.audit.claims import verify
 from reticent.entropy import Replayed
@@ -131,6 +131,7 @@ def test_without_a_fall_every_level_costs() -> None:
     assert chain(Noise(1.0, 1), 12) > 1.25  # noise for one count, at the least fall
 
 
+@pytest.mark.wide
 def test_the_program_draws_this_law() -> None:
     """One axis, two levels, 8,000 trees: chi-square at 1e-4; noise of .75 and 1.33 of its scale is refused."""
     made = PrivTree(ADD, Fraction(3), 1, 2)
@@ -141,7 +142,7 @@ def test_the_program_draws_this_law() -> None:
     def p_value(noise: Noise) -> float:
         law = dict(laws(noise, 1, 2, (1, 3, 0, 2)))
         assert set(drawn) <= set(law)
-        return float(stats.chisquare([drawn[tree] for tree in law], [8_000 * p for p in law.values()]).pvalue)
+        return float(scipy.stats.chisquare([drawn[tree] for tree in law], [8_000 * p for p in law.values()]).pvalue)
 
     assert p_value(right(made)) > 1e-4
     for factor in (0.75, 4 / 3):

@@ -213,6 +213,7 @@ def test_first_reply_of_two_costs_two_epsilon_and_no_less() -> None:
     holds_and_is_tight(list(TWO.hidden()), ptr.first_reply(steps_of(TWO), shown="value").loss)
 
 
+@pytest.mark.wide
 def test_first_reply_of_three_costs_three_tests_for_no_reply() -> None:
     model = Model((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), margin=5)
     loss = ptr.first_reply(steps_of(model), shown="value").loss
@@ -390,6 +391,7 @@ def rederived(tree: Guarantee) -> Loss:
     return compose.rederive(tree, axiom_again)
 
 
+@pytest.mark.wide
 @given(cascades)
 def test_a_cascade_costs_the_sum_over_levels_of_its_dearest_ending(drawn: list[list[PtrStep]]) -> None:
     """Against the definition: every ending of every level, one by one."""
@@ -402,6 +404,7 @@ def test_a_cascade_costs_the_sum_over_levels_of_its_dearest_ending(drawn: list[l
     assert loss == (ApproxDP(dearest, delta) if delta else PureDP(dearest))
 
 
+@pytest.mark.wide
 @given(st.lists(st.tuples(epsilons, tiny), min_size=1, max_size=4), epsilons)
 def test_first_reply_never_costs_more_than_the_level(tests: list[tuple[Fraction, Fraction]], release: Fraction) -> None:
     steps = [PtrStep(test, release, delta, REPLACE, law="value") for test, delta in tests]
@@ -438,6 +441,7 @@ def bins_of(model: Model) -> Iterator[Law]:
         yield Law((silent[0], silent[1]), np.vstack(atoms))
 
 
+@pytest.mark.wide
 @given(st.lists(cascades, min_size=1, max_size=2))
 def test_a_stored_tree_proves_itself_again(drawn: list[list[list[PtrStep]]]) -> None:
     one = ptr.first_reply([ptr.declared(ONE, HALF / 10**6, REPLACE, law="v")] * 2, shown="value")

@@ -62,6 +62,7 @@ def test_the_solutions_are_the_best_crossings(data: st.DataObject, columns: int,
         assert value_at(made(table, columns, places), corner) == brute.objective(table, corner, places)
 
 
+@pytest.mark.wide
 @given(st.data(), both, st.integers(0, 2))
 @settings(max_examples=80, deadline=None)
 def test_the_distance_on_the_boundary_is_the_distance_outside(data: st.DataObject, columns: int, places: int) -> None:
@@ -110,6 +111,7 @@ def known_for(sides: tuple[int, ...], points: int = 30) -> lower.Public:
     return lower.Public(Cells(sides), inner_points(sides, most=points), 2 * (len(sides) - 1))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("columns", [1, 2])
 def test_the_lower_bound_is_below_the_distance(columns: int) -> None:
     positive = 0
@@ -132,6 +134,7 @@ def test_the_lower_bound_is_below_the_distance(columns: int) -> None:
     assert positive > 20
 
 
+@pytest.mark.wide
 def test_the_lower_bound_moves_by_at_most_one_row() -> None:
     moves = []
     for key in range(12):

@@ -265,6 +265,7 @@ def test_the_last_step_keeps_its_claim_on_every_pair(neighbours: Adjacency, rows
     assert worst <= float(claim.delta) + 1e-12
 
 
+@pytest.mark.wide
 def test_a_sensitivity_of_one_under_substitution_is_caught() -> None:
     """The noise 003 prints, at the price it prints: no reply moves by more than e^eps."""
     true = core.Test(REPLACE, ONE_EPS, 3, 2, 2)
@@ -286,6 +287,7 @@ def test_the_price_of_the_release_is_tight(columns: int) -> None:
         assert hockey_stick(one, two, 2.0, 1.0) > 1e-4  # 003's 2 eps of Definition 24
 
 
+@pytest.mark.wide
 def test_an_inverted_inequality_is_caught() -> None:
     """Replying where the distance is at most two, as 003 Lemma 16 prints for its median, releases unsafe centres."""
     test = core.Test(REPLACE, ONE_EPS, 8, 2, 2)
@@ -299,6 +301,7 @@ def test_an_inverted_inequality_is_caught() -> None:
 # --- whole mechanisms
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 def test_robust_regression_finds_a_line(neighbours: Adjacency) -> None:
     whole, data = tight(2, Fraction(3, 2), neighbours, n=16_000), line(16_000, 2, 14)

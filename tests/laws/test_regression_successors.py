@@ -81,6 +81,7 @@ ALL_RECORDS: list[Records] = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(3)])
 def test_the_law_of_the_point_is_the_exponential_mechanism_over_points(epsilon: Fraction) -> None:
     mechanism = Exponential(Linf(Fraction(2), PAIR), epsilon)
@@ -121,6 +122,7 @@ def verdict(moved: int, epsilon: Fraction) -> str:
     return verify("deep point", program, tables, neighbours, PureDP(epsilon)).verdict
 
 
+@pytest.mark.wide
 def test_the_point_keeps_its_claim_and_a_sensitivity_of_one_does_not() -> None:
     assert verdict(2, Fraction(4)) == "holds"
     assert verdict(1, Fraction(4)) == "refuted"
@@ -165,6 +167,7 @@ def test_scores_of_coefficients_are_those_of_brute_force(columns: int) -> None:
             assert found.reshape(-1).tolist() == by_force(table, columns, target)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("kind", "most"), [("substitute", 2), ("add_remove", 1)])
 @pytest.mark.parametrize("columns", [1, 2])
 def test_a_row_moves_the_score_by_one_and_a_replaced_one_by_two(columns: int, kind: str, most: int) -> None:
@@ -330,6 +333,7 @@ def worst(plan: Any, kind: Kind) -> float:
     )
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("name", ["theil_sen", "block_medians", "adassp", "over_beta"])
 def test_no_transcript_loses_more_than_is_claimed(monkeypatch: pytest.MonkeyPatch, name: str, kind: Kind) -> None:
@@ -342,6 +346,7 @@ def test_no_transcript_loses_more_than_is_claimed(monkeypatch: pytest.MonkeyPatc
     assert 0.02 * float(EPSILON) < found <= float(EPSILON) * (1 + 1e-9)
 
 
+@pytest.mark.wide
 def test_several_rounds_charged_as_one_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: a row is in three blocks, but the score is said to move as for one."""
     same_coins(monkeypatch)

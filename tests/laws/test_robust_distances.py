@@ -74,6 +74,7 @@ def a_zero(low: int, high: int, grid: LogGrid, shift: int) -> Distance:
     return distance
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_a_zero_is_the_fewest_substitutions_that_leave_the_bin(n: int) -> None:
     everything = slow.tables(DOMAIN, n)
@@ -119,6 +120,7 @@ def test_a_zero_never_exceeds_the_rows_to_add_or_remove(ranks: tuple[int, int]) 
     assert all(1 <= found(table) <= exact.get(table, FAR) for table in everything if len(table) <= 3)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_every_scale_distance_moves_by_at_most_one(kind: str) -> None:
     for low, high in ((1, 2), (1, 3), (2, 3), (2, 4)):
@@ -152,6 +154,7 @@ def test_beyond_one_the_neighbours_share_a_bin_or_are_within_a_span(kind: str) -
                 assert abs(slow.log_cell(wide, 2) - slow.log_cell(other, 2)) <= 2
 
 
+@pytest.mark.wide
 def test_the_bin_free_distance_of_the_scale_is_never_below_the_bins() -> None:
     for low, high in ((1, 3), (2, 4)):
         for table in up_to(5):
@@ -282,6 +285,7 @@ def test_the_median_moves_by_at_most_the_width_where_it_is_safe(kind: str) -> No
             assert tight(a) <= 1 or moved < size
 
 
+@pytest.mark.wide
 def test_bins_are_never_more_than_one_further_than_windows() -> None:
     for rank in (1, 2, 3):
         for size in (2, 3, 4):

@@ -114,6 +114,7 @@ def made_scale(near: Adjacency, search: core.Search, mode: core.Mode, ranks: tup
 SCALES = pytest.mark.parametrize(("search", "mode"), [("free", "exact"), ("bins", "exact"), ("bins", "paper")])
 
 
+@pytest.mark.few(1)
 @BOTH
 @SCALES
 def test_the_scale_keeps_its_guarantee_and_no_less(near: Adjacency, search: core.Search, mode: core.Mode) -> None:
@@ -136,6 +137,7 @@ def two_tests(here: tuple[int, int], there: tuple[int, int], epsilon: float, tes
     return max(slow.delta(one, two, epsilon), slow.delta(two, one, epsilon))
 
 
+@pytest.mark.wide
 def test_two_epsilon_and_two_delta_of_the_scale_cannot_be_lowered() -> None:
     """S as printed, eps 1 each step: at 2 eps two deltas are attained, at 1.9 eps several times as much is needed."""
     test = trial(SUBSTITUTE, margin=9)
@@ -151,6 +153,7 @@ def test_two_epsilon_and_two_delta_of_the_scale_cannot_be_lowered() -> None:
     assert max(two_tests(a, b, 1.9, test) for a, b in moves) > 5 * delta
 
 
+@pytest.mark.wide
 @BOTH
 def test_mutants_of_the_scale_are_caught(near: Adjacency) -> None:
     mechanism = made_scale(near, "bins", "exact")
@@ -233,6 +236,7 @@ def stable_model(mechanism: scale.StableScale) -> Model:
     )
 
 
+@pytest.mark.wide
 @BOTH
 def test_the_stable_bin_keeps_its_guarantee(near: Adjacency) -> None:
     mechanism = stable(near, (2, 4))
@@ -275,6 +279,7 @@ def made_trimmed(near: Adjacency, ranks: tuple[int, int] = (2, 4), margin: int =
 TRIMMED = (0, 1, 2, 4, 9)
 
 
+@pytest.mark.wide
 @BOTH
 def test_the_trimmed_mean_keeps_its_guarantee(near: Adjacency) -> None:
     """The step that replied is shown here, which the cascade allows for."""
@@ -338,6 +343,7 @@ def made_level(near: Adjacency, search: core.Search, mode: core.Mode) -> median.
     return median.Level(3, trial(near, unsafe=0 if search == "free" else 1), RELEASE, search, mode)
 
 
+@pytest.mark.few(12)
 @BOTH
 @SCALES
 @pytest.mark.parametrize("width", [1, 2, 3])
@@ -351,6 +357,7 @@ def test_the_median_keeps_its_guarantee(near: Adjacency, search: core.Search, mo
     assert worst(median_model(level, width), found, epsilon, law) == pytest.approx(attained, rel=1e-9)
 
 
+@pytest.mark.few(2)
 @BOTH
 @pytest.mark.parametrize("search", ["free", "bins"])
 def test_mutants_of_the_median_are_caught(near: Adjacency, search: core.Search) -> None:
@@ -626,6 +633,7 @@ def test_a_reply_probability_is_the_share_of_replies() -> None:
     assert abs(share - chance) < 0.1
 
 
+@pytest.mark.wide
 def test_the_factor_of_the_scale_is_public_and_holds() -> None:
     one = Fraction(1)
     made = scale.scale(10**4, SUBSTITUTE, test=one, release=one, delta=MILLIONTH)

@@ -145,6 +145,7 @@ def continuous(degree: int, power: int) -> float:
     return found if power == 1 else math.sqrt(found)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("degree", "first", "second"),
     [(1, 2.83, 2.83), (2, 4.42, 3.21), (3, 6.10, 4.0), (5, 9.52, 4.9), (10, 18.1, 6.4), (20, 35.3, 9.0)],
@@ -173,6 +174,7 @@ def variance_ratio(draws: NDArray[np.float64], deviation: float) -> float:
     return float(np.mean(draws**2)) / deviation**2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("delta", [Fraction(0), TINY])
 def test_the_noise_that_is_drawn_has_the_stated_size(delta: Fraction) -> None:
     """20,000 draws: the mean square is within 7 % of its expectation but for 1e-4 (Laplace kurtosis 6)."""

@@ -22,8 +22,8 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from reticent.audit.claims import verify
 from reticent.audit.conformance import Case, Effort, check
@@ -314,6 +314,7 @@ def test_range_of_losses_when_questions_move_together() -> None:
 # --- the program ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_the_program_draws_this_law_exactly() -> None:
     """Over all draws of the shipped code, by certified bounds: one question, and its neighbours, at the claim."""
     mechanism = made("3", shares=(1, 2, 0))
@@ -345,9 +346,10 @@ def p_value(mechanism: SparseVector, stated: dict[tuple[int, ...], float], asked
     assert set(found) <= set(stated)
     observed = [found[outcome] for outcome in stated]
     expected = [chance * DRAWS for chance in stated.values()]
-    return float(stats.chisquare(observed, [e * DRAWS / sum(expected) for e in expected]).pvalue)
+    return float(scipy.stats.chisquare(observed, [e * DRAWS / sum(expected) for e in expected]).pvalue)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("positives", [1, 2])
 def test_it_draws_its_law_and_half_more_or_less_noise_is_seen(positives: int) -> None:
     mechanism, asked = made("2", positives=positives, shares=(1, 3, 0)), (-2, 3, 1, -1)
@@ -366,11 +368,11 @@ def test_values_are_geometric_around_the_answer_of_their_own_noise() -> None:
     chance = mass(float(mechanism.value_scale), support)
     counts = [sum(value == k for value in shown) for k in support]
     expected = np.append(chance, 1 - chance.sum()) * len(shown)
-    assert stats.chisquare([*counts, len(shown) - sum(counts)], expected).pvalue > 1e-4
+    assert scipy.stats.chisquare([*counts, len(shown) - sum(counts)], expected).pvalue > 1e-4
     for wrong in (0.8, 1.25):
         bent = mass(float(mechanism.value_scale) * wrong, support)
         expected = np.append(bent, 1 - bent.sum()) * len(shown)
-        assert stats.chisquare([*counts, len(shown) - sum(counts)], expected).pvalue < 1e-4
+        assert scipy.stats.chisquare([*counts, len(shown) - sum(counts)], expected).pvalue < 1e-4
 
 
 def test_the_conformance_kit_accepts_it() -> None:

@@ -16,17 +16,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import pytest
-from playwright.sync_api import Browser
-from scipy.stats import chi2
+import scipy
 
 from reticent import survey
 from reticent.entropy import Replayed
 from reticent.survey import Design, Questionnaire, answers, form
 from tests.support import survey_browser
 from tests.support.survey_browser import Tab, let_out, tab
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 needs_browser = pytest.mark.skipif(
     survey_browser.excused(),
@@ -364,7 +366,7 @@ def misfit(counts: Counter[str], law: dict[str, float]) -> float:
     assert set(counts) <= {answer for answer, chance in law.items() if chance > 0}
     wanted = {answer: times * chance for answer, chance in law.items() if chance > 0}
     distance = sum((counts[answer] - expected) ** 2 / expected for answer, expected in wanted.items())
-    return float(chi2.sf(distance, len(wanted) - 1))
+    return float(scipy.stats.chi2.sf(distance, len(wanted) - 1))
 
 
 def stream(key: str, size: int) -> bytes:

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from reticent.data.cells import cells_of
 from reticent.data.schema import Column, Person, real
@@ -64,11 +64,11 @@ def stretches(found: list[tuple[Estimate, float]]) -> NDArray[np.float64]:
 
 
 def too_low(covered: int, runs: int) -> bool:
-    return bool(stats.binom.cdf(covered, runs, 0.93) < ERROR)
+    return bool(scipy.stats.binom.cdf(covered, runs, 0.93) < ERROR)
 
 
 def too_high(covered: int, runs: int) -> bool:
-    return bool(stats.binom.sf(covered - 1, runs, 0.97) < ERROR)
+    return bool(scipy.stats.binom.sf(covered - 1, runs, 0.97) < ERROR)
 
 
 # --- what is named is covered ----------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_with_a_declared_tail_a_normal_column_is_told_its_population_mean(tail: 
 
 def test_a_power_tail_that_holds_gives_the_mean_of_all_values() -> None:
     """Student's law with 3 degrees of freedom falls like the cube of the distance, within the factor allowed."""
-    law = CutLaw("t3", lambda g, n: g.standard_t(3, n), lambda x: np.asarray(stats.t.sf(x, 3)), 0.0)
+    law = CutLaw("t3", lambda g, n: g.standard_t(3, n), lambda x: np.asarray(scipy.stats.t.sf(x, 3)), 0.0)
     said = [clipped for clipped in replies(law, 20, Fraction(3)) if clipped.tail is not None]
     assert len(said) > 60
     covered = sum(clipped.estimate.low <= 0.0 <= clipped.estimate.high for clipped in said)
@@ -173,8 +173,8 @@ def test_what_a_tail_allows_bounds_what_cutting_moves(tail: tails.Tail) -> None:
     s = np.geomspace(1.0, 1e6, 400_001)
     most = min(tails.RANKS * outside, 1.0)
     if tail == "normal":
-        z = float(stats.norm.isf(most / 2.0))
-        share = tails.SLACK * most * stats.norm.sf(z * s) / stats.norm.sf(z)
+        z = float(scipy.stats.norm.isf(most / 2.0))
+        share = tails.SLACK * most * scipy.stats.norm.sf(z * s) / scipy.stats.norm.sf(z)
     else:
         share = tails.SLACK * most * s ** -float(tail)
     inside = s >= cut

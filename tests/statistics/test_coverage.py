@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from reticent.data.schema import Column, Person, category, integer, real
 from reticent.entropy import Replayed
@@ -86,11 +86,11 @@ def stretch(estimate: Estimate, truth: float) -> float:
 
 
 def too_low(covered: int, runs: int) -> bool:
-    return bool(stats.binom.cdf(covered, runs, 0.93) < ERROR)
+    return bool(scipy.stats.binom.cdf(covered, runs, 0.93) < ERROR)
 
 
 def too_high(covered: int, runs: int) -> bool:
-    return bool(stats.binom.sf(covered - 1, runs, 0.97) < ERROR)
+    return bool(scipy.stats.binom.sf(covered - 1, runs, 0.97) < ERROR)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from reticent.audit.claims import verify
 from reticent.data.order import Sorted, fetched, ordered
@@ -132,7 +132,7 @@ def test_the_width_is_the_beta_quantile_of_a_spacing() -> None:
     """The mass between ranks of a sample of uniforms, by counting points: P(Beta <= t) = P(Binomial(n, t) >= ranks)."""
     for n, ranks, share in ((100, 20, 0.025), (1000, 252, 0.025), (1000, 10, 0.3)):
         t = float(mass_below(n, ranks, share))
-        assert float(stats.binom.sf(ranks - 1, n, t)) == pytest.approx(share, rel=1e-6)
+        assert float(scipy.stats.binom.sf(ranks - 1, n, t)) == pytest.approx(share, rel=1e-6)
 
 
 def share_dense(
@@ -159,10 +159,10 @@ def test_the_level_holds_at_the_border_and_not_without_room_for_the_sample() -> 
     Error rates: 1e-6 that a share of .05 is refused or that the mutant's passes by chance, 1e-4 that .001 passes.
     """
     found, runs = share_dense(200, 1.0, runs=2000), 2000
-    assert stats.binom.sf(found - 1, runs, 0.05) > 1e-6
-    assert stats.binom.sf(found - 1, runs, 0.001) < 1e-4
+    assert scipy.stats.binom.sf(found - 1, runs, 0.05) > 1e-6
+    assert scipy.stats.binom.sf(found - 1, runs, 0.001) < 1e-4
     mutant = share_dense(200, 1.0, runs=400, change=spacing_as_it_is)
-    assert stats.binom.sf(mutant - 1, 400, 0.05) < 1e-6
+    assert scipy.stats.binom.sf(mutant - 1, 400, 0.05) < 1e-6
 
 
 def test_a_density_half_as_high_again_is_found() -> None:

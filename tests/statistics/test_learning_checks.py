@@ -16,8 +16,6 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP
 from reticent.statistics.scaling import Floats
 
-checks = pytest.importorskip("sklearn.utils.estimator_checks")
-
 NOISE = "two fits of the same rows draw different noise, and few rows leave little but noise"
 UNSEEN = "a value is not looked at before it is paid for: a row with a missing value or another label says nothing"
 DECLARED = "classes are declared, and the check has labels that were not"
@@ -99,6 +97,7 @@ MADE: tuple[tuple[Callable[..., object], dict[str, object]], ...] = (
 
 @pytest.mark.parametrize(("made", "own"), MADE, ids=lambda part: getattr(part, "__name__", ""))
 def test_scikit_learns_checks_pass(made: Callable[..., object], own: dict[str, object], tmp_path: Path) -> None:
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
     scored = {} if made in (private.StandardScaler, private.PCA, private.KMeans) else {"score_epsilon": 1}
     given = {"epsilon": 10, "bounds": (-100, 100), "adjacency": "substitute", "ledger": account(tmp_path)}
     with warnings.catch_warnings():

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 import reticent as rt
 from reticent.data.query import Keys
@@ -47,11 +47,11 @@ def truth_of(name: str) -> float:
 
 
 def too_low(covered: int, runs: int) -> bool:
-    return bool(stats.binom.cdf(covered, runs, 0.93) < ERROR)
+    return bool(scipy.stats.binom.cdf(covered, runs, 0.93) < ERROR)
 
 
 def too_high(covered: int, runs: int) -> bool:
-    return bool(stats.binom.sf(covered - 1, runs, 0.97) < ERROR)
+    return bool(scipy.stats.binom.sf(covered - 1, runs, 0.97) < ERROR)
 
 
 def plan(kind: Kind, n: int | None, epsilon: str = "1", rows: int = 1) -> LogMoments:

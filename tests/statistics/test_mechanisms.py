@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from scipy import stats
+import scipy
 
 from reticent import mechanisms
 from reticent.entropy import Replayed
@@ -50,7 +50,7 @@ def p_value(found: Counter[object], mass: Callable[[object], float]) -> float:
         observed.append(DRAWS - sum(observed))
         expected.append(rest)
     statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(stats.chi2.sf(statistic, len(observed) - 1))
+    return float(scipy.stats.chi2.sf(statistic, len(observed) - 1))
 
 
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)

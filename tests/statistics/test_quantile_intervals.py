@@ -14,8 +14,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from reticent.data.cells import FINE, Cells, coarser
 from reticent.data.schema import Column, Person, integer, real
@@ -38,10 +38,10 @@ Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 PLACES = (0.0, 0.02, -0.3, 1_000.0, 1e6)  # of the median, in spreads
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 LAWS: dict[str, tuple[Draw, Callable[[float], float]]] = {
-    "normal": (lambda g, n: g.standard_normal(n), stats.norm.ppf),
-    "exponential": (lambda g, n: g.exponential(1.0, n), stats.expon.ppf),
-    "lognormal": (lambda g, n: g.lognormal(0.0, 1.0, n), stats.lognorm(1.0).ppf),
-    "t3": (lambda g, n: g.standard_t(3, n), stats.t(3).ppf),
+    "normal": (lambda g, n: g.standard_normal(n), lambda p: scipy.stats.norm.ppf(p)),
+    "exponential": (lambda g, n: g.exponential(1.0, n), lambda p: scipy.stats.expon.ppf(p)),
+    "lognormal": (lambda g, n: g.lognormal(0.0, 1.0, n), lambda p: scipy.stats.lognorm(1.0).ppf(p)),
+    "t3": (lambda g, n: g.standard_t(3, n), lambda p: scipy.stats.t(3).ppf(p)),
 }
 
 
@@ -217,10 +217,10 @@ def test_where_a_reply_is_given_it_is_the_datas(monkeypatch: pytest.MonkeyPatch)
     """At the least number of values with a reply a draw is a guess with at most 1 %; 450 draws, error rate 1e-3."""
     sure = least("median(x)", "substitute", real(missing=0))
     far, draws = guesses(sure, "1", 150)
-    assert stats.binom.sf(far - 1, draws, quantiles.GUESSED) > 1e-3
+    assert scipy.stats.binom.sf(far - 1, draws, quantiles.GUESSED) > 1e-3
     monkeypatch.setattr(quantiles, "GUESSED", 1e12)  # no rule: as soon as there is room for an end
     far, draws = guesses(least("median(x)", "substitute", real(missing=0)) + 20, "1", 40)
-    assert stats.binom.sf(far - 1, draws, 1e-2) < 1e-3
+    assert scipy.stats.binom.sf(far - 1, draws, 1e-2) < 1e-3
 
 
 def least(question: str, kind: Kind, column: Column, *, public: bool = True) -> int:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from reticent.data.order import ABSENT
 from reticent.entropy import Replayed
@@ -110,7 +110,7 @@ def test_slopes_are_nearly_as_good_as_least_squares_and_intervals_cover(
     assert replies >= 38
     assert 0.6 < ratio < most
     for times in covered:
-        assert stats.binom.cdf(times, replies, 0.93) > ERROR
+        assert scipy.stats.binom.cdf(times, replies, 0.93) > ERROR
 
 
 def test_intervals_that_leave_out_the_noise_or_a_part_of_sampling_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_intervals_that_leave_out_the_noise_or_a_part_of_sampling_are_caught(mon
     with monkeypatch.context() as patched:
         patched.setattr(Middle, "reach", lambda self, away, entropy: honest(self, away, entropy) / 5)
         narrow = runs.__wrapped__("tukey", 5000, "1", "substitute", 1, 30)
-    assert any(stats.binom.cdf(times, narrow[2], 0.93) < ERROR for times in narrow[1])
+    assert any(scipy.stats.binom.cdf(times, narrow[2], 0.93) < ERROR for times in narrow[1])
     usual = chosen("tukey", 20_000, "1")
     found = told(usual, line(20_000, 1, 1)[0], 1)
     assert found is not None
@@ -147,7 +147,7 @@ def test_noise_of_the_medians_is_neither_more_nor_less_than_priced() -> None:
         edges = np.unique(np.searchsorted(np.cumsum(mass / mass.sum()), np.arange(1, 9) / 9))
         share = np.diff(np.concatenate([[0.0], np.cumsum(mass / mass.sum())[edges], [1.0]]))
         seen = np.diff(np.concatenate([[0], [(drawn <= edge).sum() for edge in edges], [len(drawn)]]))
-        return float(stats.chi2.sf(((seen - len(drawn) * share) ** 2 / (len(drawn) * share)).sum(), len(edges)))
+        return float(scipy.stats.chi2.sf(((seen - len(drawn) * share) ** 2 / (len(drawn) * share)).sum(), len(edges)))
 
     honest = float(middle.value.rate)
     assert far(honest) > 1e-4
@@ -214,7 +214,7 @@ def test_r_s_and_r_h_reply_with_intervals(method: Method) -> None:
         covered += found["a"].low <= 2 <= found["a"].high
         assert abs(found["a"].value - 2) < 0.5
     assert replies >= 11
-    assert stats.binom.cdf(covered, replies, 0.93) > ERROR
+    assert scipy.stats.binom.cdf(covered, replies, 0.93) > ERROR
 
 
 def test_persons_with_several_rows_cost_as_many() -> None:

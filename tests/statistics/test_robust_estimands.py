@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from reticent.data.cells import cells_of
 from reticent.data.schema import real
@@ -38,7 +38,7 @@ def terms(kind: Kind, n: int) -> Terms:
 
 
 def too_low(covered: int, runs: int) -> bool:
-    return bool(stats.binom.cdf(covered, runs, 0.93) < ERROR)
+    return bool(scipy.stats.binom.cdf(covered, runs, 0.93) < ERROR)
 
 
 def hubers(values: NDArray[np.float64], bend: float) -> float:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 import reticent as rt
 from reticent.data.order import Fetched, fetched
@@ -88,7 +89,7 @@ class Case:
     runs: int = 700
 
 
-Q = float(stats.norm.ppf(0.75))
+Q = NormalDist().inv_cdf(0.75)
 CASES = [
     Case("scale(x)", "substitute", 4_000, "2", 2 * Q),
     Case("median(x, method=M)", "substitute", 4_000, "2", 100.0, runs=1_200),
@@ -118,8 +119,8 @@ def stretch(estimate: Estimate, truth: float) -> float:
 def believed(found: list[float], factor: float, most: float) -> bool:
     """Whether intervals stretched by ``factor`` cover with at least .93 and at most ``most``, but for ERROR."""
     hits, runs = sum(ratio <= factor for ratio in found), len(found)
-    enough = stats.binom.cdf(hits, runs, 0.93) > ERROR
-    return bool(enough and stats.binom.sf(hits - 1, runs, most) > ERROR)
+    enough = scipy.stats.binom.cdf(hits, runs, 0.93) > ERROR
+    return bool(enough and scipy.stats.binom.sf(hits - 1, runs, most) > ERROR)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -10,8 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError
@@ -36,7 +36,7 @@ def laplace_cdf(scale: float) -> Callable[[NDArray[np.float64]], NDArray[np.floa
 
 
 def gaussian_cdf(std: float) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-    return lambda x: np.asarray(ndtr(x / std), np.float64)
+    return lambda x: np.asarray(scipy.special.ndtr(x / std), np.float64)
 
 
 @pytest.mark.parametrize(("factor", "fits"), FACTORS)

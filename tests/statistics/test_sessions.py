@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 import reticent as rt
 from reticent.data.schema import Column, Person, Schema, integer, real
@@ -253,7 +253,7 @@ def test_how_far_a_holdout_may_be_from_what_it_agrees_with_is_told_and_held() ->
             assert found.within is not None
             missed += found.within < 0.3
     assert agreed > 100
-    assert missed <= stats.binom.isf(1e-4, 2_000, 0.05)
+    assert missed <= scipy.stats.binom.isf(1e-4, 2_000, 0.05)
     assert found.within is None or 0.1 < found.within < 0.6
 
 
@@ -276,9 +276,9 @@ def test_values_shown_have_the_noise_that_is_stated() -> None:
         assert found.by == "holdout"  # .7 away at scales of .008 and .016: error below 1e-14
         errors.append(found.value - 0.3)
     scale = float(holdout.sigma(made, size))
-    assert stats.kstest(errors, stats.laplace(scale=scale).cdf).pvalue > 1e-4
+    assert scipy.stats.kstest(errors, scipy.stats.laplace(scale=scale).cdf).pvalue > 1e-4
     for wrong in (0.8, 1.25):
-        assert stats.kstest(errors, stats.laplace(scale=scale * wrong).cdf).pvalue < 1e-4
+        assert scipy.stats.kstest(errors, scipy.stats.laplace(scale=scale * wrong).cdf).pvalue < 1e-4
 
 
 def test_gaussian_answers_have_the_noise_that_is_stated() -> None:
@@ -286,9 +286,9 @@ def test_gaussian_answers_have_the_noise_that_is_stated() -> None:
     stream = Replayed("gaussian answers")
     errors = [everything.answer(made, rows, Level("y"), size, stream).value - 0.3 for _ in range(4000)]
     std = 0.5 / math.sqrt(2 / 100) / 500
-    assert stats.kstest(errors, stats.norm(scale=std).cdf).pvalue > 1e-4
+    assert scipy.stats.kstest(errors, scipy.stats.norm(scale=std).cdf).pvalue > 1e-4
     for wrong in (0.8, 1.25):
-        assert stats.kstest(errors, stats.norm(scale=std * wrong).cdf).pvalue < 1e-4
+        assert scipy.stats.kstest(errors, scipy.stats.norm(scale=std * wrong).cdf).pvalue < 1e-4
 
 
 def test_intervals_of_a_shown_mean_cover_the_rows_by_their_noise_part() -> None:
@@ -377,7 +377,7 @@ def test_prices_are_those_of_the_formulas_by_hand() -> None:
     """k 100, c 2, width 1/10, 1,000 people, beta 1/20."""
     found = rt.cheaper(questions=100, positives=2, width=0.1, people=1000)
     assert found["geometric"].pure == pytest.approx(100 * 0.001 * math.log(2000) / 0.1)
-    z = stats.norm.isf(0.05 / 200)
+    z = scipy.stats.norm.isf(0.05 / 200)
     assert found["gaussian"].rho == pytest.approx(100 * (0.001 * z / 0.1) ** 2 / 2, rel=1e-4)
     a, b, c = math.log(60), math.log(6000), math.log(120)
     wanted = 0.001 * (math.sqrt(a) + math.sqrt(4 * b)) ** 2 / 0.05 + 2 * 0.001 * c / 0.1

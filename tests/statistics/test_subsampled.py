@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
@@ -245,7 +245,7 @@ def p_value(found: Counter[Hashable], mass: Callable[[Any], float]) -> float:
         observed.append(total - sum(observed))
         expected.append(total - sum(expected))
     statistic = sum((o - e) ** 2 / e for o, e in zip(observed, expected, strict=True))
-    return float(stats.chi2.sf(statistic, len(observed) - 1))
+    return float(scipy.stats.chi2.sf(statistic, len(observed) - 1))
 
 
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)

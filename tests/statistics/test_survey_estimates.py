@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from reticent import survey
 from reticent.entropy import Replayed
@@ -46,7 +46,7 @@ def coverage(design: Design, n: int, interval: Interval, gap: float = 1.0, level
     found = []
     for share in SHARES:
         chance = middle + gap * (miss + share * (hit - miss) - middle)
-        found.append(float(stats.binom.pmf(heard, n, chance)[(low <= share) & (share <= high)].sum()))
+        found.append(float(scipy.stats.binom.pmf(heard, n, chance)[(low <= share) & (share <= high)].sum()))
     return np.array(found)
 
 
@@ -89,7 +89,7 @@ def test_shares_of_a_choice_are_unbiased_with_the_variance_stated(method: str) -
             np.array([[one.value for one in design.estimate(device.many(design, truths, stream))] for _ in range(120)])
             - share
         )
-        p = [float(stats.chi2.cdf(total, 120)) for total in (errors**2).sum(axis=0) / stated]
+        p = [float(scipy.stats.chi2.cdf(total, 120)) for total in (errors**2).sum(axis=0) / stated]
         z = np.abs(errors.mean(axis=0)) / np.sqrt(stated / 120)
         outside = [min(one, 1 - one) < LEVEL for one in p]
         if right:
@@ -114,8 +114,8 @@ def test_intervals_of_several_answers_hold_together(method: str) -> None:
         middle, half = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2
         all_in += bool((np.abs(share - middle) <= half).all())
         half_in += bool((np.abs(share - middle) <= half / 2).all())
-    assert stats.binom.cdf(all_in, 600, 0.95) > LEVEL
-    assert stats.binom.cdf(half_in, 600, 0.95) < LEVEL
+    assert scipy.stats.binom.cdf(all_in, 600, 0.95) > LEVEL
+    assert scipy.stats.binom.cdf(half_in, 600, 0.95) < LEVEL
 
 
 @pytest.mark.parametrize(("method", "epsilon"), [("duchi", "1"), ("piecewise", "1"), ("piecewise", "3")])
@@ -128,10 +128,10 @@ def test_the_interval_of_a_mean_covers(method: str, epsilon: str) -> None:
         result = design.estimate(device.many(design, 10 * generator.beta(1, 4, 200), stream))
         for factor in inside:
             inside[factor] += abs(result.value - 2) <= factor * (result.high - result.value)
-    assert stats.binom.cdf(inside[1.0], 1500, 0.93) > LEVEL
-    assert stats.binom.sf(inside[1.0] - 1, 1500, 0.97) > LEVEL
-    assert stats.binom.cdf(inside[0.7], 1500, 0.93) < LEVEL
-    assert stats.binom.sf(inside[1.4] - 1, 1500, 0.97) < LEVEL
+    assert scipy.stats.binom.cdf(inside[1.0], 1500, 0.93) > LEVEL
+    assert scipy.stats.binom.sf(inside[1.0] - 1, 1500, 0.97) > LEVEL
+    assert scipy.stats.binom.cdf(inside[0.7], 1500, 0.93) < LEVEL
+    assert scipy.stats.binom.sf(inside[1.4] - 1, 1500, 0.97) < LEVEL
 
 
 @pytest.mark.parametrize("n", [200, 1000])
@@ -140,7 +140,9 @@ def test_the_interval_of_two_points_covers_at_every_mean(epsilon: str, n: int) -
     """Exactly, from the binomial law: 93 to 97 % for Wilson's, 95 % at least for the exact one, means 0 to 10."""
     design = survey.mean("x", 0, 10, epsilon=epsilon, method="duchi")
     hit = float(design.distribution(10)["1"])
-    law = [stats.binom.pmf(np.arange(n + 1), n, 1 - hit + share * (2 * hit - 1)) for share in np.linspace(0, 1, 41)]
+    law = [
+        scipy.stats.binom.pmf(np.arange(n + 1), n, 1 - hit + share * (2 * hit - 1)) for share in np.linspace(0, 1, 41)
+    ]
     kinds: tuple[Interval, Interval] = ("wilson", "exact")
     for interval in kinds:
         found = [of_tally(design, Tally(n, np.array([n - one, one])), interval=interval) for one in range(n + 1)]
@@ -164,7 +166,7 @@ def test_many_numbers_have_the_law_of_one() -> None:
     for number, right in ((3.3, True), (2.8, False), (3.8, False)):
         law = design.distribution(number)
         expected = [60_000 * float(law[text]) for text in ("0", "1")]
-        assert (stats.chisquare(heard, expected).pvalue > (LEVEL if right else 1e-4)) == right
+        assert (scipy.stats.chisquare(heard, expected).pvalue > (LEVEL if right else 1e-4)) == right
 
 
 def test_the_noise_part_of_an_interval_is_that_of_the_coins() -> None:
@@ -194,9 +196,9 @@ def test_heavy_hitters_are_found_and_false_ones_are_rare(method: str) -> None:
         false += any(500 <= int(label[5:]) < 1999 for label in found)
         loose = {one.label for one in survey.heavy(design, sent, false=0.5).found}
         careless += any(500 <= int(label[5:]) < 1999 for label in loose)
-    assert stats.binom.sf(false - 1, 150, 0.05) > LEVEL
-    assert stats.binom.sf(missed - 1, 150, 0.05) > LEVEL
-    assert stats.binom.sf(careless - 1, 150, 0.05) < 1e-3  # a threshold for one half is told from one for 5 %
+    assert scipy.stats.binom.sf(false - 1, 150, 0.05) > LEVEL
+    assert scipy.stats.binom.sf(missed - 1, 150, 0.05) > LEVEL
+    assert scipy.stats.binom.sf(careless - 1, 150, 0.05) < 1e-3  # a threshold for one half is told from one for 5 %
     assert "hardly missed" in str(survey.heavy(design, device.many(design, held, stream)))
 
 
@@ -223,8 +225,8 @@ def test_logistic_regression_recovers_coefficients_and_covers_them() -> None:
         want = np.array([true[0] - 3 * true[1], true[1], true[2] / 10])
         inside += [one.low <= goal <= one.high for one, goal in zip(fit.coefficients, want, strict=True)]
         values.append(fit["age"].value)
-    assert all(stats.binom.cdf(count, 250, 0.95) > LEVEL for count in inside)
-    assert all(stats.binom.sf(count - 1, 250, 0.97) > LEVEL for count in inside)
+    assert all(scipy.stats.binom.cdf(count, 250, 0.95) > LEVEL for count in inside)
+    assert all(scipy.stats.binom.sf(count - 1, 250, 0.97) > LEVEL for count in inside)
     error = float(np.std(values)) / math.sqrt(250)
     assert abs(float(np.mean(values)) - 0.8) < 5 * error + 0.02  # maximum likelihood has a bias of order 1 / n
     assert abs(float(np.mean(values)) - 0.8 * math.tanh(1.0)) > 5 * error  # what a fit that ignores the coins gives

@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
@@ -157,9 +157,9 @@ def test_the_one_sided_form_has_its_true_guarantee_and_no_epsilon() -> None:
 def test_the_one_sided_form_draws_its_law() -> None:
     stream = Replayed("one-sided law")
     heard = sum(OneSided(Fraction(1, 3)).sample("no", stream) == "no" for _ in range(6000))
-    assert stats.binomtest(heard, 6000, 1 / 3).pvalue > LEVEL
+    assert scipy.stats.binomtest(heard, 6000, 1 / 3).pvalue > LEVEL
     for wrong in (1 / 3 * 1.3, 1 / 3 / 1.3):
-        assert stats.binomtest(heard, 6000, wrong).pvalue < LEVEL
+        assert scipy.stats.binomtest(heard, 6000, wrong).pvalue < LEVEL
     assert all(OneSided(Fraction(1, 3)).sample("yes", stream) == "yes" for _ in range(50))
 
 
@@ -176,7 +176,7 @@ def p_value(found: Counter[int], made: Finite, truth: int) -> float:
     size = sum(found.values())
     kept = [heard for heard, chance in chances.items() if chance > 0]
     expected = [chances[heard] * size for heard in kept]
-    return float(stats.chisquare([found[heard] for heard in kept], expected, sum_check=False).pvalue)
+    return float(scipy.stats.chisquare([found[heard] for heard in kept], expected, sum_check=False).pvalue)
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -203,10 +203,10 @@ def test_many_coins_are_exact_in_every_digit(chance: Fraction) -> None:
         assert tossed.all() == (chance == 1)
         assert tossed.any() == (chance == 1)
         return
-    assert stats.binomtest(int(tossed.sum()), 1_000_000, float(chance)).pvalue > LEVEL
+    assert scipy.stats.binomtest(int(tossed.sum()), 1_000_000, float(chance)).pvalue > LEVEL
     bias = min(0.01, float(chance * (1 - chance)) / 2)
     for biased in (float(chance) - bias, float(chance) + bias):
-        assert stats.binomtest(int(tossed.sum()), 1_000_000, biased).pvalue < LEVEL
+        assert scipy.stats.binomtest(int(tossed.sum()), 1_000_000, biased).pvalue < LEVEL
 
 
 class Bytes:

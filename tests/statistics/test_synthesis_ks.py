@@ -17,7 +17,7 @@ from reticent.mechanisms import Geometric
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis.ask import Options, plan_for
-from reticent.synthesis.axis import Axis, even
+from reticent.synthesis.axis import even
 from reticent.synthesis.density import LEFT_OUT, Density, sampling_error
 from reticent.synthesis.ks import MEASURED, WORK_BOUGHT, Growth, KSRelease, ks_release, points_for, tried
 from reticent.synthesis.sums import Terms
@@ -228,19 +228,19 @@ def test_all_records_at_one_value_and_none_at_all_give_a_density() -> None:
 
 
 @pytest.mark.parametrize(
-    ("axis", "epsilon", "people", "points", "said"),
+    ("cells", "epsilon", "people", "points", "said"),
     [
-        (even("x", Fraction(0), ONE, 16), Fraction(1, 100), 100, "root", "n ε should be at least 8"),
-        (UNIT, ONE, 0, "root", "0 records"),
-        (even("x", Fraction(0), ONE, 4096), ONE, 10**6, 10**4, "10,000 points on 4,096 cells take about"),
-        (even("x", Fraction(0), ONE, 1 << 16), ONE, 10**5, "two_thirds", "65,536 cells take about"),
+        (16, Fraction(1, 100), 100, "root", "n ε should be at least 8"),
+        (64, ONE, 0, "root", "0 records"),
+        (4096, ONE, 10**6, 10**4, "10,000 points on 4,096 cells take about"),
+        (1 << 16, ONE, 10**5, "two_thirds", "65,536 cells take about"),
     ],
 )
 def test_what_would_say_nothing_or_take_too_long_is_refused_with_its_cost(
-    axis: Axis, epsilon: Fraction, people: int, points: object, said: str
+    cells: int, epsilon: Fraction, people: int, points: object, said: str
 ) -> None:
     with pytest.raises(QuestionError, match=said) as caught:
-        ks_release(axis, SUB, epsilon, people=people, points=points)  # type: ignore[arg-type]  # of this list
+        ks_release(even("x", Fraction(0), ONE, cells), SUB, epsilon, people=people, points=points)  # type: ignore[arg-type]  # of this list
     assert str(caught.value).endswith("Nothing was charged.")
 
 

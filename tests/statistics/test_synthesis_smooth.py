@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from reticent.data.order import ABSENT
 from reticent.data.query import Records, Tally
@@ -91,8 +91,8 @@ def test_bands_hold_the_noise_at_a_point_and_the_wander_holds_all_of_it(name: st
     assert np.mean(inside) > 0.93
     assert np.mean(narrow) < 0.93
     assert np.mean(wide) > 0.98
-    assert stats.binom.cdf(together, 150, 0.95) > 1e-3
-    assert stats.binom.cdf(halved, 150, 0.95) < 1e-3
+    assert scipy.stats.binom.cdf(together, 150, 0.95) > 1e-3
+    assert scipy.stats.binom.cdf(halved, 150, 0.95) < 1e-3
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -119,7 +119,7 @@ def test_the_noise_is_what_the_plan_foretold(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["series", "kernel"])
 def test_privacy_costs_little_from_ten_thousand_records_on(name: str) -> None:
-    truth = stats.beta(3, 4).pdf((np.arange(CELLS) + 0.5) / CELLS)
+    truth = scipy.stats.beta(3, 4).pdf((np.arange(CELLS) + 0.5) / CELLS)
     ratios = []
     for n, degree, h in ((1_000, 8, 63), (20_000, 14, 35)):
         terms = Terms(SUB, n, fixed=True)

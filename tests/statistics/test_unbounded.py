@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from reticent.data.cells import Cells, cells_of
 from reticent.data.schema import integer, real
@@ -75,7 +75,7 @@ def truth_of(name: str, law: str) -> float:
 
 
 def too_low(covered: int, runs: int) -> bool:
-    return bool(stats.binom.cdf(covered, runs, 0.93) < ERROR)
+    return bool(scipy.stats.binom.cdf(covered, runs, 0.93) < ERROR)
 
 
 # --- coverage --------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 import reticent as rt
 from reticent.audit.changes import alike
@@ -69,11 +69,11 @@ def schema_of(kind: Kind, x: Column | None = None) -> Schema:
 
 
 def too_low(covered: int, runs: int) -> bool:
-    return bool(stats.binom.cdf(covered, runs, 0.93) < ERROR)
+    return bool(scipy.stats.binom.cdf(covered, runs, 0.93) < ERROR)
 
 
 def too_high(covered: int, runs: int) -> bool:
-    return bool(stats.binom.sf(covered - 1, runs, 0.97) < ERROR)
+    return bool(scipy.stats.binom.sf(covered - 1, runs, 0.97) < ERROR)
 
 
 # --- coverage --------------------------------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ def test_the_distance_of_quartiles_is_covered_where_one_of_them_is_among_sparse_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """exp of two standard normals: values are fifteen times as sparse at the upper quartile as at the lower one."""
-    schema, quarter = schema_of("substitute"), 2.0 * float(stats.norm.ppf(0.75))
+    schema, quarter = schema_of("substitute"), 2.0 * float(scipy.stats.norm.ppf(0.75))
     prepared, true, runs = priced(["iqr(x)"], schema, 2_000, "4"), math.exp(quarter) - math.exp(-quarter), 130
 
     def covered() -> int:

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from playwright.sync_api import Browser, BrowserContext, CDPSession, Download, Page, sync_playwright
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, BrowserContext, CDPSession, Download, Page
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 PATIENCE: Final = 60_000.0  # milliseconds for one answer of the browser; a busy machine is slow to start it
@@ -33,6 +34,8 @@ def excused() -> bool:
 @contextmanager
 def browser() -> Iterator[Browser]:
     """A browser with a profile of its own, ended when done."""
+    from playwright.sync_api import sync_playwright
+
     program = found()
     assert program is not None, "no browser is installed (Debian: chromium); CI_WITHOUT=browser leaves its tests out"
     with sync_playwright() as driver:

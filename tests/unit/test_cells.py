@@ -50,6 +50,7 @@ def test_segments_are_in_order_and_disjoint(cells: Cells) -> None:
     assert all(segment.first < segment.stop and segment.weight > 0 for segment in cells.segments)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("cells", ALL.values(), ids=ALL)
 @given(value=VALUES)
 def test_a_value_is_in_its_cell(cells: Cells, value: float) -> None:
@@ -66,6 +67,7 @@ def exact(value: float) -> Fraction:
     return Fraction(value) if math.isfinite(value) else Fraction(10) ** 400 * (1 if value > 0 else -1)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("cells", ALL.values(), ids=ALL)
 @given(values=st.lists(VALUES, min_size=2, max_size=20))
 def test_cells_grow_with_the_value(cells: Cells, values: list[float]) -> None:

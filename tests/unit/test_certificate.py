@@ -159,6 +159,7 @@ def test_every_missing_field_is_refused_by_name() -> None:
             Certificate.of(found)
 
 
+@pytest.mark.wide
 def test_the_schema_says_what_the_code_says() -> None:
     """Every place of a document deleted and replaced by values of every kind: both accept or both refuse."""
     validator = jsonschema.Draft202012Validator(SCHEMA)
@@ -183,6 +184,7 @@ def test_the_schema_says_what_the_code_says() -> None:
     assert seen == {True, False}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("made", "kind"), [(model_document, "model"), (session_document, "session")])
 def test_the_schema_says_what_the_code_says_of_models_and_sessions(made: Callable[[], Any], kind: str) -> None:
     validator, whole = jsonschema.Draft202012Validator(SCHEMA), made()
@@ -269,6 +271,7 @@ def test_an_audit_of_another_form_is_refused() -> None:
 # garbage
 
 
+@pytest.mark.wide
 @given(st.one_of(st.text(max_size=200), st.binary(max_size=200).map(lambda raw: raw.decode("latin-1"))))
 @settings(deadline=None, max_examples=150)
 def test_garbage_is_refused_in_words(text: str) -> None:
@@ -318,6 +321,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.wide
 @given(st.data())
 @settings(deadline=None, max_examples=150)
 def test_a_document_with_one_strange_place_is_read_or_refused_and_verified_or_not(data: st.DataObject) -> None:
@@ -397,6 +401,7 @@ def test_a_signature_that_fits_every_text_is_worthless() -> None:
     assert "worthless" in verification.lines[0]
 
 
+@pytest.mark.wide
 def test_a_change_at_any_place_is_noticed(keys: tuple[Path, Path]) -> None:
     certificate, ledger = released(None)
     whole = certificate.sign(load_private(keys[0])).document
@@ -413,6 +418,7 @@ def test_a_change_at_any_place_is_noticed(keys: tuple[Path, Path]) -> None:
         assert not made.verify(ledger, public, allow_unsigned=True).ok, path
 
 
+@pytest.mark.wide
 @given(st.data())
 @settings(deadline=None, max_examples=200)
 def test_one_byte_changed_is_noticed(keys: tuple[Path, Path], data: st.DataObject) -> None:

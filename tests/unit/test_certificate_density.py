@@ -52,6 +52,7 @@ def whole() -> dict[str, Any]:
     return found
 
 
+@pytest.mark.wide
 def test_the_schema_says_what_the_code_says_of_a_density() -> None:
     validator, made = jsonschema.Draft202012Validator(SCHEMA), whole()
     validator.validate(made)

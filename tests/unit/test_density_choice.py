@@ -35,6 +35,7 @@ def columns(count: int) -> list[tuple[str, Fraction, Fraction, bool]]:
     return [(f"x{k}", Fraction(0), Fraction(1), False) for k in range(count)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_every_number_of_bars_draws_by_one_mechanism(kind: Kind) -> None:
     made = auto(X, terms(kind, 1_000 if kind == "substitute" else None), Fraction(1))
@@ -43,6 +44,7 @@ def test_every_number_of_bars_draws_by_one_mechanism(kind: Kind) -> None:
     assert [one.detail for one in made.candidates] == list(BARS[1])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("count", [1, 2])
 def test_no_record_moves_a_length_further_than_declared_and_one_moves_it_nearly_so_far(kind: Kind, count: int) -> None:
@@ -105,6 +107,7 @@ def density(made: Auto, values: np.ndarray[tuple[int], np.dtype[np.float64]], na
     return outcome.value
 
 
+@pytest.mark.wide
 def test_fine_bars_are_taken_on_evidence_and_not_by_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     """20 draws of a normal shape: fine bars with a chance of at most .07, so more than five have 1e-3; without a prior
     with one half, so fewer than four have 1e-3. Spikes of 1/250 of the range are always seen."""
@@ -151,6 +154,7 @@ def test_nothing_is_paid_for_a_choice_that_public_numbers_make() -> None:
     assert "was not needed" in density(private, np.random.default_rng(1).random(1_000_000), "private").words[0]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, count: int) -> None:

@@ -51,6 +51,7 @@ def asked(method: Method) -> Options:
 # --- privacy ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 @pytest.mark.parametrize("delta", [Fraction(0), MILLIONTH])
@@ -103,6 +104,7 @@ def test_all_neighbours_of_small_tables_move_no_score_further_than_declared_and_
     assert most > 0.5 * declared
 
 
+@pytest.mark.wide
 def test_the_audit_of_a_plan_passes_and_refutes_noise_made_for_half_the_sensitivity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -127,6 +129,7 @@ def test_a_person_of_three_rows_pays_for_three_in_every_part() -> None:
     assert three.guarantee.loss == rt.PureDP(Fraction(1))
 
 
+@pytest.mark.wide
 def test_the_parts_of_the_charge_are_number_choice_and_release() -> None:
     private, public = made("kernel"), made("kernel", terms("substitute", 1_000))
     assert [part.loss for part in private.guarantee.parts] == [
@@ -158,6 +161,7 @@ def detail(kind: Kind, words: str) -> float:
     return number if kind == "kernel" else 1.0 / number
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 def test_needles_are_given_fine_detail_and_an_even_shape_coarse_detail(kind: Kind, near: Near) -> None:
@@ -174,6 +178,7 @@ def test_needles_are_given_fine_detail_and_an_even_shape_coarse_detail(kind: Kin
     assert blind <= 3
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_nearer_to_the_rule_the_less_a_candidate_is_set_back(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a prior of 1,000 nats a step, the rule's; the rule itself is finer for more records, and never hopeless."""
@@ -186,6 +191,7 @@ def test_the_nearer_to_the_rule_the_less_a_candidate_is_set_back(kind: Kind, mon
     assert "as its public rule would have it" in said
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, count: int) -> None:
@@ -230,6 +236,7 @@ def test_few_whole_numbers_have_at_most_a_cell_each(values: int) -> None:
 # --- bands ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 def test_intervals_of_a_chosen_histogram_hold_and_are_not_wide(near: Near) -> None:
     """P(.25 <= x <= .5) of 60 tables of 2,000 Beta(2, 3): held in 52 or more (6e-4 for 95 %); at a third of the
@@ -298,6 +305,7 @@ def test_a_word_that_is_no_detail_is_refused_where_it_is_written() -> None:
         rt.density("x", method="series", degree="best")  # type: ignore[call-overload]  # refused here
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 def test_atoms_and_missing_values_stand_beside_a_private_choice(kind: Kind, near: Near) -> None:
@@ -307,6 +315,7 @@ def test_atoms_and_missing_values_stand_beside_a_private_choice(kind: Kind, near
     assert whole.epsilon == (1 if near == "add_remove" else Fraction(1, 2))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 def test_a_study_plans_charges_and_tells_the_choice(near: Near) -> None:
     generator = np.random.default_rng(2)

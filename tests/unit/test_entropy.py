@@ -52,6 +52,7 @@ def in_a_fork(work: object) -> bytes:
     return got
 
 
+@pytest.mark.wide
 def test_no_word_repeats_across_fork_threads_and_spawn_in_a_million() -> None:
     system().bits(8)  # the pool of this thread is open when the process forks
     parts = [drawn()]

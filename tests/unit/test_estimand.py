@@ -50,6 +50,7 @@ def test_every_line_of_a_plan_names_its_estimand(study: rt.Study) -> None:
     assert "population mean of x, values cut to [0, 100]" in repr(plan)
 
 
+@pytest.mark.wide
 def test_every_answer_names_its_estimand_wherever_it_is_shown(study: rt.Study) -> None:
     release = study.release(QUESTIONS, epsilon="10")
     assert all(answer.estimand for answer in release.answers)

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -138,6 +136,9 @@ TOKENS = ("48213771", "Adalovelace", "agee", "idd", "1815-12-10")  # near to dec
 
 
 def tables(folder: Path) -> Iterator[object]:
+    import pandas as pd
+    import polars as pl
+
     columns = {name: [1.0] for name in TOKENS}
     yield file(folder, ",".join(TOKENS) + "\n1,2,3,4,5\n", "plain.csv")
     yield file(folder, ",".join([*TOKENS, "age", "age"]) + "\n", "twice.csv")

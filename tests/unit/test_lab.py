@@ -10,12 +10,10 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from reticent import lab
 from reticent.certificate.certificate import Certificate
@@ -35,6 +33,10 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, GaussianDP, PureDP
 from reticent.privacy.sensitivity import L1, L2, Linf
 from tests.unit.test_certificate_example import document
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 GEO = lab.geometric(1, "1/2")
@@ -82,8 +84,11 @@ def unseen(drawn: Figure) -> set[Text]:
     return found
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", PICTURES)
 def test_every_word_of_a_figure_lies_inside_it_and_on_no_other(name: str) -> None:
+    from matplotlib.text import Text
+
     drawn = PICTURES[name]().plot()
     drawn.draw_without_rendering()
     width, height = drawn.bbox.size
@@ -101,6 +106,7 @@ def test_every_word_of_a_figure_lies_inside_it_and_on_no_other(name: str) -> Non
             assert apart, (words, others)
 
 
+@pytest.mark.wide
 def test_a_saved_figure_is_the_same_every_time_and_in_the_format_of_its_ending(tmp_path: Path) -> None:
     for name in ("geometric", "odds", "trade-off", "composition of a loss"):
         made = PICTURES[name]()
@@ -118,6 +124,7 @@ def test_a_saved_figure_is_the_same_every_time_and_in_the_format_of_its_ending(t
         made.save(tmp_path / "a.doc")
 
 
+@pytest.mark.wide
 def test_import_is_light_and_pictures_leave_no_state() -> None:
     program = (
         "import sys, reticent; assert 'reticent.lab' not in sys.modules; from reticent import lab;"

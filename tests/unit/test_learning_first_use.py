@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.pipeline import make_pipeline
 
 import reticent as rt
 from reticent.errors import PublicParameterError, QuestionError
@@ -22,9 +21,16 @@ RNG = np.random.default_rng(3)
 N = 3000
 AGE, EDUC = RNG.integers(18, 91, N), RNG.integers(6, 21, N)
 GRADE = np.clip((AGE - 18) // 25, 0, 2)
-ROWS = pd.DataFrame({"age": AGE, "educ": EDUC})
 LIMITS = {"age": (18, 90), "educ": (6, 20)}
 TURNED = ["educ", "age"]
+
+
+@cache
+def frame() -> Any:
+    """A frame of pandas, loaded where a test first asks."""
+    import pandas as pd
+
+    return pd.DataFrame({"age": AGE, "educ": EDUC})
 
 
 def study() -> rt.Study:
@@ -59,22 +65,26 @@ def test_a_score_of_columns_in_another_order_is_refused_and_nothing_is_charged()
 
 def test_a_score_of_a_frame_in_another_order_is_refused_and_nothing_is_charged() -> None:
     given = who()
-    model = LogisticRegression(epsilon=1, classes=[0, 1], **given).fit(ROWS, AGE > 50)
+    model = LogisticRegression(epsilon=1, classes=[0, 1], **given).fit(frame(), AGE > 50)
     left = given["ledger"].left()
     with pytest.raises(ValueError, match="In this order: age, educ"):
-        model.score(ROWS[TURNED], AGE > 50, epsilon=1)
+        model.score(frame()[TURNED], AGE > 50, epsilon=1)
     assert given["ledger"].left() == left
 
 
 def test_clip_keeps_the_names_of_a_frame_and_the_model_behind_it_is_told_of_another_order() -> None:
-    model = make_pipeline(Clip(LIMITS), LogisticRegression(epsilon=1, classes=[0, 1], **who())).fit(ROWS, AGE > 50)
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(Clip(LIMITS), LogisticRegression(epsilon=1, classes=[0, 1], **who())).fit(frame(), AGE > 50)
     assert list(model[-1].feature_names_in_) == ["age", "educ"]
-    assert len(model.predict(ROWS)) == N
+    assert len(model.predict(frame())) == N
     with pytest.raises(ValueError, match="In this order: age, educ"):
-        model.predict(ROWS[TURNED])
+        model.predict(frame()[TURNED])
 
 
 def test_clip_moves_a_frame_as_it_moves_an_array_and_leaves_other_tables_arrays() -> None:
+    import pandas as pd
+
     wild = pd.DataFrame({"age": [0.0, 30.0, np.nan], "educ": [100.0, 7.0, 8.0]}, index=[5, 6, 7])
     clip = Clip(LIMITS).fit(wild)
     moved = clip.transform(wild)
@@ -88,6 +98,8 @@ def test_clip_moves_a_frame_as_it_moves_an_array_and_leaves_other_tables_arrays(
 
 
 def test_rows_with_words_are_answered_with_the_columns_that_a_model_of_categories_has() -> None:
+    import pandas as pd
+
     of = rt.study(
         {"age": AGE, "work": np.where(AGE > 40, "on", "off"), "old": (AGE > 50).astype(int)},
         adjacency="add_remove",
@@ -150,34 +162,36 @@ def test_the_summary_of_a_fit_that_gave_no_reply_says_so() -> None:
 
 def test_the_robust_method_is_chosen_as_rt_regress_chooses_it() -> None:
     model = LinearRegression(epsilon=5, method="robust", y_bounds=(6, 20), people=N, **{**who(), "bounds": (18, 90)})
-    alone = model.fit(ROWS[["age"]], EDUC)
+    alone = model.fit(frame()[["age"]], EDUC)
     assert [part.by.name for part in alone.guarantee_.parts] == [
-        part.by.name for part in alone.set_params(method="theil_sen").fit(ROWS[["age"]], EDUC).guarantee_.parts
+        part.by.name for part in alone.set_params(method="theil_sen").fit(frame()[["age"]], EDUC).guarantee_.parts
     ]
     assert model._method(2) == "theil_sen"
     model.set_params(method="robust")
     assert model._method(2) == "tukey"
     assert model.set_params(delta="1e-9")._method(1) == "R_H"
     with pytest.raises(PublicParameterError, match="method is one of least_squares, robust, theil_sen"):
-        model.set_params(method="huber").fit(ROWS[["age"]], EDUC)
+        model.set_params(method="huber").fit(frame()[["age"]], EDUC)
     with pytest.raises(PublicParameterError, match='method="theil_sen" needs a public number of rows: people='):
-        model.set_params(method="theil_sen", people=None, delta=0).fit(ROWS[["age"]], EDUC)
+        model.set_params(method="theil_sen", people=None, delta=0).fit(frame()[["age"]], EDUC)
 
 
 def test_refusals_say_what_was_given_and_what_is_meant() -> None:
+    from sklearn.pipeline import make_pipeline
+
     given = who()
     with pytest.raises(PublicParameterError, match=r"Ledger.open\(path\)"):
-        LogisticRegression(classes=[0, 1], **{**given, "ledger": "a.ledger"}).fit(ROWS, AGE > 50)
+        LogisticRegression(classes=[0, 1], **{**given, "ledger": "a.ledger"}).fit(frame(), AGE > 50)
     with pytest.raises(PublicParameterError, match="Got 'add'"):
-        LogisticRegression(classes=[0, 1], **{**given, "adjacency": "add"}).fit(ROWS, AGE > 50)
+        LogisticRegression(classes=[0, 1], **{**given, "adjacency": "add"}).fit(frame(), AGE > 50)
     with pytest.raises(PublicParameterError, match="There is no default"):
-        LogisticRegression(classes=[0, 1], **{**given, "adjacency": None}).fit(ROWS, AGE > 50)
+        LogisticRegression(classes=[0, 1], **{**given, "adjacency": None}).fit(frame(), AGE > 50)
     with pytest.raises(PublicParameterError, match="delta of a tenth of one person"):
-        LogisticRegression(classes=[0, 1], delta="0.5", **given).fit(ROWS, AGE > 50)
+        LogisticRegression(classes=[0, 1], delta="0.5", **given).fit(frame(), AGE > 50)
     assert given["ledger"].spent() == PureDP(Fraction(0))
     model = make_pipeline(Clip(LIMITS), LogisticRegression(classes=[0, 1], **given))
     with pytest.raises(QuestionError, match=r"got Pipeline\. For a pipeline or a regressor take scikit-learn's"):
-        GridSearchCV(model, {"logisticregression__C": [1]}).fit(ROWS, AGE > 50)
+        GridSearchCV(model, {"logisticregression__C": [1]}).fit(frame(), AGE > 50)
     with pytest.raises(QuestionError, match="leave StandardScaler out of the pipeline"):
         make_pipeline(StandardScaler(), LogisticRegression()).fit(*study().xy(["age"], "old"))
 

@@ -66,6 +66,7 @@ def test_the_share_of_odd_labels_is_told_with_its_noise_and_charged(kind: Betwee
     assert model.certificate_.verify(ledger, allow_unsigned=True).ok
 
 
+@pytest.mark.wide
 def test_intervals_of_the_share_cover() -> None:
     """2,000 draws: a share of 93 or of 97 % of 2,000 is 4 deviations from 95 %."""
     adjacency = Adjacency("add_remove")

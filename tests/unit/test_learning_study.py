@@ -85,6 +85,7 @@ def test_keys_are_never_learned_from_the_rows() -> None:
     assert x.shelf.read(x.columns).sum(axis=0).tolist() == [N, 0, 0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("target", "labels"), [("answer", ["no", "yes"]), ("truth", [False, True])])
 def test_a_category_as_y_has_its_keys_as_classes(target: str, labels: list[object]) -> None:
     of = study()

@@ -152,6 +152,7 @@ def picture_of(certificate: Certificate) -> str:
 # page
 
 
+@pytest.mark.wide
 def test_a_page_says_every_caveat_above_the_table() -> None:
     certificate, _ = released(None)
     text = text_of(certificate)
@@ -213,6 +214,7 @@ def test_a_page_runs_nothing_and_loads_nothing(certificate: Certificate) -> None
     assert not re.search(r"@import|url\((?!#)", text)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("certificate", [EXAMPLE, hostile(), extreme(), hostile_model(), hostile_session()])
 def test_a_page_can_be_read_aloud(certificate: Certificate) -> None:
     tags = Tags(text_of(certificate))
@@ -265,6 +267,7 @@ def test_the_fragment_for_a_notebook_is_escaped_and_complete() -> None:
 # figure
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("certificate", [EXAMPLE, hostile(), extreme(), made()])
 def test_the_figure_is_xml_without_scripts_or_addresses(certificate: Certificate) -> None:
     text = picture_of(certificate)
@@ -279,6 +282,7 @@ def test_the_figure_says_no_reply_where_the_number_would_be() -> None:
     assert "no reply" not in picture_of(made(answers()[0]))
 
 
+@pytest.mark.wide
 def test_the_same_certificate_gives_the_same_figure() -> None:
     assert svg(EXAMPLE) == svg(EXAMPLE)
 
@@ -292,6 +296,7 @@ def test_the_figure_has_a_panel_for_every_answer_and_for_every_group_of_a_histog
     ]
 
 
+@pytest.mark.wide
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_every_word_of_the_figure_lies_inside_it() -> None:
     for certificate in (EXAMPLE, hostile(), extreme()):
@@ -307,6 +312,7 @@ def test_every_word_of_the_figure_lies_inside_it() -> None:
             assert box.y1 < height + 1
 
 
+@pytest.mark.wide
 def test_the_figure_leaves_no_state_behind() -> None:
     program = (
         "import sys; from tests.unit.test_certificate_example import document;"

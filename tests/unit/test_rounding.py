@@ -32,6 +32,7 @@ def taylor(x: Fraction, terms: int = 400) -> tuple[Fraction, Fraction]:
     return total * (1 - Fraction(1, 10**40)), total * (1 + Fraction(1, 10**40))
 
 
+@pytest.mark.wide
 @settings(max_examples=40, deadline=None)
 @given(st.fractions(min_value=0, max_value=60, max_denominator=1000))
 def test_exp_bounds_hold_the_series(x: Fraction) -> None:

@@ -41,6 +41,7 @@ def counted(draw: object, size: int) -> np.ndarray:
     return np.bincount([draw() for _ in range(size)], minlength=len(SCORES))  # type: ignore[operator]
 
 
+@pytest.mark.wide
 def test_categorical_scores_fits_and_mutants_do_not() -> None:
     """Chi-square, error 1e-6 each way; replayed, so that red means a change."""
     stream = Replayed("scores")
@@ -51,6 +52,7 @@ def test_categorical_scores_fits_and_mutants_do_not() -> None:
         assert chi_square(mutant, weights()) < 1e-6
 
 
+@pytest.mark.wide
 def test_categorical_fits_and_mutants_do_not() -> None:
     stream = Replayed("categorical")
     for factor, fits in ((Fraction(1), True), (Fraction(4, 5), False), (Fraction(5, 4), False)):
@@ -69,6 +71,7 @@ def permute_and_flip_law(scores: list[int], rate: float) -> np.ndarray:
     return law
 
 
+@pytest.mark.wide
 def test_permute_and_flip_fits_and_mutants_do_not() -> None:
     stream = Replayed("flip")
     scores = [3, 1, 2, 1, 9, 400]

@@ -68,6 +68,7 @@ def test_all_strings_of_two_words_give_the_floors_of_the_law(law: Law, weights: 
     assert sum(expected.values()) + undecided == WORDS**2
 
 
+@pytest.mark.wide
 def test_symbols_without_a_column_are_reached_through_the_residual() -> None:
     """A table of 4 columns holds 3 symbols; the second word finds the others in the right proportion."""
     law = Normal(Fraction(2))
@@ -222,6 +223,7 @@ def test_wide_gaussian_arrays_decide_as_the_integers_do() -> None:
     assert len(got) > 0.95 * size
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 1000), Fraction(1), Fraction(7, 3), Fraction(20)])
 def test_bernoulli_exp_over_all_coins(x: Fraction) -> None:
     true = lost = 0

@@ -48,6 +48,7 @@ def test_ties_to_even_would_need_one_step_more() -> None:
     )
 
 
+@pytest.mark.wide
 @given(st.integers(-6, 6), st.lists(st.tuples(rationals, rationals), min_size=1, max_size=6))
 def test_vectors_stay_within_their_bounds(exponent: int, pairs: list[tuple[Fraction, Fraction]]) -> None:
     lattice = Grid(exponent)

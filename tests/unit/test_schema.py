@@ -43,6 +43,7 @@ def test_a_grid_holds_its_bounds_exactly_enough(bounds: tuple[Fraction, Fraction
         assert grid.middle - grid.lowest <= grid.reach
 
 
+@pytest.mark.wide
 @given(BOUNDS)
 def test_grids_are_fine(bounds: tuple[Fraction, Fraction]) -> None:
     low, high = bounds

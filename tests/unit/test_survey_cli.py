@@ -42,6 +42,7 @@ def handed_in(folder: Path, design: survey.Design, answers: list[str], region: l
     (folder / "kept.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
 
 
+@pytest.mark.wide
 def test_from_a_question_to_a_published_estimate(here: Path) -> None:
     said = done("design", "affair", "--question", QUESTION).said
     assert "75 times in 100" in said
@@ -125,6 +126,7 @@ def test_a_record_is_checked_against_its_design_its_proof_and_its_answers(here: 
     assert done("check", "kept.json", "--json").document["ok"] is True
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("old", "new", "name"),
     [
@@ -151,6 +153,7 @@ def test_a_record_that_was_changed_is_told(here: Path, old: str, new: str, name:
     assert [line["name"] for line in found.document["checks"] if not line["ok"]] == [name]
 
 
+@pytest.mark.wide
 def test_answers_that_were_changed_are_told_and_other_files_are_no_record(here: Path) -> None:
     estimated(here)
     text = (here / "answers.csv").read_text("utf-8")
@@ -163,6 +166,7 @@ def test_answers_that_were_changed_are_told_and_other_files_are_no_record(here: 
     assert run("survey", "check", "missing.json").code == 5
 
 
+@pytest.mark.wide
 def test_several_questions_state_what_one_person_tells_in_all(here: Path) -> None:
     """Twice ln 3; each question alone states half of what a respondent spent."""
     for name in ("one", "two"):
@@ -247,6 +251,7 @@ def test_options_that_do_not_fit_are_a_usage_error(here: Path, typed: tuple[str,
     assert not (here / "q.survey.toml").exists()
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("typed", "words"),
     [

@@ -198,6 +198,7 @@ def rows_of(design: Design, answers: list[str]) -> list[dict[str, str]]:
     ]
 
 
+@pytest.mark.few(11)
 @pytest.mark.parametrize("method", ["kary", "unary", "subset", "hadamard", "hashing", "duchi", "two_coins"])
 @pytest.mark.parametrize("ending", ["csv", "parquet", "duckdb"])
 def test_a_file_is_counted_as_its_answers_are(method: str, ending: str, tmp_path: Path) -> None:
@@ -219,6 +220,7 @@ def test_a_file_is_counted_as_its_answers_are(method: str, ending: str, tmp_path
     assert (found.missing, found.off_list) == (1, 1)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", ["unary", "subset", "hashing"])
 def test_long_answers_are_counted_piece_by_piece(method: str, tmp_path: Path) -> None:
     """39 places: two pieces of 16 and a short one; patterns have a limit of 1,000 repeats, so 1,100 places too."""

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from matplotlib.patches import Wedge
 
 from reticent import survey
 from reticent.errors import PublicParameterError, QuestionError, SpecError
@@ -233,6 +232,8 @@ def test_who_does_what_the_disc_says_answers_by_the_design_s_law(design: Design)
 
 
 def test_the_angles_of_the_disc_are_the_chances() -> None:
+    from matplotlib.patches import Wedge
+
     drawn = cards.card(COLOUR)
     wedges = [patch for patch in drawn.axes[0].patches if isinstance(patch, Wedge) and patch.get_fill()]
     angles = [wedge.theta2 - wedge.theta1 for wedge in wedges]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+import scipy
 
 from reticent.errors import PublicParameterError
 from reticent.lab.density import voids
@@ -82,10 +82,10 @@ def law_of_one_row(points: int, epsilon: float, distance: float) -> float:
     level = np.maximum(counts, points - counts) / points
 
     def at(x: float) -> float:
-        weight = stats.binom.pmf(counts, points, x) * np.exp(-epsilon * level / 2)
+        weight = scipy.stats.binom.pmf(counts, points, x) * np.exp(-epsilon * level / 2)
         return float(weight[np.abs(x - counts / points) > distance].sum() / weight.sum())
 
-    return float(integrate.quad(at, 0, 1, limit=200, points=[0.1, 0.9])[0])
+    return float(scipy.integrate.quad(at, 0, 1, limit=200, points=[0.1, 0.9])[0])
 
 
 def test_the_small_ball_bound_is_false_as_printed_and_holds_with_its_sampling_term() -> None:
@@ -102,7 +102,7 @@ def test_the_small_ball_bound_is_false_as_printed_and_holds_with_its_sampling_te
 def test_the_printed_exponent_is_the_term_at_a_split_of_a_sixteenth() -> None:
     ball = SmallBall(20, 1.0, 2.0)
     n, distance = 2_000, 0.5
-    theory = 2.0**20 * math.exp(-3 * 1.0 * distance * n / 16) / stats.kstwo.cdf(distance / 2, 20)
+    theory = 2.0**20 * math.exp(-3 * 1.0 * distance * n / 16) / scipy.stats.kstwo.cdf(distance / 2, 20)
     assert ball.printed(n, distance) == pytest.approx(theory)
     assert ball.bound(n, distance) > 2 * math.exp(-2 * n * (distance / 4) ** 2)  # DKW at the widest split there is
     assert ball.bound(10**5, 0.5) < 1e-12
@@ -143,6 +143,7 @@ def test_what_makes_no_sense_is_refused(make: object) -> None:
         make()  # type: ignore[operator]
 
 
+@pytest.mark.wide
 def test_every_bound_has_its_picture(tmp_path: Path) -> None:
     drawn = [
         PointMass(1.0, 0.2).plot(),

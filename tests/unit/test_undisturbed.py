@@ -22,6 +22,7 @@ ASKED = (
 )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("asked", ASKED, ids=[one.name for one in ASKED])
 def test_a_release_is_not_disturbed_by_what_its_caller_set(asked: Question) -> None:
     study = rt.study(WILD, adjacency="add_remove", columns={"x": rt.real(0, 1), "y": rt.real(0, 1)}, budget=9)

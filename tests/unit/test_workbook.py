@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import openpyxl
 import pytest
 
 import reticent as rt
@@ -36,6 +35,8 @@ def release() -> Release:
 
 @pytest.fixture(scope="module")
 def book(release: Release) -> Any:
+    import openpyxl
+
     return openpyxl.load_workbook(io.BytesIO(workbook(release.certificate)))
 
 
@@ -102,6 +103,8 @@ def test_a_link_is_replaced_and_not_followed(release: Release, tmp_path: Path) -
 def test_the_command_line_writes_it_or_refuses_before_the_charge(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import openpyxl
+
     study = clinic(tmp_path, people=40)
     asked = ("release", str(study), "--ask", "count", "--epsilon", "0.5", "--xlsx", "--out", str(tmp_path / "table"))
     real = builtins.__import__

@@ -8,8 +8,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from reticent.entropy import Replayed
 from reticent.exact import sampling
@@ -26,9 +26,9 @@ def noise(scale: Fraction, shape: tuple[int, ...], name: str) -> Floats:
 
 def most(runs: int, share: float) -> int:
     """The number of rejections that a chance of at most ``share`` exceeds with chance ``SURE``."""
-    return int(stats.binom.isf(SURE, runs, share))
+    return int(scipy.stats.binom.isf(SURE, runs, share))
 
 
 def least(runs: int, share: float) -> int:
     """The number of rejections that a chance of at least ``share`` falls short of with chance ``SURE``."""
-    return int(stats.binom.ppf(SURE, runs, share))
+    return int(scipy.stats.binom.ppf(SURE, runs, share))

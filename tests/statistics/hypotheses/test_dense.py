@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 import reticent as rt
 from reticent.data.order import Sorted, ordered
@@ -81,10 +81,10 @@ def p_values(made: DensityPlan, runs: int, width: float = 1.0) -> list[float]:
 def test_the_level_holds_at_the_border_and_a_tenth_beyond_it_does_not(bought: bool) -> None:
     runs = 800
     false = sum(p <= 0.05 for p in p_values(plan(1.0, bought=bought), runs))
-    assert float(stats.binom.sf(false - 1, runs, 0.05)) > ERROR
+    assert float(scipy.stats.binom.sf(false - 1, runs, 0.05)) > ERROR
     # tested for a density of .9 the same law is dense: a width a ninth too large is noticed
     wide = sum(p <= 0.05 for p in p_values(plan(0.9, bought=bought), runs))
-    assert float(stats.binom.sf(wide - 1, runs, 0.05)) < ERROR
+    assert float(scipy.stats.binom.sf(wide - 1, runs, 0.05)) < ERROR
 
 
 @pytest.mark.parametrize("bought", [False, True])

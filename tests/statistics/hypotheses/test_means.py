@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from reticent.data.schema import grid_by_width
 from reticent.statistics.hypotheses.means import BACK, Means, fit, law, soft
@@ -59,7 +59,7 @@ def test_without_noise_the_statistic_is_welchs_about_the_common_mean() -> None:
     common = np.concatenate([one, other]).mean()
     spread = ((one - common) ** 2).mean() / 70 + ((other - common) ** 2).mean() / 110
     assert float(found.statistic) == pytest.approx((one.mean() - other.mean()) ** 2 / spread)
-    welch = stats.ttest_ind(one, other, equal_var=False)
+    welch = scipy.stats.ttest_ind(one, other, equal_var=False)
     simulated = asked(0.0).test(np.stack([soft(one).sum(0), soft(other).sum(0)]))[1].value
     assert simulated == pytest.approx(welch.pvalue, abs=0.012)
 
@@ -75,7 +75,7 @@ def test_the_law_simulated_has_the_moments_of_the_beta_law(mean: float, variance
         centre, spread = (1 + mean) / 2, min(variance / 4, 0.98 * (1 - mean**2) / 4)
         size = centre * (1 - centre) / spread - 1
         third = float((values - mean) ** 3 @ weights) / float((values - mean) ** 2 @ weights) ** 1.5
-        assert third == pytest.approx(float(stats.beta(centre * size, (1 - centre) * size).stats("s")), abs=1e-6)
+        assert third == pytest.approx(float(scipy.stats.beta(centre * size, (1 - centre) * size).stats("s")), abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", LAWS)

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, stats
 
 from reticent.data.schema import integer, real
 from reticent.errors import PublicParameterError, QuestionError
@@ -87,7 +87,7 @@ def test_one_row_may_move_the_distance_by_one_row() -> None:
 
 def test_the_distance_to_a_named_law_is_kolmogorovs() -> None:
     values = np.random.default_rng(2).normal(0.2, 1.1, 400)
-    right = stats.kstest(values, stats.norm.cdf).statistic
+    right = scipy.stats.kstest(values, scipy.stats.norm.cdf).statistic
     found = from_named(counted(np.floor(values * (1 << 12))), 1 << BITS, UNIT, 1 << (BITS - 12)) / STEPS / 400
     assert found == pytest.approx(right, abs=0.25 / 400 + 1e-3)
 
@@ -95,19 +95,19 @@ def test_the_distance_to_a_named_law_is_kolmogorovs() -> None:
 @pytest.mark.parametrize("kind", ["normal", "uniform", "expon", "gumbel_r"])
 def test_the_distance_to_the_nearest_law_is_the_least_of_all(kind: str) -> None:
     values = (
-        np.sort(np.floor(getattr(stats, kind).rvs(size=60, random_state=4) * 1000))
+        np.sort(np.floor(getattr(scipy.stats, kind).rvs(size=60, random_state=4) * 1000))
         if kind != "normal"
-        else (np.sort(np.floor(stats.norm.rvs(size=60, random_state=4) * 1000)))
+        else (np.sort(np.floor(scipy.stats.norm.rvs(size=60, random_state=4) * 1000)))
     )
 
     def away(law: Floats) -> float:
-        shares = stats.norm.cdf(np.stack([values, values - 1]), law[0], np.exp(law[1]))
+        shares = scipy.stats.norm.cdf(np.stack([values, values - 1]), law[0], np.exp(law[1]))
         held = np.searchsorted(values, values, side="right"), np.searchsorted(values, values, side="left")
         return float(np.abs(np.stack(held) - 60 * shares).max())
 
     start = (np.median(values), np.log(values.std()))
     right = min(
-        optimize.minimize(
+        scipy.optimize.minimize(
             away, start + np.array(move), method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-6}
         ).fun
         for move in [(0.0, 0.0), (200.0, 0.1), (-200.0, 0.1), (0.0, -0.2), (100.0, 0.3)]
@@ -130,7 +130,7 @@ def test_a_table_of_quantiles_that_does_not_rise_would_break_the_sensitivity() -
 def test_simulated_distances_follow_kolmogorovs_law() -> None:
     for size in (40, 5_000):
         found = np.quantile(kolmogorov.distances(size, "named") / size, [0.5, 0.95])
-        assert found == pytest.approx(stats.kstwo.ppf([0.5, 0.95], size), rel=0.02)
+        assert found == pytest.approx(scipy.stats.kstwo.ppf([0.5, 0.95], size), rel=0.02)
 
 
 # --- the test ---------------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_skewness_is_seen() -> None:
 def test_the_interval_covers_the_distance_of_the_law(scale: int) -> None:
     """At a chance of .93 at least; where noise is most of it, not without the noise."""
     found = drawn(lambda generator, n: generator.normal(0.3, 1.0, n), 1_000, scale, STANDARD, f"cover {scale}")
-    truth = 2 * stats.norm.cdf(0.15) - 1
+    truth = 2 * scipy.stats.norm.cdf(0.15) - 1
     for size, covers in ((float(scale), True), (scale / 50, scale < 10)):
         inside = [one.low <= truth <= one.high for one in (told(asked(size, STANDARD), part)[1] for part in found)]
         assert (sum(inside) >= least(RUNS, 0.93)) == covers
@@ -243,7 +243,7 @@ def test_bins_between_named_edges_hold_the_named_law() -> None:
     counts = np.histogram(values, [-999, 40, 50, 55, 70, 999])[0]
     edges = np.array(step.hypothesis.frame.edges, np.int64)
     found = step.hypothesis.frame.distance(binned(edges, counts.astype(np.int64))) / STEPS
-    right = np.abs(np.cumsum(counts)[:-1] - 3_000 * stats.norm.cdf([40, 50, 55, 70], 50, 10)).max()
+    right = np.abs(np.cumsum(counts)[:-1] - 3_000 * scipy.stats.norm.cdf([40, 50, 55, 70], 50, 10)).max()
     assert found == pytest.approx(right, abs=0.5)
 
 

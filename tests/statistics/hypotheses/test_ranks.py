@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 import reticent as rt
 from reticent.data.schema import Column, category, integer, real
@@ -67,7 +67,7 @@ def test_without_noise_the_statistic_is_kruskal_and_walliss_of_the_bins(sizes: t
     generator = np.random.default_rng(5)
     values = [generator.normal(shift / 4, 1.0, size) for shift, size in enumerate(sizes)]
     table = counted(values)
-    right = stats.kruskal(*(np.repeat(np.arange(12), row.astype(int)) for row in table)).statistic
+    right = scipy.stats.kruskal(*(np.repeat(np.arange(12), row.astype(int)) for row in table)).statistic
     n = table.sum()
     assert float(statistic(table, 0.0, 1)) == pytest.approx(right * n / (n - 1))  # its variance divides by n - 1
 
@@ -76,7 +76,7 @@ def test_without_noise_the_effect_is_mann_and_whitneys_share_of_pairs() -> None:
     generator = np.random.default_rng(6)
     table = counted([generator.normal(0.0, 1.0, 200), generator.normal(0.3, 1.2, 300)])
     first, second = (np.repeat(np.arange(12), row.astype(int)) for row in table)
-    right = stats.mannwhitneyu(second, first).statistic / (200 * 300)
+    right = scipy.stats.mannwhitneyu(second, first).statistic / (200 * 300)
     assert told(asked(1e-9), table)[1].value == pytest.approx(right - 0.5)
 
 
@@ -114,7 +114,7 @@ def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
     assert test.power(effect, 500, LEVEL) == pytest.approx(0.8, abs=0.05)
     assert test.power(0.0, 500, LEVEL) == pytest.approx(LEVEL, abs=0.02)
     assert replace(test, scale=3 * test.scale).power(effect, 500, LEVEL) < 0.6
-    shift = np.sqrt(2.0) * stats.norm.ppf(0.5 + effect)
+    shift = np.sqrt(2.0) * scipy.stats.norm.ppf(0.5 + effect)
     generator, edges, hits = np.random.default_rng(3), np.linspace(-3.0, 3.0, test.bins + 1), 0
     drawn = noise(Fraction(round(test.scale)), (RUNS, 2, test.bins), "power")
     for run in range(RUNS):
@@ -128,8 +128,8 @@ def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
 def test_the_interval_covers_the_share_of_pairs(sizes: tuple[int, int], scale: int) -> None:
     """At a chance of .93 at least, of the law in these bins; an interval without the noise does not."""
     found = tables(LAWS["normal"], sizes, scale, f"cover {sizes}", 0.5)
-    shares = np.diff(stats.norm.cdf(EDGES, [[0.0], [0.5]]), axis=1)
-    shares[:, [0, -1]] += np.stack([stats.norm.cdf(-4, [0, 0.5]), stats.norm.sf(4, [0, 0.5])], 1)
+    shares = np.diff(scipy.stats.norm.cdf(EDGES, [[0.0], [0.5]]), axis=1)
+    shares[:, [0, -1]] += np.stack([scipy.stats.norm.cdf(-4, [0, 0.5]), scipy.stats.norm.sf(4, [0, 0.5])], 1)
     truth = float(shares[0] @ (1.0 - np.cumsum(shares[1]) + shares[1] / 2)) - 0.5
     inside = {
         test: sum(one.low <= truth <= one.high for one in (told(test, table)[1] for table in found))
@@ -223,7 +223,7 @@ def test_a_study_answers_ranks_correlation_and_normality(adjacency: Kind) -> Non
     asked = ["test(income ~ edu, kind=ranks)", "test(income ~ age)", "test(income)"]
     plan, release = study.plan(asked, epsilon=9, people=n), study.release(asked, epsilon=9)
     low, high = (income[rows["edu"] == key] for key in ("low", "high"))
-    right = [stats.mannwhitneyu(high, low).statistic / (len(low) * len(high)) - 0.5]
+    right = [scipy.stats.mannwhitneyu(high, low).statistic / (len(low) * len(high)) - 0.5]
     right.append(float(np.corrcoef(np.clip(income, 0, 200), rows["age"]).item(1)))
     for line, text, truth, slack in zip(plan.lines, asked, right, (0.01, 0.002), strict=False):
         effect = release[text].cells[0].outcome

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from reticent.errors import PublicParameterError
 from reticent.statistics.hypotheses.independence import Independence, aligned, ends
@@ -39,7 +39,7 @@ def rejected(law: TableLaw, found: Floats) -> int:
 @pytest.mark.parametrize("shape", [(2, 2), (2, 5), (4, 3), (6, 6)])
 def test_without_noise_the_statistic_is_pearsons(shape: tuple[int, int]) -> None:
     table = np.random.default_rng(4).integers(3, 60, shape).astype(np.float64)
-    pearson = stats.chi2_contingency(table, correction=False)
+    pearson = scipy.stats.chi2_contingency(table, correction=False)
     assert float(TableLaw(0.0).statistics(table)) == pytest.approx(pearson.statistic)
     many = shape[0] * shape[1] - sum(shape) + 1
     corrected = max(pearson.statistic - many, 0.0) / (table.sum() * (min(shape) - 1))
@@ -48,7 +48,7 @@ def test_without_noise_the_statistic_is_pearsons(shape: tuple[int, int]) -> None
 
 def test_without_noise_the_p_value_is_near_the_chi_square_one() -> None:
     table = np.array([[120.0, 90.0, 60.0], [95.0, 100.0, 85.0]])
-    exact = stats.chi2_contingency(table, correction=False).pvalue
+    exact = scipy.stats.chi2_contingency(table, correction=False).pvalue
     assert TableLaw(0.0).test(table)[1].value == pytest.approx(exact, abs=0.01)
 
 
@@ -68,11 +68,11 @@ def test_the_noise_simulated_is_the_mechanisms() -> None:
     one, other = geometric(1.5, (40_000,), stream("noise")), noise(scale, (40_000,), "noise")
     values = np.arange(-6, 7)
     counted = np.array([[(drawn == value).sum() for value in values] for drawn in (one, other)])
-    assert stats.chi2_contingency(counted).pvalue > 1e-4
+    assert scipy.stats.chi2_contingency(counted).pvalue > 1e-4
     assert noise_variance(1.5) == pytest.approx(float(np.var(one)), rel=0.04)
     wrong = geometric(1.2, (40_000,), stream("noise"))
     counted[1] = [(wrong == value).sum() for value in values]
-    assert stats.chi2_contingency(counted).pvalue < 1e-4
+    assert scipy.stats.chi2_contingency(counted).pvalue < 1e-4
 
 
 @pytest.mark.parametrize("margins", MARGINS)
