@@ -48,6 +48,7 @@ FLOATS = "float answers refused"  # the integer mechanisms add their noise to a 
 # --- mechanisms -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=[specimen.name for specimen in SPECIMENS])
 def test_every_mechanism_conforms(specimen: Specimen[Any, Any]) -> None:
     report = check([specimen], effort=QUICK)
@@ -218,6 +219,7 @@ BROKEN: list[tuple[type[Theirs], set[str]]] = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("kind", "lines"), BROKEN, ids=[kind.__name__ for kind, _ in BROKEN])
 def test_each_way_of_being_broken_fails_its_line(kind: type[Theirs], lines: set[str]) -> None:
     report = theirs(kind)
@@ -225,6 +227,7 @@ def test_each_way_of_being_broken_fails_its_line(kind: type[Theirs], lines: set[
     assert "checks failed" in str(report)
 
 
+@pytest.mark.wide
 def test_a_proof_without_headings_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
@@ -232,6 +235,7 @@ def test_a_proof_without_headings_fails(monkeypatch: pytest.MonkeyPatch) -> None
     assert {line.check for line in theirs(Theirs).failures} == {"proof beside the code"}
 
 
+@pytest.mark.wide
 def test_a_mechanism_whose_certificates_could_not_be_verified_fails() -> None:
     specimen = Specimen("theirs", Theirs(Fraction(1)), (17,), (18,), lambda x, y: geometric.mass(1.0, x[0], y[0]))
     report = check([specimen], effort=QUICK)
@@ -241,6 +245,7 @@ def test_a_mechanism_whose_certificates_could_not_be_verified_fails() -> None:
     assert not report.passed
 
 
+@pytest.mark.wide
 def test_a_kit_that_sees_nothing_fails() -> None:
     """Neighbours that do not differ: no mutant can be refuted, and the report says so instead of passing."""
     specimen = Specimen("equal", Theirs(Fraction(1)), (17,), (17,), lambda x, y: geometric.mass(1.0, x[0], y[0]))
@@ -248,6 +253,7 @@ def test_a_kit_that_sees_nothing_fails() -> None:
     assert "audit refutes too little noise" in {line.check for line in report.failures}
 
 
+@pytest.mark.wide
 def test_nothing_to_check_and_too_little_effort_are_refused() -> None:
     with pytest.raises(PublicParameterError):
         check([])
@@ -337,6 +343,7 @@ def case_of(text: str, grouped: bool = False) -> Case:
     return Case(text, make(Fraction(1)), sides[0], sides[1], make=make)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", ASKED)
 def test_every_statistic_conforms(text: str) -> None:
     """As people see it: refusals, proof, replay, round trip, and 200 answers a side that refute nothing."""
@@ -345,6 +352,7 @@ def test_every_statistic_conforms(text: str) -> None:
     assert report.false_alarm <= 1e-6
 
 
+@pytest.mark.wide
 def test_a_grouped_statistic_conforms() -> None:
     report = check(
         [case_of("histogram(x, edges=0:64:16)", grouped=True)], effort=Effort(draws=400, factors=(Fraction(8),))
@@ -435,6 +443,7 @@ def differing(text: str, pair: Pair, epsilon: Fraction = Fraction(1)) -> Iterato
             yield one, two
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", NOISY)
 def test_the_noise_of_every_statistic_conforms(text: str) -> None:
     """What the compiled question hands to its mechanisms, on a row more: the audit refutes too little noise."""

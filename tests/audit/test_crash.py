@@ -21,6 +21,7 @@ def storms(folder: Path, rounds: int, seed: int) -> Damage:
     return total
 
 
+@pytest.mark.wide
 def test_fifty_kills_lose_no_acknowledged_charge(tmp_path: Path) -> None:
     seen = storms(tmp_path, rounds=50, seed=1)
     assert seen.acknowledged > 20

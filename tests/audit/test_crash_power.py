@@ -12,6 +12,7 @@ from tests.support.ledger_power import can_trace, survivors, traced
 pytestmark = pytest.mark.skipif(not can_trace(), reason="strace is not here or may not trace")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("beside", [0, 1], ids=["alone", "beside a reader"])
 def test_no_power_cut_loses_a_charge(tmp_path: Path, beside: int) -> None:
     (tmp_path / "work").mkdir()

@@ -103,6 +103,7 @@ def runs(name: str, rows: Rows, monkeypatch: pytest.MonkeyPatch, branches: int) 
         yield fits.fitted(fit_of(name), rows, Tape())
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_branch_of_a_fit_is_paid_for_in_both_currencies(
     name: str, opened: Callable[[fits.Fit], Rows], monkeypatch: pytest.MonkeyPatch
@@ -116,6 +117,7 @@ def test_every_branch_of_a_fit_is_paid_for_in_both_currencies(
         assert both(ran.guarantee, ran.calls) == ()
 
 
+@pytest.mark.wide
 def test_refits_named_by_each_choice_cost_no_more_than_the_root_by_plain_addition(
     opened: Callable[[fits.Fit], Rows], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +148,7 @@ def by_epsilon(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
     return replace(max(parts, key=lambda part: zcdp_of(part.loss).rho), label=label)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("which", [1, 2])
 def test_a_maximum_in_epsilon_is_refuted_in_a_ledger_of_rho(
     which: int, opened: Callable[[fits.Fit], Rows], monkeypatch: pytest.MonkeyPatch
@@ -169,6 +172,7 @@ def spent(search: GridSearchCV, ledger: Ledger) -> Fraction:
     return zcdp_of(ledger.spent()).rho
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("make", "grid", "total", "needed"),
     [
@@ -196,6 +200,7 @@ def test_a_search_charges_its_dearest_refit_in_rho(
 KINDS: tuple[Kind | None, ...] = (None, "histogram", "series", "kernel", "bernstein")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 @pytest.mark.parametrize(("kind", "delta"), [*((kind, Fraction(0)) for kind in KINDS), ("series", Fraction(1, 10**6))])
 def test_every_branch_of_a_density_is_paid_for_in_both_currencies(
@@ -233,6 +238,7 @@ HALF, WHOLE = Geometric(L1(Fraction(1), PERSON), Fraction(1, 2)), Geometric(L1(F
 TWO = compose.in_sequence([HALF.guarantee] * 2)
 
 
+@pytest.mark.wide
 def test_calls_beyond_the_proof_are_named() -> None:
     assert unpaid(TWO, [call(HALF), call(HALF)]) == ()
     assert unpaid(TWO, [call(HALF)]) == ()  # a test declined
@@ -241,6 +247,7 @@ def test_calls_beyond_the_proof_are_named() -> None:
     assert unpaid(TWO, [call(object())]) == ("object states no guarantee, so nothing pays for it",)
 
 
+@pytest.mark.wide
 def test_one_of_pays_for_one_branch_and_a_partition_for_any_number_of_groups() -> None:
     either = compose.one_of([WHOLE.guarantee, TWO])
     assert unpaid(either, [call(WHOLE)]) == unpaid(either, [call(HALF)] * 2) == ()
@@ -250,6 +257,7 @@ def test_one_of_pays_for_one_branch_and_a_partition_for_any_number_of_groups() -
     assert unpaid(groups, [call(WHOLE)]) != ()
 
 
+@pytest.mark.wide
 def test_a_leaf_pays_for_parts_of_it_but_not_for_another_sensitivity_nor_another_loss_in_rho() -> None:
     assert unpaid(WHOLE.guarantee, [call(HALF)] * 2) == ()
     wide = Geometric(L1(Fraction(3), PERSON), Fraction(1))
@@ -260,6 +268,7 @@ def test_a_leaf_pays_for_parts_of_it_but_not_for_another_sensitivity_nor_another
     assert unpaid(one.guarantee, [call(quarter)] * 5) != ()
 
 
+@pytest.mark.wide
 def test_a_leaf_pays_for_its_own_kind_before_it_pays_for_parts_of_others() -> None:
     """Many leaves that could pay for several kinds each: what is drawn is still found among the ways to pay."""
     sizes = [Fraction(1, part) for part in (1, 2, 4, 5, 10, 20)] * 4
@@ -269,6 +278,7 @@ def test_a_leaf_pays_for_its_own_kind_before_it_pays_for_parts_of_others() -> No
     assert len(both(tree, [call(kind) for kind in (*kinds, kinds[-1])])) == 2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("place", [0, 5])
 def test_a_release_behind_a_private_test_is_paid_for_whatever_was_proposed(place: int) -> None:
     """Test and release have one epsilon here; the leaf of the release stands for proposals of any width."""

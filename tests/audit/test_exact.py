@@ -54,6 +54,7 @@ def failed(lines: list[Line]) -> list[str]:
 # --- what holds ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_every_sampler_has_the_law_it_is_described_by() -> None:
     lines = list(exact.samplers())
     assert failed(lines) == []
@@ -61,6 +62,7 @@ def test_every_sampler_has_the_law_it_is_described_by() -> None:
     assert [name for name in sampling.__all__ if name.removeprefix("one_") not in covered] == []
 
 
+@pytest.mark.wide
 def test_every_mechanism_keeps_its_guarantee_and_hardly_less() -> None:
     lines = list(exact.guarantees())
     assert failed(lines) == []
@@ -81,6 +83,7 @@ def test_every_mechanism_keeps_its_guarantee_and_hardly_less() -> None:
     assert all(line.residual < Fraction(1, 1 << 60) for line in lines)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_statistics_keep_their_guarantee_from_rows_to_answers(kind: Any) -> None:
     size = None if kind == "add_remove" else 1
@@ -90,6 +93,7 @@ def test_statistics_keep_their_guarantee_from_rows_to_answers(kind: Any) -> None
     assert all(line.pairs == 3 for line in lines)
 
 
+@pytest.mark.wide
 def test_persons_with_two_rows_are_protected_as_a_whole() -> None:
     tables = pipelines.tiny_tables(pipelines.FEW, persons=1, each=2)
     cases = [pipelines.Case(Count(), Fraction(1)), pipelines.Case(Mean("x"), Fraction(1), keyed=True)]
@@ -99,6 +103,7 @@ def test_persons_with_two_rows_are_protected_as_a_whole() -> None:
     assert all(line.attained == 1 or (line.attained and line.attained > Fraction(999, 1000)) for line in lines)
 
 
+@pytest.mark.wide
 def test_the_median_of_a_public_number_of_values() -> None:
     tables = pipelines.tiny_tables(pipelines.FEW, persons=2)
     (line,) = pipelines.verified(pipelines.SIZED, "substitute", tables, size=2)
@@ -107,6 +112,7 @@ def test_the_median_of_a_public_number_of_values() -> None:
     assert line.residual < Fraction(1, 1 << 200)
 
 
+@pytest.mark.wide
 def test_a_mean_is_enumerated_from_rows_to_answer_where_a_row_is_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soft, "UNIT", 2)
     monkeypatch.setattr(moments, "UNIT", 2)
@@ -125,12 +131,14 @@ def test_the_deep_report_has_no_line_that_does_not_hold() -> None:
     assert len(lines) > 80
 
 
+@pytest.mark.wide
 def test_the_example_of_the_page_runs() -> None:
     page = (Path(__file__).parents[2] / "docs" / "theory" / "verification.md").read_text("utf-8")
     (example,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
     exec(compile(example, "verification.md", "exec"), {})
 
 
+@pytest.mark.wide
 def test_a_report_is_read_line_by_line() -> None:
     line = verify("count", mutants.geometric(Fraction(1)), [0, 1], [(0, 1)], ONE_EPSILON)
     assert str(line).startswith("holds   count: ε 1, 100.0% attained [all draws; 2 tables, 1 pairs, ")
@@ -153,12 +161,14 @@ def refuted(program: Callable[[Any, Entropy], object], tables: Any, pairs: Any, 
     return verify("mutant", program, tables, pairs, claim).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_noise_of_a_scale_too_small_by_a_tenth() -> None:
     assert not refuted(mutants.geometric(Fraction(1)), [0, 1], [(0, 1)])
     assert refuted(mutants.geometric(Fraction(9, 10)), [0, 1], [(0, 1)])
     assert refuted(mutants.geometric(Fraction(999_999, 1_000_000)), [0, 1], [(0, 1)])
 
 
+@pytest.mark.wide
 def test_a_sensitivity_off_by_one() -> None:
     made = Geometric(L1(Fraction(2), Adjacency("add_remove")), Fraction(1))
     inputs = [(n,) for n in range(4)]
@@ -167,28 +177,33 @@ def test_a_sensitivity_off_by_one() -> None:
     assert refuted(made.sample, inputs, near)
 
 
+@pytest.mark.wide
 def test_the_exponential_mechanism_without_the_factor_two() -> None:
     assert not refuted(mutants.exponential(HALF), SCORES, MOVED)
     assert refuted(mutants.exponential(Fraction(1)), SCORES, MOVED)
 
 
+@pytest.mark.wide
 def test_permute_and_flip_that_accepts_at_another_rate() -> None:
     assert not refuted(mutants.flips(HALF), SCORES, MOVED)
     assert refuted(mutants.flips(Fraction(1)), SCORES, MOVED)
     assert refuted(mutants.flips(Fraction(51, 100)), SCORES, MOVED)
 
 
+@pytest.mark.wide
 def test_one_sided_randomized_response() -> None:
     assert refuted(mutants.one_sided, ["yes", "no"], [(0, 1)], PureDP(Fraction(20)))
     assert not refuted(mutants.one_sided, ["yes", "no"], [(0, 1)], ApproxDP(Fraction(0), HALF))
 
 
+@pytest.mark.wide
 def test_a_threshold_with_at_least_for_above() -> None:
     claim = ApproxDP(Fraction(1), DELTA)
     assert not refuted(mutants.shown_above(4, Fraction(1)), [0, 1], [(0, 1)], claim)
     assert refuted(mutants.shown_from(4, Fraction(1)), [0, 1], [(0, 1)], claim)
 
 
+@pytest.mark.wide
 def test_gaussian_noise_of_a_variance_too_small_by_a_tenth() -> None:
     def program(variance: Fraction, exact: int, entropy: Entropy) -> object:
         return exact + sampling.one_discrete_gaussian(variance, entropy)
@@ -197,11 +212,13 @@ def test_gaussian_noise_of_a_variance_too_small_by_a_tenth() -> None:
     assert refuted(partial(program, Fraction(36, 10)), [0, 1], [(0, 1)], ZCDP(Fraction(1, 8)))
 
 
+@pytest.mark.wide
 def test_failing_on_some_data_is_an_answer_and_so_is_the_sign_of_zero() -> None:
     assert refuted(mutants.fails_when_empty, [0, 1], [(0, 1)], PureDP(Fraction(30)))
     assert refuted(mutants.sign_of_zero, [0, 1], [(0, 1)], PureDP(Fraction(30)))
 
 
+@pytest.mark.wide
 def test_too_much_noise_holds_and_is_called_loose() -> None:
     line = verify("twice the noise", mutants.geometric(Fraction(2)), [0, 1], [(0, 1)], ONE_EPSILON)
     assert line.verdict == "holds"
@@ -211,6 +228,7 @@ def test_too_much_noise_holds_and_is_called_loose() -> None:
     assert "(loose)" in str(line)
 
 
+@pytest.mark.wide
 def test_what_was_not_seen_leaves_a_claim_open() -> None:
     coarse = verify("g", mutants.geometric(Fraction(1)), [0, 1], [(0, 1)], ONE_EPSILON, least=Fraction(1, 1000))
     assert coarse.verdict == "open"
@@ -233,6 +251,7 @@ def prepared(
     return step, found, list(pipelines.neighbours(tables, kind))
 
 
+@pytest.mark.wide
 def test_a_histogram_under_substitution_that_is_charged_as_under_add_remove() -> None:
     asked = pipelines.Case(Histogram("x", edges=pipelines.EDGES), Fraction(4))
     right, found, pairs = prepared(asked, "substitute", 1, 1)
@@ -241,6 +260,7 @@ def test_a_histogram_under_substitution_that_is_charged_as_under_add_remove() ->
     assert pipelines.judged("wrong", wrong, found, pairs).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_a_statistic_that_reads_the_number_of_rows_without_noise() -> None:
     step, found, pairs = prepared(pipelines.Case(Proportion("g", value="a"), Fraction(6)), "add_remove", 1)
 
@@ -255,6 +275,7 @@ def test_a_statistic_that_reads_the_number_of_rows_without_noise() -> None:
     assert pipelines.judged("mean", peeking, found, pairs).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_a_mean_with_noise_for_half_a_row() -> None:
     mean, found, pairs = prepared(pipelines.Case(Mean("x"), Fraction(1)), "add_remove", 1)
     assert isinstance(mean, MomentStep)
@@ -265,6 +286,7 @@ def test_a_mean_with_noise_for_half_a_row() -> None:
 # --- mutants of samplers ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("words", [1, -1])
 def test_a_threshold_of_a_table_off_by_one_word(words: int) -> None:
     scale = Fraction(7, 2)
@@ -281,6 +303,7 @@ def test_a_threshold_of_a_table_off_by_one_word(words: int) -> None:
             assert table.count in (column, table.aliases[column])  # the words of RESIDUAL are counted
 
 
+@pytest.mark.wide
 def test_a_table_that_is_not_what_it_is_built_from() -> None:
     table = gaussian.gaussian_tables(Fraction(9))
     assert isinstance(table, Table)
@@ -292,6 +315,7 @@ def test_a_table_that_is_not_what_it_is_built_from() -> None:
     assert not floors(table_law(table), oracle.DiscreteGaussian(Fraction(9) + Fraction(1, 10**15)))
 
 
+@pytest.mark.wide
 def test_samplers_with_a_bias_are_refuted() -> None:
     assert not agree(coin_law(partial(mutants.by_remainder, 3)), oracle.Uniform(3))
     assert not agree(coin_law(partial(mutants.by_float, 1 / 3)), oracle.Bernoulli(Fraction(1, 3)))
@@ -311,6 +335,7 @@ def test_a_program_that_does_not_go_by_thresholds_is_refused() -> None:
 # --- the parts -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("law", "weights"),
     [
@@ -336,6 +361,7 @@ def test_described_laws_enclose_an_independent_computation(law: oracle.Law, weig
         assert 0 <= high - low < 1 << (BITS - 200)
 
 
+@pytest.mark.wide
 def test_permute_and_flip_has_the_law_of_the_sum_over_orders() -> None:
     scores = (2, 0, 1, 0)
     found = chances(oracle.PermuteAndFlip(tuple(HALF * score for score in scores)), 0)
@@ -343,6 +369,7 @@ def test_permute_and_flip_has_the_law_of_the_sum_over_orders() -> None:
     assert {value: pytest.approx(low / ONE) for value, low, _ in found} == dict(enumerate(law))
 
 
+@pytest.mark.wide
 def test_distances_of_two_laws_by_hand() -> None:
     """Two coins: 3/4 against 1/4. delta(eps) = 3/4 - e^eps / 4; D_2 = ln(9/4 + 1/12) = ln(7/3)."""
     made = mechanisms.two_coins()
@@ -361,6 +388,7 @@ def test_distances_of_two_laws_by_hand() -> None:
     assert missed == 0
 
 
+@pytest.mark.wide
 def test_the_unseen_is_certified() -> None:
     law = law_of(lambda entropy: sampling.one_discrete_laplace(1, entropy), least=Fraction(1, 1000))
     seen = sum(low for low, _ in law.masses.values())
@@ -368,6 +396,7 @@ def test_the_unseen_is_certified() -> None:
     assert law.bounds(10**6) == (Fraction(0), Fraction(law.residual, ONE))
 
 
+@pytest.mark.wide
 def test_a_program_that_changes_between_runs_is_refused() -> None:
     scales = iter(range(1, 100))
     with pytest.raises(CheckError):
@@ -380,6 +409,7 @@ def test_a_program_that_changes_between_runs_is_refused() -> None:
         verify("mu", mutants.geometric(Fraction(1)), [0, 1], [(0, 1)], GaussianDP(Fraction(1)))
 
 
+@pytest.mark.wide
 def test_trying_again_for_ever_ends_in_the_residual() -> None:
     def program(entropy: Entropy) -> object:
         while sampling.bernoulli(HALF, entropy):
@@ -393,6 +423,7 @@ def test_trying_again_for_ever_ends_in_the_residual() -> None:
 # --- the oracle ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_each_sampler_tells_an_oracle_its_law_and_gives_others_their_coins() -> None:
     asked: list[oracle.Law] = []
 
@@ -455,6 +486,7 @@ def test_each_sampler_tells_an_oracle_its_law_and_gives_others_their_coins() -> 
 INEXACT: Any = 0.5
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "call",
     [
@@ -478,6 +510,7 @@ def test_an_oracle_refuses_what_a_sampler_refuses(call: Callable[[Entropy], obje
             call(entropy)
 
 
+@pytest.mark.wide
 def test_an_oracle_has_no_coins_and_no_release_takes_one() -> None:
     from reticent.study import release
 
@@ -491,6 +524,7 @@ def test_an_oracle_has_no_coins_and_no_release_takes_one() -> None:
         release.draw(nothing, nothing, told, lambda stage: None)
 
 
+@pytest.mark.wide
 def test_planted_words_end() -> None:
     tape = Planted([1, 2])
     assert (tape.bits(8), tape.bits(8)) == (1, 2)

@@ -68,6 +68,7 @@ def told(replayed: Replayed) -> Callable[[str], str]:
     return found
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", [name for name in FITS if name not in ROBUST])
 def test_no_fit_leaves_more_than_its_noise_lets_through(name: str, replayed: Replayed) -> None:
     found = replayed(name, 2)
@@ -76,6 +77,7 @@ def test_no_fit_leaves_more_than_its_noise_lets_through(name: str, replayed: Rep
     assert all(one.share is None or one.share <= 1 for one in found)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ROBUST)
 def test_robust_regressions_deal_out_the_rows_alike(name: str, replayed: Replayed) -> None:
     found = replayed(name, PAIRS)
@@ -83,6 +85,7 @@ def test_robust_regressions_deal_out_the_rows_alike(name: str, replayed: Replaye
     assert any(seen.ratio for one in found for seen in one.calls)
 
 
+@pytest.mark.wide
 def test_pairs_reach_what_is_declared(replayed: Replayed) -> None:
     for name in ("GaussianNB", "KMeans", "StandardScaler", "LinearSVC"):
         found = replayed(f"{name}, {ONE}", PAIRS)
@@ -98,6 +101,7 @@ def raw(rows: scaling.Integers, most: Any, norm: Any) -> scaling.Integers:
     return rows
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["LinearSVC", "LogisticRegression, three classes", "LinearRegression"])
 def test_rows_that_are_shortened_and_then_used_raw_are_found(
     name: str, told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
@@ -108,6 +112,7 @@ def test_rows_that_are_shortened_and_then_used_raw_are_found(
     assert "sensitivity: " in told(name)
 
 
+@pytest.mark.wide
 def test_a_bound_used_twice_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     def low_twice(self: Scaling, values: Any) -> scaling.Integers:
         low = np.array(self.bounds, np.float64)[:, 0]
@@ -120,17 +125,20 @@ def test_a_bound_used_twice_is_found(told: Callable[[str], str], monkeypatch: py
     assert "sensitivity: " in told("GaussianNB")
 
 
+@pytest.mark.wide
 def test_a_row_counted_in_two_folds_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "Candidates", lambda scores, weights: Candidates(2 * scores, weights))
     assert "sensitivity: Exponential declares" in told("GridSearchCV, trees")
 
 
+@pytest.mark.wide
 def test_a_row_in_two_classes_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     honest = scaling.product
     monkeypatch.setattr(moments, "product", lambda left, right: honest(left + np.roll(left, 1, axis=1), right))
     assert "sensitivity: " in told("GaussianNB")
 
 
+@pytest.mark.wide
 def test_labels_taken_from_the_rows_are_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[Any] = []
     honest = classifiers.indices
@@ -150,6 +158,7 @@ def test_labels_taken_from_the_rows_are_found(told: Callable[[str], str], monkey
     assert "answer: model: classes_: " in told("GaussianNB")
 
 
+@pytest.mark.wide
 def test_an_attribute_with_the_number_of_rows_is_found(
     told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +173,7 @@ def test_an_attribute_with_the_number_of_rows_is_found(
     assert "answer: model: n_samples_seen_: " in told("StandardScaler")
 
 
+@pytest.mark.wide
 def test_a_certificate_with_the_number_of_rows_is_found(
     told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,11 +186,13 @@ def test_a_certificate_with_the_number_of_rows_is_found(
     assert "answer: model: certificate_: model: released: rows: " in told("StandardScaler")
 
 
+@pytest.mark.wide
 def test_noise_beside_the_gate_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "draw", lambda mechanism, exact, entropy: mechanism.sample(exact, entropy))
     assert told("StandardScaler").startswith(("answer: ", "bypass: "))
 
 
+@pytest.mark.wide
 def test_a_split_without_noise_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     def best(self: Growth, rows: Any, here: Any, seen: Any, entropy: Any) -> tuple[int, int]:
         return 0, min(int(rows.bins[0, here].max(initial=0)), len(self.edges[0]) - 1)
@@ -189,6 +201,7 @@ def test_a_split_without_noise_is_found(told: Callable[[str], str], monkeypatch:
     assert "answer: " in told("DecisionTreeClassifier")
 
 
+@pytest.mark.wide
 def test_a_fit_that_is_charged_in_part_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     reserve = Ledger.reserve
 
@@ -199,6 +212,7 @@ def test_a_fit_that_is_charged_in_part_is_found(told: Callable[[str], str], monk
     assert "loss: ε 2 is charged for ε 4" in told("StandardScaler")
 
 
+@pytest.mark.wide
 def test_noise_for_less_than_is_said_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A mechanism that no part of the guarantee pays for."""
     draw = gate.draw
@@ -214,6 +228,7 @@ def test_noise_for_less_than_is_said_is_found(told: Callable[[str], str], monkey
 # --- arrays and scores ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_pairs_reach_what_a_score_and_a_program_declare(replayed: Replayed) -> None:
     for name in ("GaussianNB, scored", "LinearRegression, scored", "GaussianNB, arrays"):
         found = replayed(f"{name}, {ONE}", PAIRS)
@@ -224,6 +239,7 @@ def test_pairs_reach_what_a_score_and_a_program_declare(replayed: Replayed) -> N
     assert len(with_score.calls) == len(alone.calls) + 1
 
 
+@pytest.mark.wide
 def test_cells_that_fail_before_the_charge_are_found(
     told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +247,7 @@ def test_cells_that_fail_before_the_charge_are_found(
     assert "exception: it fails on both neighbours: ValueError: could not convert" in told("KMeans, arrays")
 
 
+@pytest.mark.wide
 def test_a_score_that_counts_a_row_twice_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     honest = scores.Sums.draw
 
@@ -242,6 +259,7 @@ def test_a_score_that_counts_a_row_twice_is_found(told: Callable[[str], str], mo
     assert "sensitivity: " not in told("GaussianNB")
 
 
+@pytest.mark.wide
 def test_a_score_of_another_model_is_found(told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A certificate of a score names the fit by its digest; two that name none differ."""
     stating = Estimator._stating
@@ -257,6 +275,7 @@ def test_a_score_of_another_model_is_found(told: Callable[[str], str], monkeypat
     assert "score_certificate_: model: released: of: " in told("GaussianNB, scored")
 
 
+@pytest.mark.wide
 def test_a_program_that_moves_further_than_claimed_is_found(told: Callable[[str], str]) -> None:
     name = f"FunctionClassifier, arrays, {ONE}"
     kept = FITS[name]
@@ -267,6 +286,7 @@ def test_a_program_that_moves_further_than_claimed_is_found(told: Callable[[str]
         FITS[name] = kept
 
 
+@pytest.mark.wide
 def test_a_label_that_is_not_declared_says_nothing() -> None:
     """What the mutants above change is there to be changed."""
     assert np.isnan(classifiers.indices(np.array([7]), np.array([0, 1]))).all()

@@ -23,6 +23,7 @@ from tests.support.fuzz_kit import Canaries, Room, room, run_here, shown, tried
 from tests.support.fuzz_runs import MIX, PARTS, apart, batch
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("part", "number"), [("study", 120), ("certificate", 70), ("cli", 25), ("data", 8), ("process", 1)]
 )
@@ -30,11 +31,13 @@ def test_fuzzed_inputs_end_in_words_and_tell_nothing(part: str, number: int, tmp
     assert [str(finding) for finding in batch(part, "change", 0, number, tmp_path).findings] == []
 
 
+@pytest.mark.wide
 def test_every_part_is_in_the_mix() -> None:
     assert MIX.keys() == PARTS.keys()
     assert sum(MIX.values()) == 1000
 
 
+@pytest.mark.wide
 def test_an_input_is_made_again_from_its_key() -> None:
     made = [fuzz_study.study_bytes(random.Random("key/study/7")) for _ in range(2)]
     assert made[0] == made[1] != fuzz_study.study_bytes(random.Random("key/study/8"))
@@ -45,6 +48,7 @@ def test_an_input_is_made_again_from_its_key() -> None:
 CANARIES = Canaries((18273647, 91827363), ("qzxjkvwqzxjkvwqz",))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "text",
     [
@@ -61,6 +65,7 @@ def test_a_canary_is_found_in_text(text: str) -> None:
     assert len(CANARIES.found(text.encode())) == 1
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "text", ["118273647", "0.18273647", "a18273647f", "182736470", "1.82736470", "f-18d0b18273647a"]
 )
@@ -68,6 +73,7 @@ def test_digits_inside_another_number_are_no_canary(text: str) -> None:
     assert CANARIES.found(text.encode()) == []
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("value", [18273647, [91827363.0], {"a": "qzxjkvwqzxjkvwqz"}, (1, 18273647)])
 def test_a_canary_is_found_in_a_pickle(value: object) -> None:
     class Quiet:
@@ -77,6 +83,7 @@ def test_a_canary_is_found_in_a_pickle(value: object) -> None:
     assert len(CANARIES.found(shown(Quiet()))) == 1
 
 
+@pytest.mark.wide
 def test_a_canary_is_found_in_the_cause_of_an_exception() -> None:
     def fails() -> None:
         try:
@@ -87,6 +94,7 @@ def test_a_canary_is_found_in_the_cause_of_an_exception() -> None:
     assert len(CANARIES.found(tried(fails, "it").said)) == 1
 
 
+@pytest.mark.wide
 def test_a_file_left_behind_is_looked_at_and_removed(tmp_path: Path) -> None:
     here = Room(tmp_path, CANARIES)
     here.work.mkdir()
@@ -105,6 +113,7 @@ def kinds(part: str, number: int, folder: Path) -> set[str]:
     return {finding.kind for finding in batch(part, "mutant", 0, number, folder).findings}
 
 
+@pytest.mark.wide
 def test_a_value_in_the_message_of_an_exception_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def talkative(path: Path, *_: str) -> tuple[str, ...]:
         lines = path.read_text(errors="replace").splitlines()
@@ -114,6 +123,7 @@ def test_a_value_in_the_message_of_an_exception_is_found(tmp_path: Path, monkeyp
     assert "canary" in kinds("data", 8, tmp_path)
 
 
+@pytest.mark.wide
 def test_a_value_in_the_cause_of_a_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault itself is opaque; what is raised from it is not."""
 
@@ -127,6 +137,7 @@ def test_a_value_in_the_cause_of_a_fault_is_found(tmp_path: Path, monkeypatch: p
     assert "canary" in kinds("data", 4, tmp_path)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("part", "where", "name"), [("study", spec, "_loss"), ("certificate", schema, "well_formed")])
 def test_an_exception_of_no_type_of_ours_is_found(
     part: str, where: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -144,6 +155,7 @@ def test_an_exception_of_no_type_of_ours_is_found(
     assert "traceback" in kinds(part, 150, tmp_path)
 
 
+@pytest.mark.wide
 def test_an_internal_fault_before_any_charge_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(path: Path) -> object:
         raise ZeroDivisionError
@@ -164,11 +176,13 @@ def generous(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ledger, "commit", lambda self, receipt, digest: None)
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("generous")
 def test_an_answer_that_was_not_charged_is_found(tmp_path: Path) -> None:
     assert "charge" in kinds("data", 5, tmp_path)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("json_or_not", [[], ["--json"]])
 def test_an_answer_of_a_command_that_was_not_charged_is_found(
     json_or_not: list[str], tmp_path: Path, request: pytest.FixtureRequest
@@ -181,6 +195,7 @@ def test_an_answer_of_a_command_that_was_not_charged_is_found(
         assert [trouble.kind for trouble in fuzz_cli.judged(words, here, run_here)] == ["charge"]
 
 
+@pytest.mark.wide
 def test_a_changed_certificate_that_verifies_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from reticent.certificate import verify
 

@@ -37,6 +37,7 @@ def named(exhibit: AnyExhibit) -> str:
     return f"{exhibit.failure} {exhibit.name}"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("exhibit", REPEATING, ids=named)
 def test_what_is_broken_is_refuted_and_ours_withstands(exhibit: AnyExhibit) -> None:
     attacked, ours = exhibit.attack(QUICK), exhibit.withstand(QUICK)
@@ -65,11 +66,13 @@ FINDS = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("exhibit", [one for one in REPEATING if one.name in FINDS], ids=named)
 def test_it_is_refuted_for_the_right_reason(exhibit: AnyExhibit) -> None:
     assert exhibit.attack(QUICK).found.words.startswith(FINDS[exhibit.name])
 
 
+@pytest.mark.wide
 def test_ours_in_the_place_of_the_broken_is_not_refuted() -> None:
     """The mutant of the gallery: an exhibit that is not broken is seen not to be."""
     (exhibit,) = [one for one in ALL if one.name == "one_draw_for_all_cells"]
@@ -78,6 +81,7 @@ def test_ours_in_the_place_of_the_broken_is_not_refuted() -> None:
     assert swapped.withstand(QUICK).refuted
 
 
+@pytest.mark.wide
 def test_a_blind_tool_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Lower, "refutes", lambda self, loss: None)
     sampled = [one for one in REPEATING if isinstance(one.attack_by, Sampled)]
@@ -85,6 +89,7 @@ def test_a_blind_tool_refutes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(one.attack(QUICK).refuted for one in sampled)
 
 
+@pytest.mark.wide
 def test_there_are_at_least_25_and_every_class_is_shown_or_explained() -> None:
     assert len({exhibit.name for exhibit in ALL}) == len(ALL) >= 25
     shown = {exhibit.failure for exhibit in ALL}
@@ -94,10 +99,12 @@ def test_there_are_at_least_25_and_every_class_is_shown_or_explained() -> None:
     assert shown & explained == set()
 
 
+@pytest.mark.wide
 def test_every_exhibit_says_what_is_wrong_and_who_was_hit() -> None:
     assert [one.name for one in ALL if not re.search(r"\. Hit: .+\.$", one.story)] == []
 
 
+@pytest.mark.wide
 def test_a_tour_prints_a_line_for_each_and_a_total() -> None:
     (one,) = [exhibit for exhibit in ALL if exhibit.name == "exact_test"]
     tour = lab.Tour((Attacked(one, one.attack(QUICK), one.withstand(QUICK)),))
@@ -111,6 +118,7 @@ def test_too_few_draws_are_refused() -> None:
         Effort(draws=1999)
 
 
+@pytest.mark.wide
 def test_the_same_coins_give_the_same_table() -> None:
     sampled = next(one for one in REPEATING if isinstance(one.attack_by, Sampled))
     assert sampled.attack(QUICK).found == sampled.attack(QUICK).found
@@ -125,6 +133,7 @@ def rows_of_the_page() -> dict[str, list[str]]:
     return {row[1].strip("` "): row for row in cells}
 
 
+@pytest.mark.wide
 def test_the_page_shows_every_exhibit_as_the_code_tells_it() -> None:
     rows = rows_of_the_page()
     assert set(rows) == {exhibit.name for exhibit in ALL}
@@ -134,12 +143,14 @@ def test_the_page_shows_every_exhibit_as_the_code_tells_it() -> None:
         assert exhibit.attack_by.tool == rows[exhibit.name][4]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("exhibit", [one for one in REPEATING if isinstance(one.attack_by, Exact)], ids=named)
 def test_figures_of_the_page_that_need_no_draws(exhibit: AnyExhibit) -> None:
     row = rows_of_the_page()[exhibit.name]
     assert row[5] == exhibit.attack().found.words
 
 
+@pytest.mark.wide
 def test_the_example_of_the_page_runs() -> None:
     examples = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     assert examples
@@ -160,10 +171,12 @@ def of_the_lab(module: Module) -> list[str]:
     return found
 
 
+@pytest.mark.wide
 def test_nothing_outside_the_lab_imports_it() -> None:
     assert broken(of_the_lab, "lab/") == {}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "text",
     ["from reticent import lab", "import reticent.lab.broken.laws", "from reticent.lab.gallery import gallery"],
@@ -172,6 +185,7 @@ def test_the_search_for_imports_of_the_lab_finds(text: str) -> None:
     assert of_the_lab(parsed("study/x.py", text)) != []
 
 
+@pytest.mark.wide
 def test_a_release_does_not_load_the_lab() -> None:
     program = (
         "import json, sys, reticent.cli, reticent.study, reticent.study.release, reticent.audit.plan\n"
@@ -181,6 +195,7 @@ def test_a_release_does_not_load_the_lab() -> None:
     assert json.loads(done.stdout) == []
 
 
+@pytest.mark.wide
 def test_a_study_takes_no_exhibit_for_a_question() -> None:
     study = rt.study({"x": [1, 2]}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=1)
     for exhibit in ALL:

@@ -29,6 +29,7 @@ from tests.support.ledger_power import can_trace
 traced = pytest.mark.skipif(not can_trace(), reason="strace is not here or may not trace")
 
 
+@pytest.mark.few(1)
 @traced
 @pytest.mark.parametrize(
     ("call", "place", "error"),
@@ -40,6 +41,7 @@ def test_a_call_that_fails_leads_to_no_answer_without_a_debit(
     assert call_fails(tmp_path / "a", call, place, error).bad == 0
 
 
+@pytest.mark.wide
 @traced
 def test_a_ledger_whose_making_failed_is_not_said_to_be_made(tmp_path: Path) -> None:
     calls = calls_of(tmp_path / "a")
@@ -47,6 +49,7 @@ def test_a_ledger_whose_making_failed_is_not_said_to_be_made(tmp_path: Path) -> 
     assert sum(call_fails(tmp_path / "a", "fdatasync", place, "EIO").stillborn for place in synced) == 0
 
 
+@pytest.mark.wide
 @traced
 def test_a_writer_that_answers_all_the_same_is_caught(tmp_path: Path) -> None:
     places = [place for name, place in calls_of(tmp_path / "a") if name == "pwrite64"]
@@ -54,6 +57,7 @@ def test_a_writer_that_answers_all_the_same_is_caught(tmp_path: Path) -> None:
     assert any(harm.lost for harm in spoiled)
 
 
+@pytest.mark.wide
 def test_a_short_write_leads_to_no_answer_without_a_debit(tmp_path: Path) -> None:
     seen = sum((limited_files(tmp_path / "a", most) for most in (5000, 14_700, 23_000)), Harm())
     assert seen.unknown > 0 < seen.answered
@@ -61,6 +65,7 @@ def test_a_short_write_leads_to_no_answer_without_a_debit(tmp_path: Path) -> Non
     assert limited_files(tmp_path / "a", 5000, hasty).lost > 0
 
 
+@pytest.mark.wide
 def test_a_step_that_fails_ends_a_release_without_an_answer_or_with_a_debit(tmp_path: Path) -> None:
     _, steps = release_fails(tmp_path / "a", 0, after=False)
     assert steps > 100
@@ -68,6 +73,7 @@ def test_a_step_that_fails_ends_a_release_without_an_answer_or_with_a_debit(tmp_
         assert release_fails(tmp_path / "a", at, after=at % 2 == 0)[0].bad == 0
 
 
+@pytest.mark.wide
 def test_a_release_that_takes_an_error_for_a_charge_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant swallows every error of the disk from the first byte written on."""
     _, steps = release_fails(tmp_path / "a", 0, after=False)
@@ -77,12 +83,14 @@ def test_a_release_that_takes_an_error_for_a_charge_is_caught(tmp_path: Path, mo
     assert release_fails(tmp_path / "a", steps, after=False)[0].lost == 1
 
 
+@pytest.mark.wide
 def test_sampled_tampering_is_noticed_or_harmless(tmp_path: Path) -> None:
     seen = tampering(tmp_path / "a", random.Random(5), 60)
     assert (seen["missed"], seen["untyped"]) == (0, 0)
     assert seen["noticed"] > 10
 
 
+@pytest.mark.wide
 def test_tampering_that_is_not_looked_for_is_counted_as_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ledger, "verify", lambda self, head=None: ())
     told = itertools.count()

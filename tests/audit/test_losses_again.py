@@ -49,6 +49,7 @@ def test_every_line_holds_and_none_is_wide() -> None:
     assert sum(line.attained > Fraction(9, 10) for line in listed if line.attained is not None) >= 24
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("rho", "delta"), [(None, None), ("1/2", "0.000001")])
 def test_every_node_of_a_plan_is_listed(rho: str | None, delta: str | None) -> None:
     nodes = again(plan(rho, delta).guarantee)
@@ -57,6 +58,7 @@ def test_every_node_of_a_plan_is_listed(rho: str | None, delta: str | None) -> N
     assert audit(plan(rho, delta), SCHEMA, triples=4).losses == len(nodes)
 
 
+@pytest.mark.wide
 def test_what_cannot_be_listed_is_said_to_be() -> None:
     wide = Geometric(L1(Fraction(1), Adjacency("add_remove")), Fraction(1)).guarantee
     (one, *_) = again(convert.as_pld(wide))
@@ -67,12 +69,14 @@ def test_what_cannot_be_listed_is_said_to_be() -> None:
 # --- mutants ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_sequence_that_takes_the_dearest_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compose, "_sum", compose._largest)
     assert verdicts() == {"holds", "refuted"}
     assert "arithmetic" in found(plan())
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rho", ["1/2", "1/100"])
 def test_a_conversion_that_lacks_a_factor_of_two_is_found(monkeypatch: pytest.MonkeyPatch, rho: str) -> None:
     honest = curves.epsilon
@@ -85,6 +89,7 @@ def test_a_conversion_that_lacks_a_factor_of_two_is_found(monkeypatch: pytest.Mo
     assert "arithmetic" in found(plan(rho, "0.000001"))
 
 
+@pytest.mark.wide
 def test_a_group_whose_size_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups, "group_loss", lambda loss, size: loss)
     assert {line.name.split(": ")[1] for line in lines() if line.verdict == "refuted"} >= {
@@ -95,6 +100,7 @@ def test_a_group_whose_size_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatc
     }
 
 
+@pytest.mark.wide
 def test_a_group_with_k_times_delta_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = groups.group_loss
 
@@ -105,6 +111,7 @@ def test_a_group_with_k_times_delta_is_found(monkeypatch: pytest.MonkeyPatch) ->
     assert {line.name.split(": ")[1] for line in lines() if line.verdict == "refuted"} >= {"three rows, with delta"}
 
 
+@pytest.mark.wide
 def test_a_group_in_rho_that_is_linear_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = groups.group_loss
     monkeypatch.setattr(
@@ -113,6 +120,7 @@ def test_a_group_in_rho_that_is_linear_is_found(monkeypatch: pytest.MonkeyPatch)
     assert "refuted" in verdicts()
 
 
+@pytest.mark.wide
 def test_half_the_rho_of_a_pure_loss_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = convert.zcdp_of
     monkeypatch.setattr(
@@ -122,6 +130,7 @@ def test_half_the_rho_of_a_pure_loss_is_found(monkeypatch: pytest.MonkeyPatch) -
     assert "too small" in {one.verdict for one in again(convert.as_zcdp(made))}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("times", [Fraction(9, 10), Fraction(2)])
 def test_a_leaf_that_states_less_or_more_than_its_law_loses_is_found(times: Fraction) -> None:
     from dataclasses import replace
@@ -135,6 +144,7 @@ def test_a_leaf_that_states_less_or_more_than_its_law_loses_is_found(times: Frac
     assert [one.verdict for one in again(less)] == ["too small"]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("rows", [1, 4])
 def test_points_by_ks_distance_lose_all_of_epsilon_under_both_adjacencies(kind: Kind, rows: int) -> None:
@@ -155,6 +165,7 @@ def test_points_by_ks_distance_lose_all_of_epsilon_under_both_adjacencies(kind: 
 # --- the laws themselves ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "law",
     [
@@ -178,6 +189,7 @@ def test_both_sides_of_a_listed_law_add_up_to_one(law: Any) -> None:
             assert min(side) >= 0
 
 
+@pytest.mark.wide
 def test_listed_divergences_are_those_of_closed_forms() -> None:
     """Gaussian noise of shift m and variance v: order times m^2 / 2v. A coin of epsilon 2 at order 2: ln(...)."""
     with localcontext(DIGITS):
@@ -190,6 +202,7 @@ def test_listed_divergences_are_those_of_closed_forms() -> None:
         )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("sensitivity", ["1/3", "1/4", "1", "9/8", "1/1000"])
 def test_the_rounding_of_a_grid_is_reached(size: int, sensitivity: str) -> None:
@@ -197,6 +210,7 @@ def test_the_rounding_of_a_grid_is_reached(size: int, sensitivity: str) -> None:
     assert rounded(moved, grid.step, size) == grid.sensitivity_l1(moved, size)
 
 
+@pytest.mark.wide
 def test_a_loss_as_large_as_thirty_is_listed() -> None:
     """Ratios of outcomes then have more digits than are kept after a point."""
     part = Geometric(L1(Fraction(1), Adjacency("add_remove")), Fraction(6)).guarantee
@@ -204,6 +218,7 @@ def test_a_loss_as_large_as_thirty_is_listed() -> None:
     assert {one.verdict for one in nodes} == {"holds"}
 
 
+@pytest.mark.wide
 def test_a_delta_below_what_laws_are_cut_off_by_is_no_finding() -> None:
     """Two coins of delta 3e-39: sums of forty digits do not tell such a delta, and the epsilon is still listed."""
     tiny = Fraction(3, 10**39)

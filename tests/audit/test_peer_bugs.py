@@ -237,6 +237,7 @@ def excess(questions: Sequence[str], column: Column, kind: Any = "add_remove", t
     return {found.kind for found in audit(prepared, schema, triples=triples).findings}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_bounds_of_either_sign_are_paid_for(kind: Any, broken: pytest.MonkeyPatch) -> None:
     for low, high in ((1, 10), (-10, -1), (-1, 10), (0, 10), (-10, 1)):

@@ -49,6 +49,7 @@ def prepared(schema: Schema, questions: Sequence[str], **within: Any) -> Prepare
     return settle(understand(questions, schema), asked, schema, units, "approximate")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("adjacency", "triples"), [("add_remove", 99), ("substitute", 60)])
 def test_a_sound_plan_passes_and_its_extremes_reach_what_is_declared(adjacency: Kind, triples: int) -> None:
     found = study(adjacency=adjacency).audit(QUESTIONS, epsilon=8, triples=triples)
@@ -62,12 +63,14 @@ def test_a_sound_plan_passes_and_its_extremes_reach_what_is_declared(adjacency: 
     assert Fraction(1, 2) < found.loss <= 1
 
 
+@pytest.mark.wide
 def test_the_same_plan_has_the_same_audit() -> None:
     one, other = (study().audit(["mean(x)", "median(k) by g"], epsilon=5, triples=33) for _ in range(2))
     assert one == other
     assert one.to_json() == other.to_json()
 
 
+@pytest.mark.wide
 def test_an_audit_neither_reads_rows_nor_makes_a_ledger(tmp_path: Path) -> None:
     file = tmp_path / "study.toml"
     file.write_text(
@@ -79,6 +82,7 @@ def test_an_audit_neither_reads_rows_nor_makes_a_ledger(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 
 
+@pytest.mark.wide
 def test_a_plan_is_audited_as_its_questions_are() -> None:
     asked = study()
     plan = asked.plan(QUESTIONS, epsilon=8)
@@ -88,6 +92,7 @@ def test_a_plan_is_audited_as_its_questions_are() -> None:
     assert [moved.answer for moved in by_group.answers] == ["count by g", "capped", "incomplete(g)"]
 
 
+@pytest.mark.wide
 def test_what_a_plan_holds_for_its_audit_is_no_part_of_what_it_says() -> None:
     plan = study().plan(["count"], epsilon=1)
     bare = pickle.loads(pickle.dumps(plan))
@@ -105,6 +110,7 @@ def test_a_plan_of_another_study_or_with_a_second_cost_is_refused() -> None:
         study().audit(plan, epsilon=1)
 
 
+@pytest.mark.wide
 def test_an_audit_refuses_what_a_plan_refuses() -> None:
     with pytest.raises(QuestionError):
         study().audit(["mean(z)"], epsilon=1)
@@ -112,6 +118,7 @@ def test_an_audit_refuses_what_a_plan_refuses() -> None:
         study().audit(["count"], epsilon=1, triples=0)
 
 
+@pytest.mark.wide
 def test_a_refuted_plan_says_where_and_how_far(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = facts.stability_of
     monkeypatch.setattr(facts, "stability_of", lambda *given, **named: whole(*given, **named) / 2)
@@ -127,6 +134,7 @@ def test_a_refuted_plan_says_where_and_how_far(monkeypatch: pytest.MonkeyPatch) 
     assert len(found.findings) == document["findings_in_all"] >= ENOUGH  # type: ignore[operator]  # an int
 
 
+@pytest.mark.wide
 def test_a_public_answer_makes_no_calls() -> None:
     schema = Schema({"x": real(0, 1)}, Person("substitute"))
     found = audit(prepared(schema, ["count"], epsilon="1"), schema, triples=29)
@@ -134,6 +142,7 @@ def test_a_public_answer_makes_no_calls() -> None:
     assert "nothing published depends on the rows" in found.words
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("rho", "delta"), [("1/2", None), ("1/2", "0.000001")])
 def test_losses_in_rho_are_compared_in_rho(rho: str, delta: str | None) -> None:
     schema = Schema({"x": real(0, 1), "g": category(["a", "b"])}, Person("add_remove", "who", 2))
@@ -146,12 +155,14 @@ def test_losses_in_rho_are_compared_in_rho(rho: str, delta: str | None) -> None:
     assert Fraction(1, 4) < found.loss <= 1
 
 
+@pytest.mark.wide
 def test_a_cap_of_many_rows_and_a_person_column_that_is_declared() -> None:
     schema = Schema({"who": integer(), "x": real()}, Person("substitute", "who", 500))
     found = audit(prepared(schema, ["persons", "iqr(x, per=person)", "count"], epsilon="9"), schema, triples=29)
     assert found.verdict == "passed"
 
 
+@pytest.mark.wide
 def test_json_is_plain_and_one_line_is_one_line() -> None:
     found: Audited = study().audit(["median(x)", "proportion(g, value=a)"], epsilon=3, triples=33)
     assert json.loads(json.dumps(found.to_json(), allow_nan=False)) == found.to_json()
@@ -159,6 +170,7 @@ def test_json_is_plain_and_one_line_is_one_line() -> None:
     assert found.words.startswith("plan audit passed: 33 made-up pairs of neighbours, ")
 
 
+@pytest.mark.wide
 def test_the_python_of_the_page_runs() -> None:
     page = Path(__file__).parents[2] / "docs" / "theory" / "replay.md"
     names: dict[str, object] = {}

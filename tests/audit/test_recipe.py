@@ -132,6 +132,7 @@ def used(place: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.wide
 def test_a_mechanism_added_by_the_recipe_is_checked_drawn_and_verified_in_both_currencies(tmp_path: Path) -> None:
     told = used(followed(tmp_path))
     assert told.splitlines() == ["kit True []", "roster 1", "verified True", "verified True"]
@@ -144,6 +145,7 @@ def test_the_kit_fails_a_mechanism_that_verify_would_not_know(tmp_path: Path) ->
     assert rest == ["roster 0", "verified False", "verified False"]
 
 
+@pytest.mark.wide
 def test_the_page_of_theorems_has_the_row_the_recipe_adds(tmp_path: Path) -> None:
     page = (followed(tmp_path) / "theorems.md").read_text("utf-8")
     assert re.findall(rf"^\| `{NAME}` \|.*\|$", page, re.MULTILINE) != []
@@ -152,6 +154,7 @@ def test_the_page_of_theorems_has_the_row_the_recipe_adds(tmp_path: Path) -> Non
     assert f"def {function}" in (ROOT / path).read_text("utf-8")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("word", ["Statement", "Source", "Proof", "Deviations", "SPECIMENS", "AXIOMS", "CHANGELOG.md"])
 def test_the_recipe_names_every_step(word: str) -> None:
     assert word in RECIPE

@@ -116,6 +116,7 @@ def test_tables_of_a_scale_a_fifth_too_small(limit: int, monkeypatch: pytest.Mon
     assert refuted(short()) | refuted(single()) == {SEVERAL, BEYOND}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["discrete_laplace", audit("one_discrete_laplace")])
 def test_a_scale_that_changes_on_its_way_to_the_tables(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     honest: Any = getattr(laplace, name)
@@ -127,6 +128,7 @@ def test_a_scale_that_changes_on_its_way_to_the_tables(name: str, monkeypatch: p
     assert refuted(short()) == {SEVERAL}
 
 
+@pytest.mark.wide
 def test_low_bits_that_are_even_where_there_are_several_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = laws.Low.floors
 
@@ -137,6 +139,7 @@ def test_low_bits_that_are_even_where_there_are_several_tables(monkeypatch: pyte
     assert refuted(short()) == {SEVERAL}
 
 
+@pytest.mark.wide
 def test_a_group_of_low_bits_that_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = laplace.laplace_tables.__wrapped__
 
@@ -149,6 +152,7 @@ def test_a_group_of_low_bits_that_is_left_out(monkeypatch: pytest.MonkeyPatch) -
     assert refuted(short()) | refuted(single()) == {SEVERAL, BEYOND}
 
 
+@pytest.mark.wide
 def test_long_arrays_from_tables_of_another_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = laplace.laplace_tables.__wrapped__
 
@@ -161,6 +165,7 @@ def test_long_arrays_from_tables_of_another_scale(monkeypatch: pytest.MonkeyPatc
     assert [line.verdict for line in lines] == ["holds", "refuted"]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("limit", [audit((1 << 22) + 1), audit(1 << 30), 1 << 100])
 def test_a_wide_gaussian_of_a_variance_too_small(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = gaussian.gaussian_tables.__wrapped__
@@ -178,6 +183,7 @@ def test_a_wide_gaussian_of_a_variance_too_small(limit: int, monkeypatch: pytest
     assert refuted(blocks()) == {BLOCKS}
 
 
+@pytest.mark.wide
 def test_a_wide_gaussian_that_accepts_for_another_variance(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = gaussian.Wide.exponent
 
@@ -188,6 +194,7 @@ def test_a_wide_gaussian_that_accepts_for_another_variance(monkeypatch: pytest.M
     assert refuted(blocks()) == {BLOCKS}
 
 
+@pytest.mark.wide
 def test_an_array_of_gaussians_of_another_variance(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = gaussian.discrete_gaussian
 
@@ -201,6 +208,7 @@ def test_an_array_of_gaussians_of_another_variance(monkeypatch: pytest.MonkeyPat
 # --- what mechanisms ask for -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_geometric_mechanism_of_less_noise_where_the_scale_is_that_of_a_mean(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Geometric.sample
 
@@ -212,6 +220,7 @@ def test_a_geometric_mechanism_of_less_noise_where_the_scale_is_that_of_a_mean(m
     assert refuted(asked()) == {"mechanism geometric, wide"}
 
 
+@pytest.mark.wide
 def test_the_noise_of_a_mean_times_four_fifths(monkeypatch: pytest.MonkeyPatch) -> None:
     """As an array only, after the draw."""
     honest = Geometric.sample
@@ -226,6 +235,7 @@ def test_the_noise_of_a_mean_times_four_fifths(monkeypatch: pytest.MonkeyPatch) 
     assert refuted(asked()) == {"mechanism geometric, wide"}
 
 
+@pytest.mark.wide
 def test_one_draw_that_serves_two_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
     for kind, name in ((Geometric, "geometric"), (Gaussian, "gaussian")):
         honest: Callable[..., Any] = kind.sample
@@ -254,6 +264,7 @@ BOTH_KINDS = pytest.mark.parametrize("kind", [Exponential, PermuteAndFlip])
 BOTH_WAYS = pytest.mark.parametrize("factor", [Fraction(2), FIFTH])
 
 
+@pytest.mark.wide
 @BOTH_KINDS
 @BOTH_WAYS
 def test_a_choice_at_another_rate_among_more_than_64(
@@ -271,6 +282,7 @@ def test_a_choice_at_twice_its_rate_enumerated(kind: Any, monkeypatch: pytest.Mo
     assert (named if kind is Exponential else {"mechanism permute-and-flip, 65 scores"}) <= refuted(exact.guarantees())
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("limit", [audit(64), 256])
 def test_the_sampler_of_a_choice_at_another_rate_among_many(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     honest_scores, honest_flips = categorical.categorical_scores, categorical.permute_and_flip
@@ -304,6 +316,7 @@ def away_from_zero(self: Grid, value: int | Fraction) -> int:
     return size if value >= 0 else -size
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("index", [to_even, away_from_zero, half_up])
 def test_another_rule_for_ties(index: Callable[[Grid, Any], int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules that are not invariant under whole steps break the guarantee; half up keeps it, and is not what is said."""
@@ -314,6 +327,7 @@ def test_another_rule_for_ties(index: Callable[[Grid, Any], int], monkeypatch: p
     assert bool(broken) == (index is not half_up)
 
 
+@pytest.mark.wide
 def test_a_sensitivity_that_forgets_the_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         Grid, "sensitivity_l1", lambda self, bound, dimension: -(-bound // self.step)
@@ -321,6 +335,7 @@ def test_a_sensitivity_that_forgets_the_rounding(monkeypatch: pytest.MonkeyPatch
     assert refuted(grids()) == {"mechanism laplace on a grid, pairs in half steps"}
 
 
+@pytest.mark.wide
 def test_nearest_by_hand() -> None:
     halves = [Fraction(n, 2) for n in range(-3, 4)]
     assert [nearest(value, Fraction(1)) for value in halves] == [-2, -1, -1, 0, 0, 1, 1]

@@ -138,6 +138,7 @@ def test_no_pair_of_neighbours_exceeds_what_is_declared(key: int, on_engine: Cal
         assert comparison.findings == ()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("key", range(2))
 def test_no_pair_of_neighbours_exceeds_what_is_declared_on_the_engine(key: int) -> None:
     prepared, found = made_up(f"engine {key}")
@@ -146,6 +147,7 @@ def test_no_pair_of_neighbours_exceeds_what_is_declared_on_the_engine(key: int) 
             assert comparison.findings == ()
 
 
+@pytest.mark.wide
 def test_the_reference_reads_these_tables_as_the_engine_does() -> None:
     prepared, found = made_up("both")
     queries = list(dict.fromkeys(query for step in prepared.all_steps for query in step.queries))
@@ -156,6 +158,7 @@ def test_the_reference_reads_these_tables_as_the_engine_does() -> None:
             assert alike(one, other)
 
 
+@pytest.mark.wide
 def test_everything_is_reached(on_engine: Callable[[Family, int], Rows]) -> None:
     """Every mechanism of a statistic, both relations, replies and refusals: so that 'no excess' says something."""
     drawn: Counter[str] = Counter()
@@ -176,6 +179,7 @@ def test_everything_is_reached(on_engine: Callable[[Family, int], Rows]) -> None
     assert largest == 1
 
 
+@pytest.mark.wide
 def test_each_kind_of_test_is_made_and_none_exceeds(on_engine: Callable[[Family, int], Rows]) -> None:
     """A few plans that test, the first of each kind and relation, on a few pairs."""
     seen: set[tuple[str, str]] = set()
@@ -195,6 +199,7 @@ def test_each_kind_of_test_is_made_and_none_exceeds(on_engine: Callable[[Family,
     assert {relation for _, relation in seen} == {"add_remove", "substitute"}
 
 
+@pytest.mark.wide
 def test_a_family_is_the_same_again_for_its_key() -> None:
     schema = random_schema(Dice("again"))
     one, other = (next(families(schema, 7)) for _ in range(2))
@@ -202,6 +207,7 @@ def test_a_family_is_the_same_again_for_its_key() -> None:
     assert repr(one) != repr(next(families(schema, 8)))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("column", ["who", None])
 def test_pairs_of_a_family_are_neighbours(adjacency: Kind, column: str | None) -> None:
@@ -220,6 +226,7 @@ def test_pairs_of_a_family_are_neighbours(adjacency: Kind, column: str | None) -
             assert max(map(len, people)) <= 1
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("a", "b"),
     [(0.0, -0.0), (1, True), (1, 1.0), ((1,), [1]), (np.zeros(1), np.zeros((1, 1))), (np.zeros(1), np.zeros(1, int))],
@@ -232,6 +239,7 @@ def test_what_compares_equal_and_is_not_the_same_is_told_apart(a: object, b: obj
 # --- the gate ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_the_gate_adds_nothing_to_a_draw() -> None:
     near = Adjacency("add_remove")
     noise = Geometric(L1(Fraction(1), near), Fraction(1, 10))
@@ -243,6 +251,7 @@ def test_the_gate_adds_nothing_to_a_draw() -> None:
     assert sum(10 <= cell < 15 for cell in found) > 15
 
 
+@pytest.mark.wide
 def test_a_recorder_is_no_entropy_of_a_release() -> None:
     recorder = Recorder(lambda mechanism, exact, start: exact, Replayed(1))
     assert not isinstance(recorder, SystemEntropy)
@@ -250,6 +259,7 @@ def test_a_recorder_is_no_entropy_of_a_release() -> None:
     assert "17" not in repr((recorder.noise("m", (17,)), recorder)[1]) + repr(recorder.calls)
 
 
+@pytest.mark.wide
 def test_every_norm_is_measured_in_its_own_units() -> None:
     near = Adjacency("add_remove")
     in_l1 = Geometric(L1(Fraction(4), near), Fraction(1))
@@ -313,27 +323,32 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
         cache.cache_clear()
 
 
+@pytest.mark.wide
 def test_the_plans_below_are_sound_as_they_are() -> None:
     everything = ["count by g", "sum(k)", "mean(x)", "median(x) by g", "histogram(g)", "proportion(g, value=a)"]
     assert findings(everything, "substitute", triples=29) == ()
 
 
+@pytest.mark.wide
 def test_a_forgotten_clip_is_found(broken: pytest.MonkeyPatch) -> None:
     broken.setattr(plan, "clamp", lambda x, low, high: x)
     assert kinds(["mean(x)"]) & {"sensitivity", "exception"}
 
 
+@pytest.mark.wide
 def test_a_forgotten_clip_of_totals_is_found(broken: pytest.MonkeyPatch) -> None:
     broken.setattr(plan, "_within", lambda x, low, high: x)
     assert "sensitivity" in kinds(["sum(k)"])
 
 
+@pytest.mark.wide
 def test_half_the_sensitivity_is_found(broken: pytest.MonkeyPatch) -> None:
     whole = facts.stability_of
     broken.setattr(facts, "stability_of", lambda *given, **named: whole(*given, **named) / 2)
     assert "sensitivity" in kinds(["count"])
 
 
+@pytest.mark.wide
 def test_a_forgotten_cap_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     def kept(self: Any, keys: Keys | None) -> Any:
         return self.all if keys is None else self._keyed(self.all, keys)
@@ -342,6 +357,7 @@ def test_a_forgotten_cap_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     assert "sensitivity" in kinds(["count"])
 
 
+@pytest.mark.wide
 def test_keys_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None:
     honest = counts.CountStep.answer
 
@@ -354,6 +370,7 @@ def test_keys_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None:
     assert kinds(["count by g"]) == {"answer"}
 
 
+@pytest.mark.wide
 def test_groups_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None:
     def noisy(vectors: Any, mechanism: Any, entropy: Entropy) -> Any:
         drawn = gate.draw(mechanism, [number for (number,) in vectors if number], entropy)
@@ -363,6 +380,7 @@ def test_groups_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None
     assert "public" in kinds(["count by g"])
 
 
+@pytest.mark.wide
 def test_a_nan_that_passes_through_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = casts.number
 
@@ -373,6 +391,7 @@ def test_a_nan_that_passes_through_is_found(broken: pytest.MonkeyPatch) -> None:
     assert kinds(["median(x)"], triples=132) & {"warning", "exception", "answer"}  # where x comes as doubles
 
 
+@pytest.mark.wide
 def test_a_group_count_without_noise_is_found(broken: pytest.MonkeyPatch) -> None:
     def released(self: moments.MomentStep, exact: list[tuple[int, ...]], entropy: Entropy) -> list[tuple[int, ...]]:
         drawn = counts.noisy(exact, self.mechanism, entropy)
@@ -382,6 +401,7 @@ def test_a_group_count_without_noise_is_found(broken: pytest.MonkeyPatch) -> Non
     assert kinds(["mean(x) by g"]) == {"answer"}
 
 
+@pytest.mark.wide
 def test_a_size_that_is_read_is_found(broken: pytest.MonkeyPatch) -> None:
     def sizes(self: quantiles.QuantileStep, result: Result, entropy: Entropy) -> list[quantiles.Size]:
         sizes = [1000.0 * float(data.counts.sum()) for data in result.ranks]
@@ -391,6 +411,7 @@ def test_a_size_that_is_read_is_found(broken: pytest.MonkeyPatch) -> None:
     assert kinds(["median(x)"]) & {"calls", "answer"}
 
 
+@pytest.mark.wide
 def test_a_share_of_the_true_number_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = proportions.ProportionStep.answer
 
@@ -402,6 +423,7 @@ def test_a_share_of_the_true_number_of_rows_is_found(broken: pytest.MonkeyPatch)
     assert kinds(["proportion(g, value=a)"]) == {"answer"}
 
 
+@pytest.mark.wide
 def test_a_histogram_at_the_price_of_one_bin_is_found_under_substitution(broken: pytest.MonkeyPatch) -> None:
     honest = stability
 
@@ -413,6 +435,7 @@ def test_a_histogram_at_the_price_of_one_bin_is_found_under_substitution(broken:
     assert "sensitivity" in kinds(["histogram(g)"], "substitute")
 
 
+@pytest.mark.wide
 def test_a_lopsided_quantile_score_is_found(broken: pytest.MonkeyPatch) -> None:
     def scores(self: ranks.Runs, a: int, b: int, shift: int) -> Any:
         over = b * self.below - a * (self.total - self.below) - b * shift
@@ -423,6 +446,7 @@ def test_a_lopsided_quantile_score_is_found(broken: pytest.MonkeyPatch) -> None:
     assert "sensitivity" in kinds(["quantile(x, 0.9)"])
 
 
+@pytest.mark.wide
 def test_candidates_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None:
     honest = ranks.runs
 
@@ -438,6 +462,7 @@ def test_candidates_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> 
     assert "public" in kinds(["median(x)"])
 
 
+@pytest.mark.wide
 def test_weights_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> None:
     honest = ranks.runs
 
@@ -449,6 +474,7 @@ def test_weights_read_from_the_data_are_found(broken: pytest.MonkeyPatch) -> Non
     assert "public" in kinds(["median(x)"])
 
 
+@pytest.mark.wide
 def test_an_int8_that_wraps_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = counts.noisy
 
@@ -460,6 +486,7 @@ def test_an_int8_that_wraps_is_found(broken: pytest.MonkeyPatch) -> None:
     assert "sensitivity" in kinds(["sum(k)"], rows=1)
 
 
+@pytest.mark.wide
 def test_a_float_at_the_gate_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = counts.noisy
 
@@ -471,12 +498,14 @@ def test_a_float_at_the_gate_is_found(broken: pytest.MonkeyPatch) -> None:
     assert kinds(["sum(k)"]) == {"type", "exception"}
 
 
+@pytest.mark.wide
 def test_truncation_to_an_even_number_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = frames._from_array
     broken.setattr(frames, "_from_array", lambda column, storage: honest(column[: len(column) // 2 * 2], storage))
     assert kinds(["count"], rows=1) & {"sensitivity", "order"}
 
 
+@pytest.mark.wide
 def test_what_depends_on_the_order_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = frames._from_array
 
@@ -522,6 +551,7 @@ def numbers_only_where_all_are(rows: Any) -> Any:
     return pa.table([guessed(column) for column in rows.columns], names=rows.column_names)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", [CsvFile, ParquetFiles])
 @pytest.mark.parametrize(
     "change", [without_the_last_of_an_even_number, without_repeated_rows, numbers_only_where_all_are]
@@ -537,6 +567,7 @@ def test_a_reader_of_files_that_looks_at_other_rows_is_found(
     assert [found.words.split(":")[0] for found in findings(["count"], triples=4) if found.kind == "reader"] == [form]
 
 
+@pytest.mark.wide
 def test_a_reader_that_fails_on_some_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     def refused(rows: Any) -> Any:
         if any(cell is None for cell in rows.column(0).to_pylist()):
@@ -549,6 +580,7 @@ def test_a_reader_that_fails_on_some_rows_is_found(broken: pytest.MonkeyPatch) -
     ]
 
 
+@pytest.mark.wide
 def test_a_row_that_a_file_drops_moves_the_answers_of_a_plan_too(broken: pytest.MonkeyPatch) -> None:
     """Not only row by row: families come as files through the whole plan, a quarter of the pairs each."""
     broken.setattr(audit_plan, "uneven", lambda schema: iter(()))
@@ -556,6 +588,7 @@ def test_a_row_that_a_file_drops_moves_the_answers_of_a_plan_too(broken: pytest.
     assert "sensitivity" in kinds(["count"], rows=1, triples=40)
 
 
+@pytest.mark.wide
 def test_every_audit_reads_files_and_columns_of_text() -> None:
     schema = Schema(COLUMNS, Person("add_remove", "who", 2))
     for triples in (4, 33, 200):
@@ -608,18 +641,21 @@ def reread(broken: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return broken
 
 
+@pytest.mark.wide
 def test_a_certificate_that_carries_the_true_count_is_found(reread: pytest.MonkeyPatch) -> None:
     seen = noticed(reread)
     certified_as_broken(reread, lambda document: document.update(people=1 + seen[-1]))
     assert all(" at people, and " in words for words in written(["count"]))
 
 
+@pytest.mark.wide
 def test_a_certificate_that_dates_itself_by_the_data_is_found(reread: pytest.MonkeyPatch) -> None:
     seen = noticed(reread)
     certified_as_broken(reread, lambda document: document.update(when=f"2026-01-{1 + seen[-1] % 28:02}T00:00:00Z"))
     assert all(" at when, and " in words for words in written(["count"]))
 
 
+@pytest.mark.wide
 def test_a_caveat_that_appears_only_if_a_null_exists_is_found(reread: pytest.MonkeyPatch) -> None:
     nulls = [False]
     honest = ParquetFiles.batches
@@ -636,6 +672,7 @@ def test_a_caveat_that_appears_only_if_a_null_exists_is_found(reread: pytest.Mon
     assert all(" at caveats, and " in words for words in written(["count by g"]))
 
 
+@pytest.mark.wide
 def test_groups_in_the_order_of_their_sizes_are_found(reread: pytest.MonkeyPatch) -> None:
     seen = noticed(reread)
     certified_as_broken(
@@ -644,6 +681,7 @@ def test_groups_in_the_order_of_their_sizes_are_found(reread: pytest.MonkeyPatch
     assert all(" at answers[0].cells" in words for words in written(["count by g"]))
 
 
+@pytest.mark.wide
 def test_a_printed_release_that_says_more_than_its_certificate_is_found(reread: pytest.MonkeyPatch) -> None:
     seen = noticed(reread)
     honest = release.Release.__repr__
@@ -652,6 +690,7 @@ def test_a_printed_release_that_says_more_than_its_certificate_is_found(reread: 
     assert all(words.startswith("the text says 'rows ") for words in written(["count"]))
 
 
+@pytest.mark.wide
 def test_an_exception_for_some_rows_only_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = counts.noisy
 
@@ -663,6 +702,7 @@ def test_an_exception_for_some_rows_only_is_found(broken: pytest.MonkeyPatch) ->
     assert kinds(["count"]) == {"exception"}
 
 
+@pytest.mark.wide
 def test_a_warning_for_some_rows_only_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = counts.noisy
 
@@ -675,23 +715,27 @@ def test_a_warning_for_some_rows_only_is_found(broken: pytest.MonkeyPatch) -> No
     assert kinds(["count"]) == {"warning"}
 
 
+@pytest.mark.wide
 def test_noise_beside_the_gate_is_found(broken: pytest.MonkeyPatch) -> None:
     broken.setattr(counts, "noisy", lambda vectors, mechanism, entropy: [mechanism.sample(v, entropy) for v in vectors])
     assert kinds(["count"]) == {"bypass"}
 
 
+@pytest.mark.wide
 def test_noise_that_nobody_pays_for_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = counts.noisy
     broken.setattr(counts, "noisy", lambda vectors, m, e: [honest([vector], m, e)[0] for vector in vectors])
     assert "proof" in kinds(["count by g"])
 
 
+@pytest.mark.wide
 def test_a_mechanism_with_more_than_its_share_is_found(broken: pytest.MonkeyPatch) -> None:
     honest = counts.noisy
     broken.setattr(counts, "noisy", lambda vectors, m, e: honest(vectors, Geometric(m.sensitivity, 2 * m.epsilon), e))
     assert kinds(["count"]) == {"proof"}
 
 
+@pytest.mark.wide
 def test_parallel_groups_that_one_person_shares_are_found(broken: pytest.MonkeyPatch) -> None:
     def of_person(part: Guarantee, person: Adjacency, *, rows: int, label: str = "") -> Guarantee:
         return compose.grouped(part, 1, neighbours=person, label=label)

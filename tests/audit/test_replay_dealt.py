@@ -45,6 +45,7 @@ def kinds(*questions: str, kind: Kind = "add_remove", triples: int = 8) -> set[s
     return {found.kind for found in audited(*questions, kind=kind, triples=triples).findings}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_regressions_by_blocks_pass_and_reach_what_they_declare(kind: Kind) -> None:
     for _, questions in ONE_EACH:
@@ -53,6 +54,7 @@ def test_regressions_by_blocks_pass_and_reach_what_they_declare(kind: Kind) -> N
         assert max(moved.ratio or 0 for moved in found.answers) == 1
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("place", range(len(ALL)))
 def test_statistics_without_bounds_pass_by_group_too(place: int) -> None:
     epsilon, questions = ALL[place]
@@ -79,6 +81,7 @@ class Fixed:
 ASKED: tuple[Query, ...] = (Records(("x", "k"), (Fraction(1), Fraction(1))), Rows())
 
 
+@pytest.mark.wide
 def test_what_both_tables_have_comes_first_and_nothing_is_lost() -> None:
     here, there = Fixed((1, 1), (5, 5), (2, 2), (2, 2)), Fixed((2, 2), (9, 9), (1, 1))
     one, other = (side.run(ASKED, b"")[0].records for side in in_one_order(here, there))
@@ -90,6 +93,7 @@ def test_what_both_tables_have_comes_first_and_nothing_is_lost() -> None:
     assert in_one_order(here, there)[0].run(ASKED, b"")[1].vectors == ((7,),)
 
 
+@pytest.mark.wide
 def test_a_regression_is_given_as_many_records_as_are_public() -> None:
     plan, _ = prepared((SHORT_CUT,))
     (query,) = plan.steps[0].queries
@@ -104,6 +108,7 @@ def test_a_regression_is_given_as_many_records_as_are_public() -> None:
     assert filling(prepared(("count",))[0]) == {}
 
 
+@pytest.mark.wide
 def test_a_word_for_each_record_is_the_same_word_whatever_the_number() -> None:
     one, other = Tosses("k"), Tosses("k")
     assert one.words(5).tolist() == other.words(6)[:5].tolist()
@@ -114,6 +119,7 @@ def test_a_word_for_each_record_is_the_same_word_whatever_the_number() -> None:
 # --- broken ones ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_blocks_that_look_at_the_rows_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sorted blocks: one row more moves many rows to another block."""
     honest = blocks.Blocks.coefficients
@@ -129,6 +135,7 @@ def test_blocks_that_look_at_the_rows_are_found(monkeypatch: pytest.MonkeyPatch)
     assert "sensitivity" in kinds(SHORT_CUT, triples=12)
 
 
+@pytest.mark.wide
 def test_half_the_noise_of_a_test_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = gate.passes
 
@@ -139,11 +146,13 @@ def test_half_the_noise_of_a_test_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert kinds(SHORT_CUT) == {"proof"}
 
 
+@pytest.mark.wide
 def test_a_test_of_the_exact_distance_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "passes", lambda mechanism, distance, bar, entropy: distance > bar.threshold)
     assert kinds(SHORT_CUT, triples=16) & {"calls", "answer", "proof"}
 
 
+@pytest.mark.wide
 def test_coordinates_with_the_noise_of_the_whole_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """R_H charges the loss of all its coordinates together; each of them with all of it is paid once, not twice."""
     sample = SolutionStep.sample
@@ -162,6 +171,7 @@ def test_coordinates_with_the_noise_of_the_whole_are_found(monkeypatch: pytest.M
     assert "proof" in kinds(ROBUST, triples=12)
 
 
+@pytest.mark.wide
 def test_noise_from_the_coins_that_deal_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = gate.draw
 
@@ -174,6 +184,7 @@ def test_noise_from_the_coins_that_deal_out_is_found(monkeypatch: pytest.MonkeyP
     assert kinds(SHORT_CUT, triples=12) == {"bypass"}
 
 
+@pytest.mark.wide
 def test_a_number_of_rows_that_is_not_public_in_the_labels_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = coefficients.Design.labels
 

@@ -6,6 +6,8 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from reticent.audit import report
 from reticent.audit.built_in import ALL, ONE_EACH, QUESTIONS, built_in, robust
 from reticent.audit.claims import Line
@@ -39,6 +41,7 @@ def line(verdict: str) -> Line:
     return Line("mechanism <b>", "all draws", "ε 1", 2, 1, 9, none, none, None, verdict)  # type: ignore[arg-type]
 
 
+@pytest.mark.wide
 def test_the_plans_ask_every_statistic_under_both_relations() -> None:
     asked = {question.split("(")[0].split(" by ")[0] for questions in QUESTIONS for question in questions}
     asked |= {question.split("(")[0] for _, questions in (*ALL, *ONE_EACH) for question in questions}
@@ -52,6 +55,7 @@ def test_the_plans_ask_every_statistic_under_both_relations() -> None:
     assert (len(made), len(sized)) == (24, 26)
 
 
+@pytest.mark.wide
 def test_a_report_says_what_was_not_run() -> None:
     none = Verified(exact=(line("holds"),))
     assert none.not_verified[:3] == (NOT_RUN["plans"], NOT_RUN["kit"], NOT_LEARNED)
@@ -59,6 +63,7 @@ def test_a_report_says_what_was_not_run() -> None:
     assert [section.title for section in none.sections] == ["Exact laws"]
 
 
+@pytest.mark.wide
 def test_a_claim_that_is_open_is_no_pass() -> None:
     for verdict in ("open", "refuted"):
         found = Verified(exact=(line("holds"), line(verdict)))
@@ -69,6 +74,7 @@ def test_a_claim_that_is_open_is_no_pass() -> None:
     assert Verified(exact=(line("holds"),)).passed
 
 
+@pytest.mark.wide
 def test_the_page_is_whole_and_loads_nothing() -> None:
     name, prepared, schema = next(built_in())
     text = page(Verified(exact=(line("refuted"),), plans=((name, audit(prepared, schema, triples=5)),)))
@@ -101,6 +107,7 @@ def test_a_study_its_day_and_its_refusals_are_named() -> None:
     assert nesting.open == []
 
 
+@pytest.mark.wide
 def test_the_rows_that_nobody_asked_for_are_explained() -> None:
     plans = [(name, audit(prepared, schema, triples=1)) for name, prepared, schema in list(built_in())[:7:6]]
     assert [report.plan_notes([named]) for named in plans] == [
@@ -110,6 +117,7 @@ def test_the_rows_that_nobody_asked_for_are_explained() -> None:
     assert f"capped: {report.CAPPED_WORDS}." in page(Verified(plans=tuple(plans)))
 
 
+@pytest.mark.wide
 def test_every_report_names_the_source_that_made_it() -> None:
     found = Verified(exact=(line("holds"),))
     assert found.to_json()["source"] == digest()
@@ -117,6 +125,7 @@ def test_every_report_names_the_source_that_made_it() -> None:
     assert digest() in page(found)
 
 
+@pytest.mark.wide
 def test_the_digest_is_of_names_and_contents_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("1")
     (tmp_path / "b").mkdir()

@@ -256,6 +256,7 @@ RIGHT: list[tuple[Draw, Loss, float]] = [  # with the bound at delta 0 that a sh
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("draw", "claim", "least"), RIGHT, ids=[case[0].__name__ for case in RIGHT])
 def test_what_is_right_is_not_refuted_and_hardly_overstated(draw: Draw, claim: Loss, least: float) -> None:
     found = audited(draw)
@@ -294,6 +295,7 @@ def response(epsilon: float, size: int, chance: Chance) -> tuple[NDArray[Any], N
     return one, two
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("truth", "size"), [(2.0, 110), (1.25, 1151), (1.1, 6851)])
 def test_samples_needed_to_see_more_than_one(truth: float, size: int) -> None:
     """In at least half of 40 runs; by the kit's figures of 1,151 and 6,851 samples a side at 99.9 %."""

@@ -175,6 +175,7 @@ BUILDS: list[Callable[[Patch], None]] = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("in_rho", [False, True])
 def test_the_build_as_it_is_passes_and_touches_neither_ledger_nor_rows(tmp_path: Path, in_rho: bool) -> None:
     clinic(tmp_path, 40)
@@ -185,6 +186,7 @@ def test_the_build_as_it_is_passes_and_touches_neither_ledger_nor_rows(tmp_path:
     assert run("audit", str(tmp_path / "clinic.toml"), "--release", "table 4", "--triples", "1").code == 0
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("build", BUILDS)
 def test_a_wrong_build_fails_the_audit_of_a_study(build: Callable[[Patch], None], tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -195,6 +197,7 @@ def test_a_wrong_build_fails_the_audit_of_a_study(build: Callable[[Patch], None]
     assert "FOUND" in found.err
 
 
+@pytest.mark.wide
 def test_every_change_of_a_certificate_is_one(tmp_path: Path) -> None:
     """A change that leaves the document as it was would test nothing."""
     made: dict[str, Any] = {
@@ -213,6 +216,7 @@ def test_every_change_of_a_certificate_is_one(tmp_path: Path) -> None:
 # --- refutations as they are found ------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_an_alarm_tells_each_refutation_at_once_and_may_stop_at_the_first() -> None:
     told: list[str] = []
     passed: list[int] = []
@@ -233,6 +237,7 @@ def loud() -> Specimen[Any, Any]:
     return replace(made, mechanism=louder)
 
 
+@pytest.mark.wide
 def test_the_kit_prints_what_it_refutes_as_it_goes_and_stops_where_it_is_told(monkeypatch: Patch) -> None:
     monkeypatch.setattr(geometric, "SPECIMENS", (loud(), *geometric.SPECIMENS))
     monkeypatch.setattr(report, "BRIEF", conformance.Effort(draws=400, factors=()))
@@ -243,6 +248,7 @@ def test_the_kit_prints_what_it_refutes_as_it_goes_and_stops_where_it_is_told(mo
     assert len([line for line in found.err.splitlines() if line.startswith("FOUND geometric")]) == 1
 
 
+@pytest.mark.wide
 def test_without_fail_fast_the_rest_is_run_and_every_refutation_is_told(monkeypatch: Patch) -> None:
     monkeypatch.setattr(geometric, "SPECIMENS", (loud(),))
     monkeypatch.setattr("reticent.audit.report.mechanisms.ALL", (geometric,))

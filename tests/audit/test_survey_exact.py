@@ -40,6 +40,7 @@ def test_every_method_keeps_what_it_states_from_truth_to_token_and_many_at_once(
     assert all(line.residual < Fraction(1, 100) for line in found)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("factor", "verdict", "loose"), [("0.9", "refuted", False), ("1", "holds", False), ("1.5", "holds", True)]
 )
@@ -54,6 +55,7 @@ def test_a_loss_that_is_stated_too_small_or_too_large_is_told(factor: str, verdi
         assert (line.attained < Fraction(7, 10)) == loose
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("delta", "verdict"), [("0.49", "refuted"), ("0.5", "holds")])
 @pytest.mark.parametrize("epsilon", [0, 1, 30])
 def test_the_one_sided_form_needs_its_delta_at_every_epsilon(epsilon: int, delta: str, verdict: str) -> None:
@@ -63,6 +65,7 @@ def test_the_one_sided_form_needs_its_delta_at_every_epsilon(epsilon: int, delta
     assert line.verdict == verdict
 
 
+@pytest.mark.wide
 def test_a_coin_of_the_one_sided_form_that_is_off_is_told() -> None:
     """Told with another chance, more or less often, the law is no longer the one stated."""
     stated = {heard: chance for heard, chance in OneSided(Fraction(1, 2)).distribution("no").items() if chance}
@@ -91,6 +94,7 @@ class Unmoved(Hadamard):
         return local.even(self.order, len(exact), entropy)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("made", "right"),
     [
@@ -106,6 +110,7 @@ def test_many_at_once_with_another_law_is_told(made: Any, right: bool) -> None:
     assert (line.verdict == "holds") == right
 
 
+@pytest.mark.wide
 def test_coins_that_take_an_equal_byte_for_an_answer_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def hasty(chance: Fraction, size: int, entropy: Entropy) -> NDArray[np.bool_]:
         given = entropy.words((size + 7) >> 3).view(np.uint8)[:size]
@@ -116,6 +121,7 @@ def test_coins_that_take_an_equal_byte_for_an_answer_are_told(monkeypatch: pytes
     assert audit._coins().verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_orders_that_keep_a_tie_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def stable(rows: int, columns: int, entropy: Entropy) -> NDArray[np.int64]:
         return np.asarray(np.argsort(entropy.words(rows * columns).reshape(rows, columns), axis=1, kind="stable"))
@@ -125,6 +131,7 @@ def test_orders_that_keep_a_tie_are_told(monkeypatch: pytest.MonkeyPatch) -> Non
     assert audit._orders(3).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_a_token_of_another_law_is_told() -> None:
     """A design that tells the truth a little more often than ``distribution`` says."""
     design = survey.choice("?", ["a", "b", "c"], epsilon=1, method="kary")
@@ -135,6 +142,7 @@ def test_a_token_of_another_law_is_told() -> None:
     assert design.guarantee.adjacency == LOCAL
 
 
+@pytest.mark.wide
 def test_a_sampler_that_answers_off_the_list_is_told() -> None:
     made = KAry(3, ONE)
     law = law_of(lambda entropy: made.sample(0, entropy) + 5 * sampling.bernoulli(Fraction(1, 9), entropy))

@@ -37,11 +37,13 @@ def test_the_path_of_a_release_conforms() -> None:
     assert report.false_alarm < 5e-8
 
 
+@pytest.mark.wide
 def test_a_line_that_passes_says_the_same_every_time() -> None:
     once, again = (list(system_path._coins()) for _ in range(2))
     assert once == again
 
 
+@pytest.mark.wide
 def test_the_bound_on_a_count_is_above_the_binomial_tail() -> None:
     """P(X <= 2) + P(X >= 8) of ten fair coins is 112 / 1024; and 0 of 40 has probability 2**-40, twice is bounded."""
     assert 112 / 1024 <= tail([(2, 10, 0.5)]) < 1
@@ -50,6 +52,7 @@ def test_the_bound_on_a_count_is_above_the_binomial_tail() -> None:
     assert tail([(1, 9, 0.0)]) == 0.0
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("wrong", [Fraction(4, 5), Fraction(1), Fraction(5, 4)])
 def test_noise_that_is_a_fifth_too_small_or_a_quarter_too_large_does_not_fit(wrong: Fraction) -> None:
     """A right law is refused with probability 1e-10; of 20,000 values a wrong one passes with a smaller one."""
@@ -61,6 +64,7 @@ def test_noise_that_is_a_fifth_too_small_or_a_quarter_too_large_does_not_fit(wro
     assert (gaussian_fit(values, variance) >= LEVEL) == (wrong == 1)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("bit", [0, 7, 12, 20])
 def test_one_low_bit_that_is_stuck_does_not_fit(bit: int) -> None:
     scale = Fraction(3 * (1 << 20) + 1)
@@ -99,17 +103,20 @@ def in_pairs(self: SystemEntropy, count: int) -> NDArray[np.uint64]:
     return words
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("words", [biased, repeating, of_32_bits, in_pairs])
 def test_words_that_are_biased_repeated_or_dependent(words: object, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SystemEntropy, "words", words)
     assert failed(system_path._coins)
 
 
+@pytest.mark.wide
 def test_numbers_without_their_last_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SystemEntropy, "bits", lambda self, count: honest_bits(self, count) & ~1)
     assert failed(system_path._coins) == {"bits of numbers are even"}
 
 
+@pytest.mark.wide
 def test_a_pool_that_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     from reticent import entropy
 
@@ -128,6 +135,7 @@ def test_a_pool_that_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- values drawn ahead ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_values_drawn_ahead_of_a_scale_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four fifths of the noise, and only where values are drawn ahead: nothing that replays would see it."""
     honest = laplace.discrete_laplace
@@ -141,6 +149,7 @@ def test_values_drawn_ahead_of_a_scale_too_small(monkeypatch: pytest.MonkeyPatch
     assert {f"draws its law, Laplace of scale {scale}" for scale in system_path.SCALES} <= found
 
 
+@pytest.mark.wide
 def test_a_block_that_is_given_out_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = ahead.Ahead.keep
 
@@ -153,6 +162,7 @@ def test_a_block_that_is_given_out_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     assert {"no Laplace twice", "no Gaussian twice"} <= failed(system_path._ahead)
 
 
+@pytest.mark.wide
 def test_parameters_that_share_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laplace, "ratio", lambda scale: (scale.numerator % 7, 1))
     monkeypatch.setattr(ahead, "ratio", lambda scale: (scale.numerator % 7, 1))
@@ -160,6 +170,7 @@ def test_parameters_that_share_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     assert system_path._parameters("shared").verdict == "fail"
 
 
+@pytest.mark.wide
 def test_a_fork_that_nobody_notices(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process id is taken once, and the hook counts nothing."""
     from reticent import entropy
@@ -180,6 +191,7 @@ def test_a_fork_that_nobody_notices(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- mechanisms ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_mechanism_that_asks_which_coins_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Geometric.sample
 
@@ -193,6 +205,7 @@ def test_a_mechanism_that_asks_which_coins_it_has(monkeypatch: pytest.MonkeyPatc
     assert len([check for check in failed(system_path._mechanisms) if "geometric" in check]) == 2
 
 
+@pytest.mark.wide
 def test_wide_noise_in_arrays_that_is_a_fifth_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Geometric.sample
 

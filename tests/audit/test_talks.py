@@ -72,6 +72,7 @@ def told(name: str, most: int = PAIRS) -> str:
     return "\n".join(f"{one.kind}: {one.words}" for one in findings(name, most))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", TALKS)
 def test_no_session_tells_more_than_its_noise_lets_through(name: str) -> None:
     found = list(compared(TALKS[name], 6))
@@ -80,6 +81,7 @@ def test_no_session_tells_more_than_its_noise_lets_through(name: str) -> None:
     assert any(seen.ratio for one in found for seen in one.calls)
 
 
+@pytest.mark.wide
 def test_pairs_reach_what_is_declared_and_most_of_what_is_charged() -> None:
     names = [name for name in TALKS if "ρ" not in name and "noisy" not in name]
     shares = {name: [one.share for one in compared(TALKS[name])] for name in names}
@@ -89,6 +91,7 @@ def test_pairs_reach_what_is_declared_and_most_of_what_is_charged() -> None:
     assert max(ratios) == 1
 
 
+@pytest.mark.wide
 def test_every_kind_of_session_is_replayed_under_both_relations() -> None:
     kinds = {"holdout", "sparse vector of means", "sparse vector of counts", "ladder", "noisy answers"}
     assert {(name.partition(",")[0], talk.schema.person.adjacency) for name, talk in TALKS.items()} >= {
@@ -96,6 +99,7 @@ def test_every_kind_of_session_is_replayed_under_both_relations() -> None:
     }
 
 
+@pytest.mark.wide
 def test_only_an_audit_says_what_is_drawn_from() -> None:
     """A study, its shelf and a fit to arrays draw from the system's coins; nothing of theirs can say otherwise."""
     study = rt.study({"x": [1.0]}, adjacency="substitute", columns={"x": rt.real(0, 2)}, budget=1)
@@ -144,11 +148,13 @@ def honest(self: Any, f: int, entropy: Any) -> bool:
     return gate.passes(Part(self._mechanism, "question"), f, Bar(self._threshold, None), entropy)
 
 
+@pytest.mark.wide
 def test_the_conversation_below_is_sound_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     ask_as(monkeypatch, honest)
     assert [told(name) for name in (MEANS, COUNTS, ROUNDS, BOARD)] == [""] * 4
 
 
+@pytest.mark.wide
 def test_a_threshold_without_noise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     start = Conversation.__init__
 
@@ -160,6 +166,7 @@ def test_a_threshold_without_noise_is_found(monkeypatch: pytest.MonkeyPatch) -> 
     assert "compared with something else than the threshold that was drawn" in told(MEANS)
 
 
+@pytest.mark.wide
 def test_a_threshold_that_is_never_drawn_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = gate.draw
 
@@ -172,6 +179,7 @@ def test_a_threshold_that_is_never_drawn_is_found(monkeypatch: pytest.MonkeyPatc
     assert "a question of a conversation that has no threshold" in told(MEANS)
 
 
+@pytest.mark.wide
 def test_questions_without_noise_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Algorithm 5 of Lyu and others, and ``lab.broken.laws.sparse_vector_without_query_noise``."""
     assert sparse_vector_without_query_noise.__doc__ is not None
@@ -181,6 +189,7 @@ def test_questions_without_noise_are_found(monkeypatch: pytest.MonkeyPatch) -> N
     assert "answer: " in told(MEANS) + found
 
 
+@pytest.mark.wide
 def test_noise_that_does_not_grow_with_the_answers_above_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Algorithm 4 of Lyu and others, and ``lab.broken.laws.sparse_vector_noised_for_one``."""
     assert sparse_vector_noised_for_one.__doc__ is not None
@@ -190,6 +199,7 @@ def test_noise_that_does_not_grow_with_the_answers_above_is_found(monkeypatch: p
     assert told(ROUNDS) == ""  # a round has one answer above
 
 
+@pytest.mark.wide
 def test_half_the_noise_for_questions_that_move_either_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     scale = SparseVector.question_scale.fget  # type: ignore[attr-defined]  # a property
     either = property(lambda self: scale(self) / (2 if self.direction == "either" else 1))
@@ -198,6 +208,7 @@ def test_half_the_noise_for_questions_that_move_either_way_is_found(monkeypatch:
     assert told(COUNTS) == ""  # counts of rows that come or go move together
 
 
+@pytest.mark.wide
 def test_a_conversation_that_does_not_stop_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Algorithm 6 of Lyu and others."""
     ask_as(monkeypatch, honest, left=0)
@@ -205,6 +216,7 @@ def test_a_conversation_that_does_not_stop_is_found(monkeypatch: pytest.MonkeyPa
     assert "2 answers above, where 1 are paid for" not in told(MEANS)
 
 
+@pytest.mark.wide
 def test_a_number_that_was_compared_and_is_shown_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Algorithm 3 of Lyu and others: the value has the noise of the comparison."""
 
@@ -222,18 +234,21 @@ def test_a_number_that_was_compared_and_is_shown_is_found(monkeypatch: pytest.Mo
     assert "compared with something else than the threshold that was drawn" in told(MEANS)
 
 
+@pytest.mark.wide
 def test_values_without_noise_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     ask_as(monkeypatch, honest, lambda self, g, entropy: g)
     assert "answer: " in told(MEANS)
     assert "not followed by its value" in told(BOARD)
 
 
+@pytest.mark.wide
 def test_values_with_the_noise_of_one_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     scale = SparseVector.value_scale.fget  # type: ignore[attr-defined]  # a property
     monkeypatch.setattr(SparseVector, "value_scale", property(lambda self: scale(self) / self.positives))
     assert "scales lose" in told(BOARD)
 
 
+@pytest.mark.wide
 def test_one_noise_for_all_questions_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: dict[int, int] = {}
 
@@ -246,6 +261,7 @@ def test_one_noise_for_all_questions_is_found(monkeypatch: pytest.MonkeyPatch) -
     assert "noises, not one" in told(MEANS)
 
 
+@pytest.mark.wide
 def test_a_threshold_drawn_again_without_a_charge_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Algorithm 2 of Dwork and Roth draws it again after every answer above, which costs its share again."""
 
@@ -259,6 +275,7 @@ def test_a_threshold_drawn_again_without_a_charge_is_found(monkeypatch: pytest.M
     assert "no part of what is charged pays for conversation 2" in told(MEANS)
 
 
+@pytest.mark.wide
 def test_half_the_reach_of_a_person_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ladder, "reach", lambda near: Linf(sparse.reach(near).bound / 2, near))
     assert "sensitivity: Part declares that the score" in told(BOARD)
@@ -267,6 +284,7 @@ def test_half_the_reach_of_a_person_is_found(monkeypatch: pytest.MonkeyPatch) ->
 # --- broken sessions around them --------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_training_rows_read_from_the_private_part_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def check(self: Any, question: Any, claimed: Any = None) -> Any:
         asked = self._asked(question)
@@ -282,6 +300,7 @@ def test_training_rows_read_from_the_private_part_are_found(monkeypatch: pytest.
     assert "answer: " in told(f"holdout, {ONE.replace('add_remove', 'substitute')}")
 
 
+@pytest.mark.wide
 def test_a_round_that_is_not_charged_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     reserve = Paid._reserve
 
@@ -298,6 +317,7 @@ def test_a_round_that_is_not_charged_is_found(monkeypatch: pytest.MonkeyPatch) -
     assert "is charged for what costs" in told(ROUNDS)
 
 
+@pytest.mark.wide
 def test_a_round_that_is_drawn_before_it_is_reserved_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     ahead = Paid._next
 
@@ -309,6 +329,7 @@ def test_a_round_that_is_drawn_before_it_is_reserved_is_found(monkeypatch: pytes
     assert "conversation 2 is drawn before it is reserved" in told(ROUNDS)
 
 
+@pytest.mark.wide
 def test_rows_that_are_read_before_the_charge_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     reserve, read = Paid._reserve, Paid._read
     monkeypatch.setattr(Paid, "_reserve", lambda self, cost: reserve(self, cost) if self._rows is not None else None)
@@ -322,6 +343,7 @@ def test_rows_that_are_read_before_the_charge_are_found(monkeypatch: pytest.Monk
     assert "rows are read before their part is charged" in told(MEANS)
 
 
+@pytest.mark.wide
 def test_the_true_number_of_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     read = Paid._read
 
@@ -333,6 +355,7 @@ def test_the_true_number_of_rows_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     assert "answer: " in told(f"sparse vector of means, {LACKING}", 33)
 
 
+@pytest.mark.wide
 def test_questions_that_only_seem_to_move_together_break_a_rule() -> None:
     near = Adjacency("substitute")
     made = SparseVector(Linf(Fraction(1), near), Fraction(1), 2, direction="together")
@@ -351,6 +374,7 @@ def test_questions_that_only_seem_to_move_together_break_a_rule() -> None:
 # --- what replay cannot see, and the exact laws do --------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("noise", "factor"), [("threshold", 2), ("question", 2), ("value", 2)])
 def test_noise_that_is_not_what_it_says_is_refuted_by_the_exact_laws(
     noise: str, factor: int, monkeypatch: pytest.MonkeyPatch

@@ -72,6 +72,7 @@ def drawn(case: Drawn) -> Line:
 # --- what holds ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", [S, BIN, M, WITH_SCALE, TM, SMOOTH, BOUGHT], ids=lambda case: case.asked.name)
 def test_a_statistic_by_its_test_keeps_its_guarantee_and_hardly_less(case: Case) -> None:
     line = tested.verified(case)
@@ -81,6 +82,7 @@ def test_a_statistic_by_its_test_keeps_its_guarantee_and_hardly_less(case: Case)
     assert line.residual < Fraction(1, 1 << 60)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "case", [JOINT, SPREAD, CLIPPED, LOGS, INVERSE, SLOPES, FREE, FREE_IQR], ids=lambda case: case.asked.name
 )
@@ -120,6 +122,7 @@ def test_persons_with_two_rows_and_a_bought_number_of_values() -> None:
     assert verdict(TWICE) == "holds"
 
 
+@pytest.mark.wide
 def test_a_test_is_two_branches_with_the_law_of_its_noise() -> None:
     """P(1 + Z >= 3) for Z of scale 1 is q**2 / (1 + q), q = 1 / e, whatever branches the noise has."""
     noise = Geometric(L1(Fraction(1), Adjacency("substitute")), Fraction(1))
@@ -137,6 +140,7 @@ def test_coins_outside_of_a_mechanism_are_refused() -> None:
         gated.through_gate(lambda entropy: sampling.uniform(3, entropy), least=Fraction(1, 100))
 
 
+@pytest.mark.wide
 def test_the_engine_reads_what_is_put_in_order() -> None:
     step, schema = tested.prepared(BIN)
     assert tested.read((0, 7, 7, 15, 15), step, schema) is not None
@@ -147,6 +151,7 @@ def test_the_engine_reads_what_is_put_in_order() -> None:
 # --- mutants of propose-test-release ---------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", PTR, ids=OUGHT)
 def test_a_threshold_off_by_one(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     def lower(self: core.Test, distance: int, entropy: Entropy) -> bool:
@@ -156,6 +161,7 @@ def test_a_threshold_off_by_one(case: Case, monkeypatch: pytest.MonkeyPatch) -> 
     assert verdict(case) == "refuted"
 
 
+@pytest.mark.wide
 def test_a_distance_that_moves_by_two_with_noise_for_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unsafe up to 2, and threshold and delta are right for that distance: only the noise is for one row."""
     honest = ranks.narrow
@@ -185,6 +191,7 @@ def less(factor: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gate, "draw", draw)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("case", "share"), [(S, Fraction(4, 5)), (M, Fraction(4, 5)), (TM, Fraction(1, 2))], ids=["S", "M", "TM"]
 )
@@ -207,6 +214,7 @@ def test_the_edge_of_what_is_there_in_place_of_the_certified_one(case: Case, mon
     assert verdict(replace(case, kind="substitute", n=6, sizes=(6,), grid=(0, 14, 15))) == "refuted"
 
 
+@pytest.mark.wide
 def test_ranks_of_the_true_number_of_values_in_place_of_the_noisy_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw(self: Bought, data: Any, entropy: Entropy) -> Any:
         gate.draw(self.census, (data.below(LARGEST + 1),), entropy)
@@ -216,11 +224,13 @@ def test_ranks_of_the_true_number_of_values_in_place_of_the_noisy_one(monkeypatc
     assert verdict(BOUGHT) == "refuted"
 
 
+@pytest.mark.wide
 def test_a_median_that_replies_without_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Ranked, "distances", lambda self, data, width: (self.test.cap,))
     assert verdict(M) == "refuted"
 
 
+@pytest.mark.wide
 def test_squares_that_move_further_than_they_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
     from reticent.statistics.robust import reports
 
@@ -229,6 +239,7 @@ def test_squares_that_move_further_than_they_are_paid_for(monkeypatch: pytest.Mo
     assert verdict(TM) == "refuted"
 
 
+@pytest.mark.wide
 def test_a_smooth_bound_that_looks_at_the_table_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The local sensitivity is no smooth bound."""
     from reticent.mechanisms.smooth import UNIT
@@ -241,6 +252,7 @@ def test_a_smooth_bound_that_looks_at_the_table_alone(monkeypatch: pytest.Monkey
 # --- mutants of choices ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", [JOINT, INVERSE], ids=["joint", "inverse"])
 def test_choices_at_twice_their_rate(case: Drawn, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = gate.choose
@@ -252,6 +264,7 @@ def test_choices_at_twice_their_rate(case: Drawn, monkeypatch: pytest.MonkeyPatc
     assert drawn(case).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_a_true_number_of_values_for_a_noisy_one(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Census.draw
 
@@ -263,6 +276,7 @@ def test_a_true_number_of_values_for_a_noisy_one(monkeypatch: pytest.MonkeyPatch
     assert drawn(SPREAD).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_a_magnitude_whose_score_moves_by_two(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = magnitude.by_binade
 
@@ -273,6 +287,7 @@ def test_a_magnitude_whose_score_moves_by_two(monkeypatch: pytest.MonkeyPatch) -
     assert drawn(FREE).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_a_magnitude_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """The binade of the greatest value, in place of the one that was drawn."""
     honest = quantiles.QuantileStep._among
@@ -286,17 +301,20 @@ def test_a_magnitude_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn(FREE).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_a_score_that_moves_by_two(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = inverse.kappa
     monkeypatch.setattr(inverse, "kappa", lambda sums, inside: 2 * honest(sums, inside))
     assert drawn(INVERSE).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_moments_with_half_of_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     less(Fraction(1, 2), monkeypatch)
     assert drawn(CLIPPED).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_a_clip_that_follows_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
     from reticent.statistics.unbounded.ladder import Choice
 
@@ -310,6 +328,7 @@ def test_a_clip_that_follows_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
     assert drawn(CLIPPED).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_slopes_of_eight_rounds_paid_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     from reticent.statistics.regression.theil_sen import TheilSen
 
@@ -323,6 +342,7 @@ def test_slopes_of_eight_rounds_paid_as_one(monkeypatch: pytest.MonkeyPatch) -> 
     assert drawn(SLOPES).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_rows_keep_their_places_between_neighbours() -> None:
     tables, pairs = stepwise.neighbouring(SLOPES)
     assert all(sum(a != b for a, b in zip(tables[i], tables[j], strict=True)) == 1 for i, j in pairs)

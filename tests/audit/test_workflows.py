@@ -43,6 +43,7 @@ def compared(workflow: Workflow) -> tuple[set[str], Workflows, Fraction]:
     return kinds, runs, most
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_no_workflow_loses_more_than_the_ledger_was_charged(name: str) -> None:
     kinds, runs, _ = compared(BUILT_IN[name])
@@ -50,12 +51,14 @@ def test_no_workflow_loses_more_than_the_ledger_was_charged(name: str) -> None:
     assert runs.lost > 0
 
 
+@pytest.mark.wide
 def test_every_workflow_is_run_under_both_relations() -> None:
     assert {workflow.kind for workflow in BUILT_IN.values()} == {"add_remove", "substitute"}
     assert any(workflow.rows_each > 1 for workflow in BUILT_IN.values())
     assert len(BUILT_IN) == 2 * (len(workflows.BY_SCIKIT) + len(workflows.BY_US) + 3)
 
 
+@pytest.mark.wide
 def test_a_person_costs_all_fits_but_one_and_one_score_and_no_less(monkeypatch: pytest.MonkeyPatch) -> None:
     """On both sides: what is lost nearly reaches the charge, and without one of the fits it exceeds it."""
     ours = BUILT_IN["reticent's cross_val_score, add_remove"]
@@ -138,6 +141,7 @@ UNSAFE: Final[dict[str, Callable[[Bench], object]]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", UNSAFE)
 def test_what_picks_rows_by_rows_is_refuted(name: str) -> None:
     """Under one relation or the other: a bootstrap with a seed has a replaced row twice."""
@@ -165,6 +169,7 @@ def _folds(count: int, labels: Any) -> Any:
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("count", [5, 10])
 def test_fits_in_folds_by_labels_have_a_log_ratio_beyond_their_charge(count: int) -> None:
     """Exactly: the log ratio of independent geometric noises is the sum of what they hide over their scales."""
@@ -190,6 +195,7 @@ def test_fits_in_folds_by_labels_have_a_log_ratio_beyond_their_charge(count: int
     assert runs.lost > count  # every fit was charged 1
 
 
+@pytest.mark.wide
 def test_a_warning_of_scikit_learn_tells_the_size_of_a_small_class() -> None:
     here, there = next(workflows.pairs("add_remove"))
     few = [Arrays(one.rows, (one.people >= workflows.OTHERS - 1).astype(np.int64), one.people) for one in (here, there)]
@@ -201,6 +207,7 @@ def test_a_warning_of_scikit_learn_tells_the_size_of_a_small_class() -> None:
     assert [workflows.ran(safe, one, Tape("still")).warned for one in few] == [(), ()]
 
 
+@pytest.mark.wide
 def test_a_workflow_that_charges_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from reticent.ledger import Ledger
 
@@ -211,6 +218,7 @@ def test_a_workflow_that_charges_nothing_is_found(monkeypatch: pytest.MonkeyPatc
     assert "loss" in compared(BUILT_IN["clones in joblib's threads, add_remove"])[0]
 
 
+@pytest.mark.wide
 def test_a_score_that_returns_the_number_of_rows_is_found() -> None:
     workflow = Workflow("counts", lambda bench: (learning.folds(2).get_n_splits(), len(bench.table.rows)))
     assert "answer" in compared(workflow)[0]

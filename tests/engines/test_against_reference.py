@@ -312,6 +312,7 @@ SOURCES: list[Callable[[list[Row], Path], object]] = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("make", SOURCES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_source_gives_what_the_reference_gives(
@@ -325,6 +326,7 @@ def test_every_source_gives_what_the_reference_gives(
     assert shown(table.run(asked, SECRET)) == expected(schema, rows, asked)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("person", persons())
 def test_row_order_and_threads_change_nothing(person: Person) -> None:
     rows = random_rows(random.Random(7), 80)
@@ -336,6 +338,7 @@ def test_row_order_and_threads_change_nothing(person: Person) -> None:
         assert shown(table.run(queries(), SECRET)) == wanted
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("make", SOURCES)
 def test_a_table_without_rows_gives_zeros(make: Callable[[list[Row], Path], object], tmp_path: Path) -> None:
     rows = random_rows(random.Random(3), 20)
@@ -349,6 +352,7 @@ def test_a_table_without_rows_gives_zeros(make: Callable[[list[Row], Path], obje
     assert shown(open_table(source, schema).run(asked, SECRET)) == expected(schema, [], asked)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("person", persons())
 @pytest.mark.parametrize("size", [7, 300])
 def test_order_statistics_are_exact_wherever_the_engine_looks(
@@ -372,6 +376,7 @@ ATOMS: dict[str, list[Cell]] = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ATOMS)
 @pytest.mark.parametrize("narrow", [4.0, 0.3])
 def test_atoms_and_infinities_have_exact_order_statistics(

@@ -24,6 +24,7 @@ def stored(engine: Session) -> None:
     engine.store("base", "SELECT a FROM cells", stream, view=("cells", "SELECT a FROM source"))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "statement",
     [

@@ -43,6 +43,7 @@ def answers(person: Person, rows: list[Row]) -> list[list[list[int]]]:
     return [[list(vector) for vector in r.vectors] for r in open_table(columns, schema).run(queries(), KEY)]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("seed", range(6))
 def test_one_person_moves_no_integer_too_far(adjacency: Kind, seed: int) -> None:

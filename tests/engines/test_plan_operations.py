@@ -61,6 +61,7 @@ def expressions() -> Iterator[Any]:
             yield plan.scan(asked, "values_kept", unit, of_group=True)
 
 
+@pytest.mark.wide
 def test_the_plan_uses_allowed_operations_only() -> None:
     unsafe = []
     for expression in expressions():
@@ -98,6 +99,7 @@ def test_a_statement_holds_the_key_and_its_cache_does_not() -> None:
     assert texts[0].replace("01" * 32, "") == texts[1].replace("02" * 32, "")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("query", "said"),
     [
@@ -139,6 +141,7 @@ WIDE = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("low", "high"), WIDE)
 def test_sums_are_exact_at_the_ends_of_what_is_allowed(low: Fraction, high: Fraction) -> None:
     values = [float("-inf"), float(low), float(high), float("inf"), float((low + high) / 2), 1e308, -1e308, None]

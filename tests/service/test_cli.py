@@ -100,6 +100,7 @@ def test_plan_from_a_wanted_width(study: Path) -> None:
     assert run("plan", str(study), "--want", "count=-1").code == 5
 
 
+@pytest.mark.wide
 def test_rehearse_says_that_the_rows_are_made_up(study: Path) -> None:
     one, two = (run("rehearse", str(study), "--release", "table 4", "--people", "50") for _ in range(2))
     assert one == two
@@ -108,6 +109,7 @@ def test_rehearse_says_that_the_rows_are_made_up(study: Path) -> None:
     assert not (study.parent / "clinic.ledger").exists()
 
 
+@pytest.mark.wide
 def test_release_prints_answers_and_writes_four_files(study: Path) -> None:
     done = run("release", str(study), "--release", "table 4")
     assert done.code == 0, done.err
@@ -122,6 +124,7 @@ def test_release_prints_answers_and_writes_four_files(study: Path) -> None:
     assert [line.state for line in Ledger.open("clinic.ledger").releases()] == ["committed"]
 
 
+@pytest.mark.wide
 def test_a_second_release_of_that_name_is_refused_before_the_charge(study: Path) -> None:
     (study.parent / "table4.svg").write_text("mine", encoding="utf-8")
     done = run("release", str(study), "--release", "table 4")
@@ -131,6 +134,7 @@ def test_a_second_release_of_that_name_is_refused_before_the_charge(study: Path)
     assert (study.parent / "table4.svg").read_text("utf-8") != "mine"
 
 
+@pytest.mark.wide
 def test_a_no_reply_is_shown_and_ends_with_three(study: Path) -> None:
     done = run("release", str(study), "--release", "tail")
     assert done.code == 3
@@ -150,6 +154,7 @@ def test_the_budget_refuses_with_four(study: Path) -> None:
     assert (told["error"]["kind"], told["error"]["charged"], told["error"]["exit"]) == ("budget", "nothing", 4)
 
 
+@pytest.mark.wide
 def test_a_changed_file_is_noticed_before_the_charge(study: Path) -> None:
     assert run("release", str(study), "--ask", "count", "--epsilon", "0.1").code == 0
     with (study.parent / "clinic.csv").open("a", encoding="utf-8") as table:
@@ -174,6 +179,7 @@ def test_a_study_without_a_ledger_cannot_release(study: Path) -> None:
     assert 'ledger = "clinic.ledger"' in done.said
 
 
+@pytest.mark.wide
 def test_ledger_shows_verifies_and_closes(study: Path) -> None:
     assert run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--who", "anna").code == 0
     shown = run("ledger", "show", str(study))
@@ -191,6 +197,7 @@ def test_ledger_shows_verifies_and_closes(study: Path) -> None:
     assert (done.code, "closed" in done.said) == (4, True)
 
 
+@pytest.mark.wide
 def test_a_ledger_takes_over_the_budget_of_the_study_file(study: Path) -> None:
     assert run("release", str(study), "--ask", "count", "--epsilon", "0.1").code == 0
     text = study.read_text("utf-8")
@@ -203,6 +210,7 @@ def test_a_ledger_takes_over_the_budget_of_the_study_file(study: Path) -> None:
     assert run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "b").code == 0
 
 
+@pytest.mark.wide
 def test_an_older_copy_is_adopted_with_nothing_left(study: Path) -> None:
     folder = study.parent
     assert run("release", str(study), "--ask", "count", "--epsilon", "0.1").code == 0
@@ -228,6 +236,7 @@ def test_a_certificate_is_explained(released: Path) -> None:
         assert run("explain", str(released / "table4.json"), "--prior", prior).code == 5
 
 
+@pytest.mark.few(16)
 @pytest.mark.parametrize("word", [*words.TEXTS, "ε", "No reply", "NO_REPLY", "add-remove", "exit code"])
 def test_words_are_explained(word: str) -> None:
     done = run("explain", word)
@@ -235,6 +244,7 @@ def test_words_are_explained(word: str) -> None:
     assert len(done.out) > 100
 
 
+@pytest.mark.wide
 def test_other_words_name_the_nearest() -> None:
     done = run("explain", "epsillon")
     assert done.code == 5
@@ -263,6 +273,7 @@ def test_verify_finds_a_changed_certificate(released: Path, tmp_path: Path) -> N
     assert [check["ok"] for check in done.document["checks"]].count(False) == 1
 
 
+@pytest.mark.wide
 def test_json_has_the_documented_fields(released: Path, study: Path) -> None:
     (study.parent / "one.csv").write_text("x\n1\n", encoding="utf-8")
     certificate, ledger = str(released / "table4.json"), str(released / "clinic.ledger")

@@ -62,6 +62,7 @@ def a_third_of_the_stability(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- the plans of a study ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_each_answer_has_a_line_and_the_summary_is_last(study: Path) -> None:
     one, two = (run("audit", str(study), *TABLE4, "--triples", "33") for _ in range(2))
     assert one == two
@@ -80,6 +81,7 @@ def test_each_answer_has_a_line_and_the_summary_is_last(study: Path) -> None:
     assert one.err == "made-up neighbours: table 4 …\n"
 
 
+@pytest.mark.wide
 def test_every_release_of_the_file_is_audited_where_none_is_named(study: Path) -> None:
     found = run("audit", str(study), "--triples", "10", "--json").document
     assert [plan["release"] for plan in found["plans"]] == ["table 4", "tail"]
@@ -89,6 +91,7 @@ def test_every_release_of_the_file_is_audited_where_none_is_named(study: Path) -
     assert [plan["release"] for plan in asked["plans"]] == [""]
 
 
+@pytest.mark.wide
 def test_neither_the_source_nor_the_ledger_is_opened(study: Path) -> None:
     (study.parent / "clinic.csv").unlink()
     (study.parent / "clinic.ledger").write_text("no ledger", encoding="utf-8")
@@ -107,6 +110,7 @@ def test_a_release_that_states_widths_is_audited(study: Path) -> None:
     assert "count" in found.out
 
 
+@pytest.mark.wide
 def test_a_planted_error_ends_with_six(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a_third_of_the_stability(monkeypatch)
     done = run("audit", str(study), "--ask", "count", "--ask", "mean(age)", "--epsilon", "1")
@@ -119,6 +123,7 @@ def test_a_planted_error_ends_with_six(study: Path, monkeypatch: pytest.MonkeyPa
     assert told.document["plans"][0]["verdict"] == "refuted"
 
 
+@pytest.mark.wide
 def test_one_refused_question_does_not_stop_the_others(study: Path) -> None:
     asked = ("--ask", "count", "--ask", "mean(agee)", "--ask", "mean(age)", "--epsilon", "1", "--triples", "10")
     done = run("audit", str(study), *asked, "--html", "page.html")
@@ -143,6 +148,7 @@ def test_one_refused_question_does_not_stop_the_others(study: Path) -> None:
     ]
 
 
+@pytest.mark.wide
 def test_a_refused_question_and_a_finding_end_with_six(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a_third_of_the_stability(monkeypatch)
     done = run("audit", str(study), "--ask", "count", "--ask", "mean(agee)", "--epsilon", "1")
@@ -155,6 +161,7 @@ def test_a_missing_cost_is_told_as_it_is_typed(study: Path) -> None:
     assert "Say what the release may cost: --epsilon 1." in done.said
 
 
+@pytest.mark.wide
 def test_the_page_names_the_study_and_the_day(study: Path) -> None:
     run("audit", str(study), *TABLE4, "--triples", "10", "--html", "page.html")
     page = (study.parent / "page.html").read_text("utf-8")
@@ -185,6 +192,7 @@ def test_what_cannot_be_asked_is_refused(study: Path) -> None:
 # --- the program ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("brief")
 def test_with_nothing_it_is_a_report_of_what_was_verified_and_what_not(study: Path) -> None:
     done = run("audit", "--html", "page.html")
@@ -207,6 +215,7 @@ def test_with_nothing_it_is_a_report_of_what_was_verified_and_what_not(study: Pa
     assert (study.parent / "other.html").read_text("utf-8") == page
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("brief")
 def test_parts_alone_print_their_table_and_say_what_was_left_out() -> None:
     exact_only, kit_only = run("audit", "--exact"), run("audit", "--kit")
@@ -221,6 +230,7 @@ def test_parts_alone_print_their_table_and_say_what_was_left_out() -> None:
     json.dumps(told, allow_nan=False)
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("brief")
 def test_a_study_may_be_audited_with_the_program(study: Path) -> None:
     told = run("audit", str(study), *TABLE4, "--triples", "10", "--exact", "--json").document
@@ -229,6 +239,7 @@ def test_a_study_may_be_audited_with_the_program(study: Path) -> None:
     assert told["kit"] is None
 
 
+@pytest.mark.wide
 @pytest.mark.usefixtures("brief")
 def test_a_claim_or_a_check_that_fails_ends_with_six(monkeypatch: pytest.MonkeyPatch) -> None:
     cheap = replace(geometric.SPECIMENS[0].mechanism.guarantee, loss=PureDP(Fraction(1, 10)))
@@ -279,6 +290,7 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(study: Path, n
 # --- a release --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_release_may_carry_its_audit(study: Path) -> None:
     done = run("release", str(study), *TABLE4, "--audit")
     assert done.code == 0, done
@@ -298,6 +310,7 @@ def test_without_being_asked_nothing_is_audited(study: Path) -> None:
     assert run("release", str(study), *TABLE4, "--json").document["audit"] is None
 
 
+@pytest.mark.wide
 def test_a_finding_refuses_the_release_uncharged(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a_third_of_the_stability(monkeypatch)
     asked = ("--ask", "count", "--ask", "mean(age)", "--epsilon", "1", "--out", "table4")

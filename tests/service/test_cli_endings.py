@@ -33,6 +33,7 @@ def states(study: Path) -> list[str]:
 # --- usage ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     "typed",
     [
@@ -67,6 +68,7 @@ def test_the_parser_knows_near_names() -> None:
     assert "See: reticent plan --help" in done.err
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("verb", ["", "ledger"])
 def test_no_verb_shows_the_help(verb: str) -> None:
     done = run(*verb.split())
@@ -76,6 +78,7 @@ def test_no_verb_shows_the_help(verb: str) -> None:
 # --- hostile input ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("number", "said"),
     [
@@ -98,6 +101,7 @@ def test_an_epsilon_that_is_none_is_refused(study: Path, number: str, said: str)
     assert states(study) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("ask", "said"),
     [
@@ -144,6 +148,7 @@ def hostile(folder: Path, kind: str) -> Path:
     return path
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["missing", "folder", "binary", "empty", "table", "deep", "json"])
 def test_hostile_files_are_refused_by_every_verb(study: Path, kind: str) -> None:
     path = str(hostile(study.parent, kind))
@@ -170,6 +175,7 @@ def test_hostile_files_are_refused_by_every_verb(study: Path, kind: str) -> None
     assert states(study) == []
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", ["missing.csv", ".", "clinic.toml", "nul\x00byte.csv", "x" * 5000])
 def test_a_source_that_is_no_table_is_refused_uncharged(study: Path, name: str) -> None:
     shown = name.replace("\x00", "\\u0000")
@@ -336,12 +342,14 @@ def test_a_full_or_closed_output_loses_no_files(study: Path) -> None:
     assert (study.parent / "closed.json").exists()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("typed", [("init", "."), ("init", "/"), ("explain", "x" * 5000), ("verify", "x" * 5000)])
 def test_names_that_are_no_files_are_refused(typed: tuple[str, ...]) -> None:
     done = run(*typed)
     assert (done.code, "Traceback" in done.said) == (6 if typed[0] == "verify" else 5, False)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("answer", "code", "found"), [("n", 130, []), ("y", 0, ["committed"])])
 def test_a_terminal_is_shown_the_price_and_asked(study: Path, answer: str, code: int, found: list[str]) -> None:
     master, slave = os.openpty()

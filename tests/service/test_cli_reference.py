@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from reticent.cli import words
 from reticent.cli.app import app
 from tests.support.cli_kit import run
 from tests.support.cli_reference import PAGE, VERBS, renewed
 
 
+@pytest.mark.wide
 def test_the_reference_is_current() -> None:
     page = PAGE.read_text("utf-8")
     assert renewed(page) == page, "run: python -m tests.support.cli_reference"
@@ -29,6 +32,7 @@ def test_every_verb_is_in_the_reference() -> None:
     assert grouped == [verb for verb in VERBS if " " in verb]
 
 
+@pytest.mark.wide
 def test_help_is_short() -> None:
     for verb in VERBS:
         text = run(*verb.split(), "--help").out
@@ -36,17 +40,20 @@ def test_help_is_short() -> None:
         assert all(len(line) <= 80 for line in text.splitlines()), verb
 
 
+@pytest.mark.wide
 def test_exit_codes_are_the_same_in_the_page_and_in_explain() -> None:
     page = re.findall(r"^\| (\d+) \| ", PAGE.read_text("utf-8"), re.MULTILINE)
     told = [line.split()[0] for line in words.TEXTS["exit-codes"].split("\n") if line.strip()]
     assert page == told
 
 
+@pytest.mark.wide
 def test_every_synonym_leads_to_a_text() -> None:
     assert set(words.SAME.values()) <= set(words.TEXTS)
     assert set(words.SAME).isdisjoint(words.TEXTS)
 
 
+@pytest.mark.wide
 def test_the_shell_completes_verbs() -> None:
     asked = {"_RETICENT_COMPLETE": "complete_bash", "COMP_WORDS": "reticent ledger s", "COMP_CWORD": "2"}
     program = Path(sys.executable).with_name("reticent")

@@ -28,6 +28,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Path, float]:
     return done, folder, time.monotonic() - began
 
 
+@pytest.mark.wide
 def test_it_ends_well_and_soon(shown: tuple[Run, Path, float]) -> None:
     done, folder, seconds = shown
     assert done.code == 0, done.said
@@ -58,6 +59,7 @@ def test_it_shows_the_truth_odds_ledger_check_and_next_steps(shown: tuple[Run, P
     assert len(demonstrate.OWN) == 3
 
 
+@pytest.mark.wide
 def test_it_answers_all_but_one(shown: tuple[Run, Path, float]) -> None:
     answers = read_certificate(shown[1] / "table4.json").answers
     replied = [answer.name for answer in answers if all(isinstance(cell.outcome, Reply) for cell in answer)]
@@ -66,6 +68,7 @@ def test_it_answers_all_but_one(shown: tuple[Run, Path, float]) -> None:
     assert [answer.name for answer in answers if answer.name not in replied] == [FAR]
 
 
+@pytest.mark.wide
 def test_the_no_reply_is_known_from_public_facts() -> None:
     study = open_study(Path(demonstrate.__file__).parents[1] / "demo" / "rand.toml")
     release = study.named()
@@ -75,6 +78,7 @@ def test_the_no_reply_is_known_from_public_facts() -> None:
         assert notes[FAR].startswith("no reply")
 
 
+@pytest.mark.wide
 def test_the_truth_is_that_of_the_file(tmp_path: Path) -> None:
     told = run("demo", "--out", str(tmp_path / "t"), "--json").document
     truth = {answer["name"]: [cell["truth"] for cell in answer["cells"]] for answer in told["answers"]}
@@ -95,6 +99,7 @@ def test_the_truth_is_that_of_the_file(tmp_path: Path) -> None:
     assert set(told["left"]) == {"epsilon", "delta"}
 
 
+@pytest.mark.wide
 def test_a_second_run_leaves_the_first_as_it_is(
     shown: tuple[Run, Path, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +111,7 @@ def test_a_second_run_leaves_the_first_as_it_is(
     assert len(Ledger.open(shown[1] / "rand.ledger").releases()) == 1
 
 
+@pytest.mark.wide
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     for out in ("file", "file/inside"):
@@ -113,6 +119,7 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         assert (done.code, "Nothing was charged" in done.said) == (5, True), done
 
 
+@pytest.mark.wide
 def test_the_folder_lets_one_go_on(shown: tuple[Run, Path, float]) -> None:
     study = str(shown[1] / "rand.toml")
     assert run("check", study).code == 0

@@ -99,6 +99,7 @@ def spent(spec: Path) -> Fraction:
     return loss.epsilon
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("ask", "epsilon", "said"),
@@ -135,6 +136,7 @@ def test_what_cannot_be_released_is_refused_by_every_way_in_and_costs_nothing(
     assert spent(spec) == 0
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("method", get_args(Method))
 @pytest.mark.parametrize("column", ["x", "k"])
 def test_a_table_that_is_known_to_be_empty_is_refused_before_it_costs(tmp_path: Path, method: str, column: str) -> None:
@@ -145,6 +147,7 @@ def test_a_table_that_is_known_to_be_empty_is_refused_before_it_costs(tmp_path: 
     assert spent(spec) == 0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("method", ["auto", "histogram", "ks", "tree"])
 @pytest.mark.parametrize(
@@ -169,6 +172,7 @@ def test_strange_tables_are_charged_and_end_in_a_reply_or_none(
             assert document["rows"] == 20
 
 
+@pytest.mark.wide
 def test_values_beyond_the_bounds_show_at_an_end_alone(tmp_path: Path) -> None:
     spec = table(tmp_path, [1e9] * 400)
     made = rt.open(spec).release_density("x", method="ks", epsilon=4)
@@ -186,6 +190,7 @@ def clinic(adjacency: Kind) -> Study:
 ASKED = ("density(x, method=ks)", "density(x, method=ks, size=two_thirds)", "density(x, method=histogram, cells=8)")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize("text", ASKED)
 def test_the_audit_of_such_a_plan_passes(text: str, adjacency: Kind) -> None:
@@ -194,6 +199,7 @@ def test_the_audit_of_such_a_plan_passes(text: str, adjacency: Kind) -> None:
     assert found.ratio == 1
 
 
+@pytest.mark.wide
 def test_counts_for_added_rows_under_substitution_are_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(histogram, "swapped", lambda neighbours: neighbours.rows)
     found = clinic("substitute").audit(["density(x, method=histogram, cells=8)"], epsilon=1, triples=12)
@@ -201,6 +207,7 @@ def test_counts_for_added_rows_under_substitution_are_refuted(monkeypatch: pytes
     assert found.ratio == 2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("part", "adjacency", "triples"),
     [

@@ -38,6 +38,7 @@ def labels(tree: Guarantee) -> list[str]:
     return [part.label for part in tree.parts]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_a_later_release_of_the_snapshot_shows_the_share_again_at_no_charge(adjacency: Kind, tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
@@ -66,6 +67,7 @@ def test_a_later_release_of_the_snapshot_shows_the_share_again_at_no_charge(adja
     assert Ledger.open(path).verify() == ()
 
 
+@pytest.mark.wide
 def test_what_is_saved_goes_to_the_answers(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     study(path).release(["median(price)"], epsilon="1")
@@ -73,6 +75,7 @@ def test_what_is_saved_goes_to_the_answers(tmp_path: Path) -> None:
     assert told == rt.PureDP(Fraction(1))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "other",
     [
@@ -91,6 +94,7 @@ def test_other_rows_or_other_declarations_buy_their_own_share(other: dict[str, A
     assert any(line.name.startswith("incomplete(") for line in planned.lines)
 
 
+@pytest.mark.wide
 def test_bounds_and_reasons_may_change(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     study(path).release(["median(price)"], epsilon="1")
@@ -98,6 +102,7 @@ def test_bounds_and_reasons_may_change(tmp_path: Path) -> None:
     assert [line.name for line in wider.plan(["median(price)"], epsilon="1").lines] == ["median(price)"]
 
 
+@pytest.mark.wide
 def test_without_a_word_nothing_is_kept_and_entries_are_as_they_were(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     study(path, snapshot="").release(["median(price)"], epsilon="1")
@@ -107,6 +112,7 @@ def test_without_a_word_nothing_is_kept_and_entries_are_as_they_were(tmp_path: P
     assert parse(left.body) == left
 
 
+@pytest.mark.wide
 def test_of_several_shares_the_one_with_the_least_noise_is_shown(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     study(path).release(["median(price)"], epsilon="1")
@@ -116,6 +122,7 @@ def test_of_several_shares_the_one_with_the_least_noise_is_shown(tmp_path: Path)
     assert shown.origin == "r-0002"
 
 
+@pytest.mark.wide
 def test_a_share_that_gave_no_reply_is_bought_again(tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
     few = {"price": ["1", "x", "2"], "site": ["a"] * 3}
@@ -126,6 +133,7 @@ def test_a_share_that_gave_no_reply_is_bought_again(tmp_path: Path) -> None:
     assert [line.name for line in asked.plan(["sum(price)"], epsilon="2").lines] == ["sum(price)", "incomplete(price)"]
 
 
+@pytest.mark.wide
 def test_a_snapshot_is_a_short_word(tmp_path: Path) -> None:
     for word in ("x" * 101, "a\nb"):
         with pytest.raises(SpecError, match="snapshot is a text"):
@@ -133,6 +141,7 @@ def test_a_snapshot_is_a_short_word(tmp_path: Path) -> None:
     study(snapshot="öffentlich 2026-11")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("more", [{}, {"person": "who", "rows_each": 2}])
 @pytest.mark.parametrize("question", ["mean(price)", "variance(price)", "proportion(site, value=a)"])
 def test_a_number_of_values_and_a_count_tell_the_share_for_nothing(question: str, more: dict[str, Any]) -> None:
@@ -155,6 +164,7 @@ def test_a_number_of_values_and_a_count_tell_the_share_for_nothing(question: str
     assert any(name.startswith("incomplete(") for name in grouped)
 
 
+@pytest.mark.wide
 def test_beside_a_count_the_share_is_known_better() -> None:
     asked = study(snapshot="")
     alone = asked.plan(["median(price)", "iqr(price)"], epsilon="1").lines[-1]

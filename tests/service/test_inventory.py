@@ -43,6 +43,7 @@ def states(study: Path) -> dict[str, str]:
 # --- registry ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_registry_finds_every_ledger_and_who_spent_what(released: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -74,6 +75,7 @@ def test_a_public_entry_holds_no_path_fingerprint_or_time(released: Path, tmp_pa
     assert ":" not in entry["releases"][0]["date"]  # a day, no time
 
 
+@pytest.mark.wide
 def test_the_sheet_has_a_line_for_each_request_and_no_formula(released: Path, tmp_path: Path) -> None:
     ledger = Ledger.open(released.with_suffix(".ledger"))
     ledger.note_refusal("=HYPERLINK(1)", code="budget")
@@ -88,6 +90,7 @@ def test_the_sheet_has_a_line_for_each_request_and_no_formula(released: Path, tm
     assert run("registry", str(tmp_path), "--csv", str(out)).code == 5  # nothing is overwritten
 
 
+@pytest.mark.wide
 def test_a_damaged_ledger_is_named_and_fails(released: Path, tmp_path: Path) -> None:
     released.with_suffix(".ledger").write_bytes(b"no ledger")
     done = run("registry", str(tmp_path))
@@ -98,6 +101,7 @@ def test_a_damaged_ledger_is_named_and_fails(released: Path, tmp_path: Path) -> 
 # --- doctor -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_study_in_order_has_nothing_but_ok(released: Path) -> None:
     done = run("doctor", str(released))
     assert done.code == 0, done.said
@@ -106,6 +110,7 @@ def test_a_study_in_order_has_nothing_but_ok(released: Path) -> None:
     assert leaks([done.out, done.err]) == []
 
 
+@pytest.mark.wide
 def test_wide_permissions_links_and_second_names_are_told(released: Path, tmp_path: Path) -> None:
     source, ledger = released.with_suffix(".csv"), released.with_suffix(".ledger")
     os.chmod(source, 0o644)
@@ -122,6 +127,7 @@ def test_wide_permissions_links_and_second_names_are_told(released: Path, tmp_pa
     assert states(released)["source"] == "warning"
 
 
+@pytest.mark.wide
 def test_a_header_that_does_not_fit_fails_without_a_word_of_the_rows(released: Path) -> None:
     source = released.with_suffix(".csv")
     rows = source.read_text().splitlines()[1:]
@@ -131,6 +137,7 @@ def test_a_header_that_does_not_fit_fails_without_a_word_of_the_rows(released: P
     assert leaks([done.out, done.err]) == []
 
 
+@pytest.mark.wide
 def test_another_ledger_a_missing_source_and_other_terms_fail(released: Path) -> None:
     text = released.read_text()
     released.write_text(text.replace('epsilon = "3"', 'epsilon = "4"', 1))
@@ -149,6 +156,7 @@ def test_another_ledger_a_missing_source_and_other_terms_fail(released: Path) ->
     assert states(released)["source"] == "failed"
 
 
+@pytest.mark.wide
 def test_a_clock_before_the_last_entry_fails(released: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert states(released)["clock"] == "ok"
     yesterday = datetime.now(UTC) - timedelta(days=1)
@@ -156,5 +164,6 @@ def test_a_clock_before_the_last_entry_fails(released: Path, monkeypatch: pytest
     assert states(released)["clock"] == "failed"
 
 
+@pytest.mark.wide
 def test_a_new_ledger_is_its_owner_s_alone(released: Path) -> None:
     assert stat.S_IMODE(released.with_suffix(".ledger").stat().st_mode) == 0o600

@@ -79,6 +79,7 @@ def test_a_receipt_is_committed_by_the_ledger_that_issued_it(ledger: Ledger) -> 
     assert ledger.verify() == ()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("budget", "spent", "asked", "words"),
     [
@@ -183,6 +184,7 @@ def test_what_a_refusal_advises_fits() -> None:
         charge(ledger, eps(str(refusal.value).split("--epsilon ")[1].split()[0]))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("ratio", "words"),
     [

@@ -13,6 +13,7 @@ from reticent.ledger.store import SqliteStore
 from tests.support.ledger_kit import eps, ledger_at, stampede
 
 
+@pytest.mark.wide
 def test_sixteen_processes_get_exactly_twenty_of_twenty(tmp_path: Path) -> None:
     for number in range(5):
         file = tmp_path / f"{number}.ledger"

@@ -106,6 +106,7 @@ def test_the_name_a_ledger_is_built_under_does_not_refuse_it(file: Path) -> None
     timer.join()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -121,6 +122,7 @@ def test_the_table_only_grows(file: Path, statement: str) -> None:
     assert Ledger.open(file).verify() == ()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -145,6 +147,7 @@ def without_triggers(file: Path, *statements: str) -> None:
             connection.execute(statement)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "statements",
     [
@@ -205,6 +208,7 @@ def test_any_flipped_byte_of_the_file_is_harmless_or_noticed(file: Path) -> None
     assert noticed > 25
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("length", [0, 1, 99, 100, 4095, 4096, 6000])
 def test_a_file_cut_short_is_refused_in_words(file: Path, length: int) -> None:
     file.write_bytes(file.read_bytes()[:length])
@@ -355,6 +359,7 @@ def test_processes_that_make_the_same_ledger_share_it(tmp_path: Path) -> None:
     assert Ledger.open(tmp_path / "rand.ledger").spent() == eps(6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("adjacency", "budget", "source", "ends", "words"),
     [

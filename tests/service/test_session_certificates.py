@@ -55,6 +55,7 @@ def with_part(certificate: Certificate, change: Callable[[dict[str, Any]], objec
     return Certificate.of(document)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_that_ended_verifies(name: str, kind: str, tmp_path: Path) -> None:
@@ -117,6 +118,7 @@ def test_every_round_has_its_receipt_and_every_certificate_on_the_way_verifies()
     assert f"3 entries found, {names[0]} to {names[-1]}, digests equal" in told
 
 
+@pytest.mark.wide
 def test_many_rounds_have_several_certificates_each_of_which_verifies(monkeypatch: pytest.MonkeyPatch) -> None:
     """Together they have every round and every answer once, and what they charge is what the session charged."""
     monkeypatch.setattr(paid, "VOLUME", 3)
@@ -141,6 +143,7 @@ def test_many_rounds_have_several_certificates_each_of_which_verifies(monkeypatc
     assert session.guarantee.loss == of.ledger.spent() == PureDP(Fraction(7))
 
 
+@pytest.mark.wide
 def test_a_fault_in_a_later_volume_loses_none_of_the_rounds_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paid, "VOLUME", 2)
     of = study()
@@ -160,6 +163,7 @@ def test_a_fault_in_a_later_volume_loses_none_of_the_rounds_before_it(monkeypatc
     assert of.ledger.spent() == PureDP(Fraction(5))
 
 
+@pytest.mark.wide
 def test_what_a_round_writes_does_not_grow_with_the_rounds_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paid, "VOLUME", 2)
     session = opened(study(), rounds=12, epsilon=8)
@@ -171,6 +175,7 @@ def test_what_a_round_writes_does_not_grow_with_the_rounds_before_it(monkeypatch
     assert max(sizes) < 2 * sizes[0]
 
 
+@pytest.mark.wide
 def test_whatever_is_changed_is_found() -> None:
     of = study()
     with opened(of, rounds=3, epsilon=3) as session:
@@ -196,6 +201,7 @@ def test_whatever_is_changed_is_found() -> None:
     assert failing(Certificate.of(less), of.ledger) == ["entry", "charge", "losses"]
 
 
+@pytest.mark.wide
 def test_a_round_that_is_missing_in_the_ledger_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     of = study()
     with opened(of, rounds=2, epsilon=2) as session:
@@ -209,6 +215,7 @@ def test_a_round_that_is_missing_in_the_ledger_is_found(monkeypatch: pytest.Monk
     assert failing(certificate, of.ledger) == ["entry"]
 
 
+@pytest.mark.wide
 def test_a_commit_of_something_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     honest, of = Ledger.commit, study()
     monkeypatch.setattr(Ledger, "commit", lambda self, receipt, *, digest: honest(self, receipt, digest="0" * 64))
@@ -217,6 +224,7 @@ def test_a_commit_of_something_else_is_found(monkeypatch: pytest.MonkeyPatch) ->
     assert failing(session.certificate, of.ledger) == ["entry"]
 
 
+@pytest.mark.wide
 def test_a_ledger_in_rho_and_rows_lost_to_missing_values_verify() -> None:
     of = study(budget=ZCDP(Fraction(1, 2)), kind="add_remove", missing="drop")
     with opened(of, rounds=2, epsilon="0.4") as session:
@@ -226,6 +234,7 @@ def test_a_ledger_in_rho_and_rows_lost_to_missing_values_verify() -> None:
     assert isinstance(session.certificate.charged, ZCDP)
 
 
+@pytest.mark.wide
 def test_after_a_fault_there_is_the_certificate_of_the_rounds_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
     of = study()
     session = opened(of)
@@ -253,6 +262,7 @@ def test_after_a_fault_there_is_the_certificate_of_the_rounds_before_it(monkeypa
         _ = never.certificate
 
 
+@pytest.mark.wide
 def test_no_row_is_in_a_certificate() -> None:
     rows: dict[str, Any] = {**ROWS, "x": [0.7316498251 + 1e-10 * place for place in range(400)]}
     columns: Any = {"x": rt.real(0, 1, missing=0), "y": rt.integer(0, 1, missing=0), "g": rt.category(["a", "b"])}
@@ -268,6 +278,7 @@ def test_no_row_is_in_a_certificate() -> None:
     assert "0.73164982" in rows_seen.to_json()  # the search finds one that is there
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["session", "model"])
 def test_the_officers_commands_take_models_and_sessions(name: str, tmp_path: Path) -> None:
     file = tmp_path / "a.ledger"

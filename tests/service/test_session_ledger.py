@@ -98,6 +98,7 @@ OPENERS: dict[str, tuple[Callable[[Study], Any], Loss]] = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("missing", [0, "drop"])
 @pytest.mark.parametrize("name", OPENERS)
@@ -111,6 +112,7 @@ def test_a_session_is_charged_once_for_all_its_answers(name: str, kind: str, mis
     assert (of.ledger.spent(), states(of)) == (cost, ["committed"])
 
 
+@pytest.mark.wide
 def test_a_first_round_pays_for_the_number_of_rows_where_it_is_private() -> None:
     of = study(kind="add_remove")
     session = opened(of)
@@ -122,6 +124,7 @@ def test_a_first_round_pays_for_the_number_of_rows_where_it_is_private() -> None
     assert compose.rederive(session.guarantee, axiom_again) == eps(4)
 
 
+@pytest.mark.wide
 def test_the_charge_is_on_the_disk_before_a_row_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, seen = tmp_path / "a.ledger", []
     of, run = study(file), Table.run
@@ -136,6 +139,7 @@ def test_the_charge_is_on_the_disk_before_a_row_is_read(tmp_path: Path, monkeypa
     assert seen[-1] == eps(1)
 
 
+@pytest.mark.wide
 def test_a_claim_is_checked_without_training_rows_and_costs_a_round_only_where_it_is_off() -> None:
     of = study()
     with rt.holdout(of, ["x", "y"], epsilon=4, rounds=4, threshold="0.25") as session:
@@ -156,6 +160,7 @@ def test_a_claim_is_checked_without_training_rows_and_costs_a_round_only_where_i
     assert session.certificate.verify(of.ledger, allow_unsigned=True).ok
 
 
+@pytest.mark.wide
 def test_a_claim_is_read_once_and_as_a_plain_number() -> None:
     """Arithmetic of the caller's own would be shown the exact sum, and a number that changes would be told wrongly."""
 
@@ -187,6 +192,7 @@ def test_a_claim_is_read_once_and_as_a_plain_number() -> None:
         assert [name for name, _ in session.transcript][:2] == ["level(y), claimed 0", "level(y), claimed 1"]
 
 
+@pytest.mark.wide
 def test_questions_are_plain_and_told_as_they_were_asked() -> None:
     """Whatever else they were would be run beside private sums, or told in the place of what was compared."""
 
@@ -224,6 +230,7 @@ def test_questions_are_plain_and_told_as_they_were_asked() -> None:
     assert type(Accuracy({"x": 1.0}, Named("y"), cut=Ten(1)).cut) is Fraction
 
 
+@pytest.mark.wide
 def test_what_a_fault_interrupts_is_in_no_transcript(monkeypatch: pytest.MonkeyPatch) -> None:
     session = opened(study())
 
@@ -236,6 +243,7 @@ def test_what_a_fault_interrupts_is_in_no_transcript(monkeypatch: pytest.MonkeyP
     assert session.transcript == ()
 
 
+@pytest.mark.wide
 def test_a_claim_may_take_the_place_of_a_training_mean() -> None:
     with opened(study()) as session:
         assert session.check(Level("y"), claimed="0.5").by == "claim"
@@ -266,6 +274,7 @@ def refusals(of: Study) -> dict[str, Callable[[], object]]:
     }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", refusals(study()))
 def test_what_is_refused_costs_nothing(name: str) -> None:
     of = study()
@@ -274,6 +283,7 @@ def test_what_is_refused_costs_nothing(name: str) -> None:
     assert of.ledger.spent() == eps(0)
 
 
+@pytest.mark.wide
 def test_a_question_that_is_none_costs_nothing_and_leaves_the_session_open() -> None:
     of = study()
     session = opened(of)
@@ -291,6 +301,7 @@ def test_a_question_that_is_none_costs_nothing_and_leaves_the_session_open() -> 
         sparse.above(Level("y"), "0.5")
 
 
+@pytest.mark.wide
 def test_a_round_the_budget_does_not_hold_is_refused_before_anything_is_drawn() -> None:
     of = study(budget=2)
     session = opened(of, rounds=4)
@@ -306,6 +317,7 @@ def test_a_round_the_budget_does_not_hold_is_refused_before_anything_is_drawn() 
 # --- currencies -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_budget_in_rho_counts_half_the_square_and_less_where_questions_move_together() -> None:
     of = study(budget=ZCDP(Fraction(1, 4)), kind="add_remove")
     rt.sparse_vector(of, ["y"], epsilon="0.2", positives=1, show="above")
@@ -318,6 +330,7 @@ def test_a_budget_in_rho_counts_half_the_square_and_less_where_questions_move_to
     assert compose.rederive(together.guarantee, axiom_again) == loss
 
 
+@pytest.mark.wide
 def test_gaussian_answers_are_charged_in_rho_or_at_a_named_delta() -> None:
     of = study(budget=ZCDP(Fraction(1, 4)))
     with rt.noisy_answers(of, ["x", "y"], rho="0.1", answers=3) as session:
@@ -337,6 +350,7 @@ def test_gaussian_answers_are_charged_in_rho_or_at_a_named_delta() -> None:
 # --- faults and crashes -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_a_fault_inside_an_answer_is_charged_opaque_and_ends_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
     of = study()
     session = opened(of)
@@ -355,6 +369,7 @@ def test_a_fault_inside_an_answer_is_charged_opaque_and_ends_the_session(monkeyp
         session.check(Level("y"))
 
 
+@pytest.mark.wide
 def test_an_interrupt_ends_the_session_and_the_charge_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     of = study()
     session = opened(of)
@@ -371,6 +386,7 @@ def test_an_interrupt_ends_the_session_and_the_charge_stays(monkeypatch: pytest.
     assert (of.ledger.spent(), states(of)) == (eps(1), ["failed"])
 
 
+@pytest.mark.wide
 def test_rows_that_cannot_be_read_are_a_fault_that_was_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     of, run = study(), Table.run
 
@@ -387,6 +403,7 @@ def test_rows_that_cannot_be_read_are_a_fault_that_was_charged(monkeypatch: pyte
     assert (of.ledger.spent(), states(of)) == (eps(1), ["failed"])
 
 
+@pytest.mark.wide
 def test_an_answer_whose_record_cannot_be_written_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     of = study()
     session = opened(of)
@@ -421,6 +438,7 @@ def child(work: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
 
 
+@pytest.mark.wide
 @needs_fork
 def test_a_killed_session_stays_charged(tmp_path: Path) -> None:
     file = tmp_path / "a.ledger"
@@ -439,6 +457,7 @@ def test_a_killed_session_stays_charged(tmp_path: Path) -> None:
     assert ledger.verify() == ()
 
 
+@pytest.mark.wide
 @needs_fork
 def test_a_forked_child_gets_no_answer_from_its_parent_s_reservation(tmp_path: Path) -> None:
     of = study(tmp_path / "a.ledger")
@@ -451,6 +470,7 @@ def test_a_forked_child_gets_no_answer_from_its_parent_s_reservation(tmp_path: P
     assert of.ledger.spent() == eps(1)
 
 
+@pytest.mark.wide
 @needs_fork
 def test_a_session_that_forgets_its_process_answers_twice() -> None:
     """The mutant: without the comparison of processes the child answers from the parent's threshold."""
@@ -467,6 +487,7 @@ def test_a_session_that_forgets_its_process_answers_twice() -> None:
     assert session.check(Level("x")).by == "training"
 
 
+@pytest.mark.wide
 def test_a_session_is_not_copied() -> None:
     of = study()
     first, second = opened(of), OPENERS["sparse vector"][0](of)
@@ -496,6 +517,7 @@ def asked_at_once(session: Holdout, threads: int = 12) -> list[str]:
     return told
 
 
+@pytest.mark.wide
 def test_threads_are_charged_for_each_round_exactly() -> None:
     of = study()
     told = asked_at_once(opened(of))
@@ -504,6 +526,7 @@ def test_threads_are_charged_for_each_round_exactly() -> None:
     assert states(of) == ["committed"] * 4
 
 
+@pytest.mark.wide
 def test_threads_race_for_the_last_of_the_budget() -> None:
     of = study(budget=3)
     told = asked_at_once(opened(of))
@@ -511,6 +534,7 @@ def test_threads_race_for_the_last_of_the_budget() -> None:
     assert of.ledger.spent() == eps(3)
 
 
+@pytest.mark.wide
 def test_a_session_that_opens_rounds_without_reserving_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant draws a new threshold on the old receipt: more answers than the ledger knows."""
     of = study()
@@ -531,6 +555,7 @@ def test_a_session_that_opens_rounds_without_reserving_is_seen(monkeypatch: pyte
 # --- what is held -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_rows_go_when_a_session_ends_and_are_never_shown() -> None:
     session = opened(study())
     paid = session._paid
@@ -543,6 +568,7 @@ def test_rows_go_when_a_session_ends_and_are_never_shown() -> None:
     assert session.rounds == 1
 
 
+@pytest.mark.wide
 def test_an_older_copy_of_the_ledger_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The claim beside the source remembers the head from the moment a round is reserved."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))

@@ -90,6 +90,7 @@ def test_a_release_takes_no_entropy_but_the_system_s(folder: Path, monkeypatch: 
     assert spent(folder) == before
 
 
+@pytest.mark.wide
 def test_a_release_answers_charges_once_and_certifies(folder: Path) -> None:
     study = rt.open(folder / "visits.toml")
     release = study.release([rt.count(), rt.mean("visits"), rt.median("pain"), "mean(visits) by site"], epsilon="1.2")
@@ -109,6 +110,7 @@ def test_a_release_answers_charges_once_and_certifies(folder: Path) -> None:
     assert "more than 3 rows" in release.caveats[0]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("question", "words"),
     [
@@ -129,6 +131,7 @@ def test_a_question_that_does_not_fit_is_refused_and_nothing_is_charged(
     assert not (folder / "visits.ledger").exists()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("epsilon", ["0", "-1", "nan", 0.1 + 0.2, "fifty", True, 50])
 def test_an_epsilon_that_is_none_is_refused(folder: Path, epsilon: object) -> None:
     with pytest.raises(rt.Refusal):
@@ -136,6 +139,7 @@ def test_an_epsilon_that_is_none_is_refused(folder: Path, epsilon: object) -> No
     assert not (folder / "visits.ledger").exists()
 
 
+@pytest.mark.wide
 def test_more_than_is_left_is_refused_with_what_is_left(folder: Path) -> None:
     study = rt.open(folder / "visits.toml")
     study.release([rt.count()], epsilon=2)
@@ -145,6 +149,7 @@ def test_more_than_is_left_is_refused_with_what_is_left(folder: Path) -> None:
     assert not study.plan([rt.count()], epsilon=2).affordable
 
 
+@pytest.mark.wide
 def test_a_fault_while_rows_are_read_stays_charged_and_says_nothing_of_them(folder: Path) -> None:
     path = folder / "visits.parquet"
     rows = pa.table(
@@ -170,6 +175,7 @@ def test_a_fault_while_rows_are_read_stays_charged_and_says_nothing_of_them(fold
     assert line.state == "failed"
 
 
+@pytest.mark.wide
 def test_the_guarantee_of_a_group_question_does_not_grow_with_the_groups(folder: Path) -> None:
     study = rt.open(folder / "visits.toml")
     by_site = study.by("site").release([rt.count(), rt.median("pain", low=0, high=200)], epsilon=1)
@@ -178,6 +184,7 @@ def test_the_guarantee_of_a_group_question_does_not_grow_with_the_groups(folder:
     assert compose.rederive(by_site.guarantee, axiom_again) == rt.PureDP(Fraction(1))
 
 
+@pytest.mark.wide
 def test_under_substitution_the_number_of_people_is_public_and_free() -> None:
     study = rt.study(
         {"x": np.arange(500) % 10}, adjacency="substitute", columns={"x": rt.integer(0, 9, missing=0)}, budget=3
@@ -188,6 +195,7 @@ def test_under_substitution_the_number_of_people_is_public_and_free() -> None:
     assert release.guarantee.loss == rt.PureDP(Fraction(1))
 
 
+@pytest.mark.wide
 def test_a_declared_number_of_people_that_is_wrong_is_refused_under_substitution() -> None:
     study = rt.study({"x": [1, 2, 3]}, adjacency="substitute", columns={"x": rt.integer(0, 9)}, budget=3, people=4)
     with pytest.raises(rt.SpecError, match="people"):
@@ -195,16 +203,19 @@ def test_a_declared_number_of_people_that_is_wrong_is_refused_under_substitution
     assert study.left() == rt.PureDP(Fraction(3))
 
 
+@pytest.mark.wide
 def test_there_is_no_default_adjacency() -> None:
     with pytest.raises(rt.Refusal, match="There is no default"):
         rt.study({"x": [1]}, adjacency=None, columns={"x": rt.real()}, budget=1)  # type: ignore[arg-type]
 
 
+@pytest.mark.wide
 def test_a_person_of_several_rows_needs_a_cap() -> None:
     with pytest.raises(rt.Refusal, match="One person may have any number of rows"):
         rt.study({"x": [1], "id": [1]}, adjacency="add_remove", columns={"x": rt.real()}, budget=1, person="id")
 
 
+@pytest.mark.wide
 def test_rho_is_shared_converted_and_charged() -> None:
     rows = {"x": np.arange(2000) % 100}
     in_rho = rt.study(rows, adjacency="add_remove", columns={"x": rt.integer(0, 99)}, budget=rt.ZCDP(Fraction(1, 2)))
@@ -220,6 +231,7 @@ def test_rho_is_shared_converted_and_charged() -> None:
     assert converted.guarantee.loss.delta == Fraction(1, 10**7)
 
 
+@pytest.mark.wide
 def test_epsilon_spent_in_a_rho_ledger_costs_half_its_square() -> None:
     study = rt.study(
         {"x": [1] * 900}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=rt.ZCDP(Fraction(1, 2))
@@ -228,6 +240,7 @@ def test_epsilon_spent_in_a_rho_ledger_costs_half_its_square() -> None:
     assert study.ledger.spent() == rt.ZCDP(Fraction(2, 100))
 
 
+@pytest.mark.wide
 def test_own_epsilons_are_taken_and_the_rest_share_equally() -> None:
     column = rt.integer(0, 9, complete=True)
     study = rt.study({"x": [1] * 900}, adjacency="add_remove", columns={"x": column}, budget=9)
@@ -242,6 +255,7 @@ def test_own_epsilons_are_taken_and_the_rest_share_equally() -> None:
         study.release([rt.count(epsilon=1), rt.sum("x")], epsilon=1)
 
 
+@pytest.mark.wide
 def test_want_finds_the_least_epsilon_for_several_answers_at_once() -> None:
     study = rt.study({"x": [1] * 900}, adjacency="add_remove", columns={"x": rt.real(0, 9)}, budget=9)
     plan = study.plan(want={"count": 5, "mean(x)": 0.05}, people=20_000)
@@ -258,6 +272,7 @@ def test_want_finds_the_least_epsilon_for_several_answers_at_once() -> None:
         study.plan(want={"mean(x)": 0})
 
 
+@pytest.mark.wide
 def test_a_handle_shows_no_row_and_cannot_be_counted_or_carried_away(folder: Path) -> None:
     study = rt.open(folder / "visits.toml")
     assert "visits (integer 0 to 20)" in repr(study)
@@ -277,6 +292,7 @@ def test_a_handle_shows_no_row_and_cannot_be_counted_or_carried_away(folder: Pat
         pickle.dumps(memory)
 
 
+@pytest.mark.wide
 def test_a_release_travels_as_arrow_files_and_pickle(folder: Path) -> None:
     import polars as pl
 
@@ -294,6 +310,7 @@ def test_a_release_travels_as_arrow_files_and_pickle(folder: Path) -> None:
     assert "<table" in release._repr_html_()
 
 
+@pytest.mark.wide
 def test_two_ledgers_for_one_source_are_refused(folder: Path) -> None:
     rt.open(folder / "visits.toml").release([rt.count()], epsilon=1)
     other = (folder / "visits.toml").read_text().replace("visits.ledger", "other.ledger")
@@ -303,6 +320,7 @@ def test_two_ledgers_for_one_source_are_refused(folder: Path) -> None:
     assert not (folder / "other.ledger").exists()
 
 
+@pytest.mark.wide
 def test_an_epsilon_above_ten_needs_a_reason_which_the_certificate_prints() -> None:
     study = rt.study(
         {"x": [1] * 900}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=100, override="test"
@@ -313,6 +331,7 @@ def test_an_epsilon_above_ten_needs_a_reason_which_the_certificate_prints() -> N
     assert release.certificate.document["override"] == "public test data"
 
 
+@pytest.mark.wide
 def test_a_no_reply_is_a_type_and_its_value_raises() -> None:
     study = rt.study({"x": [1.0] * 100}, adjacency="add_remove", columns={"x": rt.real()}, budget=5)
     answer = study.release([rt.median("x")], epsilon="0.5")["median(x)"]
@@ -322,6 +341,7 @@ def test_a_no_reply_is_a_type_and_its_value_raises() -> None:
             read()
 
 
+@pytest.mark.wide
 def test_stages_are_told_as_they_begin_and_the_charge_comes_first(folder: Path) -> None:
     study = rt.open(folder / "visits.toml")
     seen: list[tuple[str, bool]] = []
@@ -335,6 +355,7 @@ def test_stages_are_told_as_they_begin_and_the_charge_comes_first(folder: Path) 
     assert seen == [("reserve", False), ("read", True), ("draw", True), ("commit", True)]
 
 
+@pytest.mark.wide
 def test_a_declined_request_is_a_line_in_the_ledger_and_costs_nothing(folder: Path) -> None:
     study = rt.open(folder / "visits.toml")
     study.release([rt.count()], epsilon=1, name="first")
@@ -352,6 +373,7 @@ def test_a_declined_request_is_a_line_in_the_ledger_and_costs_nothing(folder: Pa
     assert study.ledger.verify() == ()
 
 
+@pytest.mark.wide
 def test_a_release_by_width_needs_a_public_number_of_people_and_pays_for_the_cap(folder: Path) -> None:
     study = rt.open(folder / "visits.toml")
     with pytest.raises(rt.QuestionError, match="public number of people"):
@@ -365,6 +387,7 @@ def test_a_release_by_width_needs_a_public_number_of_people_and_pays_for_the_cap
     assert study.release(want={"mean(visits)": 0.5}).guarantee.loss == plan.guarantee.loss
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("people", [0, -5, 2.5, True])
 def test_nobody_is_no_number_of_people(people: object) -> None:
     study = rt.study({"x": [1]}, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=1)
@@ -374,6 +397,7 @@ def test_nobody_is_no_number_of_people(people: object) -> None:
         study.rehearse([rt.count()], epsilon=1, people=people)  # type: ignore[arg-type]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("epsilon", ["1e400", "1e9999999", "1e-9999", "9" * 5000, "1/" + "9" * 700])
 def test_a_number_that_would_stop_the_machine_is_refused_at_once(epsilon: str) -> None:
     study = rt.study({"x": [1]}, adjacency="add_remove", columns={"x": rt.real(0, 1)}, budget=1)
@@ -381,6 +405,7 @@ def test_a_number_that_would_stop_the_machine_is_refused_at_once(epsilon: str) -
         study.plan([rt.count()], epsilon=epsilon)
 
 
+@pytest.mark.wide
 def test_groups_take_the_declared_spelling_of_a_key() -> None:
     study = rt.study({"g": [1, 0, 1]}, adjacency="add_remove", columns={"g": rt.category([1, 0])}, budget=10)
     release = study.by("g", among=[True]).release([rt.count()], epsilon=9)
@@ -390,6 +415,7 @@ def test_groups_take_the_declared_spelling_of_a_key() -> None:
     assert abs(cell.outcome.value.value - 2) < 9
 
 
+@pytest.mark.wide
 def test_a_public_number_is_free_in_rho_too() -> None:
     study = rt.study(
         {"x": np.arange(400) % 10},
@@ -402,6 +428,7 @@ def test_a_public_number_is_free_in_rho_too() -> None:
     assert release["sum(x)"].value == int(release["sum(x)"].value)
 
 
+@pytest.mark.wide
 def test_a_study_file_without_a_ledger_releases_nothing(folder: Path) -> None:
     text = (folder / "visits.toml").read_text().replace('ledger = "visits.ledger"\n', "")
     (folder / "visits.toml").write_text(text)
@@ -412,6 +439,7 @@ def test_a_study_file_without_a_ledger_releases_nothing(folder: Path) -> None:
             study.release([rt.count()], epsilon=1)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("questions", "price"),
     [([rt.count(epsilon=500)], {}), ([rt.count()], {"epsilon": 500}), ([rt.count()], {"rho": 5000})],
@@ -427,6 +455,7 @@ def test_no_way_of_saying_a_price_avoids_the_reason(questions: list[object], pri
         rt.study({"x": [1]}, adjacency="add_remove", columns={"x": rt.integer(0, 9)}, budget=budget)
 
 
+@pytest.mark.wide
 def test_a_budget_of_delta_that_exposes_people_is_refused() -> None:
     with pytest.raises(rt.Refusal, match="exposed outright"):
         rt.study(
@@ -434,6 +463,7 @@ def test_a_budget_of_delta_that_exposes_people_is_refused() -> None:
         )
 
 
+@pytest.mark.wide
 def test_rows_that_cannot_be_read_for_their_number_are_a_charged_fault(folder: Path) -> None:
     text = (folder / "visits.toml").read_text().replace("add_remove", "substitute")
     (folder / "visits.toml").write_text(text)
@@ -446,6 +476,7 @@ def test_rows_that_cannot_be_read_for_their_number_are_a_charged_fault(folder: P
     assert spent(folder).epsilon == Fraction(7, 10)  # type: ignore[union-attr]
 
 
+@pytest.mark.wide
 def test_free_numbers_buy_no_caveat_and_take_no_share() -> None:
     study = rt.study(
         {"who": list(range(50)), "x": [1] * 50},
@@ -459,6 +490,7 @@ def test_free_numbers_buy_no_caveat_and_take_no_share() -> None:
     assert study.release([rt.count(), rt.mean("x")], epsilon=1).guarantee.loss == rt.PureDP(Fraction(1))
 
 
+@pytest.mark.wide
 def test_a_proportion_is_of_the_value_spelled_that_way() -> None:
     study = rt.study(
         {"g": ["a"] * 900 + ["A"] * 100},
@@ -469,6 +501,7 @@ def test_a_proportion_is_of_the_value_spelled_that_way() -> None:
     assert study.release([rt.proportion("g", value="a")], epsilon=5)["proportion(g, value=a)"].value > 0.8
 
 
+@pytest.mark.wide
 def test_a_median_of_nobody_is_no_reply() -> None:
     """At most 5e-3 of releases about an empty table may reply: more than 4 of 100 has a chance below 2e-4."""
     study = rt.study(
@@ -487,6 +520,7 @@ def test_a_median_of_nobody_is_no_reply() -> None:
     assert replies <= 4
 
 
+@pytest.mark.wide
 def test_a_fault_keeps_nothing_of_its_cause(folder: Path) -> None:
     path = folder / "visits.parquet"
     data = bytearray(path.read_bytes())
@@ -498,12 +532,14 @@ def test_a_fault_keeps_nothing_of_its_cause(folder: Path) -> None:
     assert fault.value.__context__ is None
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("wrong", [rt.mean("visits"), "count", [np.mean], [3], 7])
 def test_what_is_no_list_of_questions_is_refused_with_words(folder: Path, wrong: object) -> None:
     with pytest.raises(rt.QuestionError):
         rt.open(folder / "visits.toml").release(wrong, epsilon=1)  # type: ignore[arg-type]
 
 
+@pytest.mark.wide
 def test_numbers_of_numpy_are_numbers() -> None:
     study = rt.study(
         {"x": np.arange(400) % 10}, adjacency="add_remove", columns={"x": rt.real(np.float64(0), np.int64(9))}, budget=3
@@ -517,6 +553,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
         rt.histogram("x", edges=10)  # type: ignore[arg-type]
 
 
+@pytest.mark.wide
 def test_the_person_of_a_ledger_cannot_be_exchanged(folder: Path) -> None:
     rt.open(folder / "visits.toml").release([rt.count()], epsilon="0.5")
     text = (folder / "visits.toml").read_text().replace('column    = "id"', 'column    = "visits"')
@@ -525,6 +562,7 @@ def test_the_person_of_a_ledger_cannot_be_exchanged(folder: Path) -> None:
         rt.open(folder / "visits.toml").release([rt.count()], epsilon="0.5")
 
 
+@pytest.mark.wide
 def test_an_interrupted_release_cannot_be_undone_by_an_older_copy_of_the_ledger(folder: Path) -> None:
     import shutil
 

@@ -216,6 +216,7 @@ def leaks(driven: Browser, server: Server, visit: Visit, folder: Path) -> set[st
     return differing(first, second) | naming(first, visit) | naming(second, visit)
 
 
+@pytest.mark.wide
 @needs_browser
 @pytest.mark.parametrize("visit", VISITS, ids=lambda visit: visit.design.method)
 def test_nothing_that_leaves_or_stays_in_the_page_tells_the_truth(
@@ -293,6 +294,7 @@ def mutated(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> No
 MARK: Final = "  const answers = SURVEY.questions.map((question, index) => ({\n"
 
 
+@pytest.mark.wide
 @needs_browser
 @pytest.mark.parametrize("kept", LEAKS, ids=lambda kept: " ".join(sorted(kept.values())))
 def test_a_page_that_leaks_is_caught(
@@ -302,6 +304,7 @@ def test_a_page_that_leaks_is_caught(
     assert set(kept.values()) - leaks(driven, server, NAMED, tmp_path) == set()
 
 
+@pytest.mark.wide
 @needs_browser
 @pytest.mark.parametrize(("old", "new", "channel"), SLIPS, ids=lambda text: text.strip()[:12])
 def test_a_page_that_forgets_to_forget_is_caught(
@@ -377,6 +380,7 @@ def law_of(design: Design, truth: str) -> dict[str, float]:
     return {token: float(chance) for token, chance in design.distribution(truth).items()}
 
 
+@pytest.mark.wide
 @needs_browser
 @pytest.mark.parametrize("place", range(len(LAWS)), ids=[design.method for design, _, _ in LAWS])
 def test_the_law_of_the_browser_is_the_design_s_and_no_other(every: Tab, place: int) -> None:
@@ -404,6 +408,7 @@ def below(total: int, coins: bytes, times: int) -> list[int]:
     return found
 
 
+@pytest.mark.wide
 @needs_browser
 @pytest.mark.parametrize("total", [2, 3, 7, 256, 257, 1000, 2**53 + 5, 3**50])
 def test_the_browser_draws_bit_by_bit_as_it_should(every: Tab, total: int) -> None:
@@ -413,6 +418,7 @@ def test_the_browser_draws_bit_by_bit_as_it_should(every: Tab, total: int) -> No
     assert [int(text) for text in found] == below(total, coins, 300)
 
 
+@pytest.mark.wide
 @needs_browser
 @pytest.mark.parametrize(
     ("text", "number"),
@@ -440,6 +446,7 @@ def test_a_number_is_read_as_it_was_meant_or_not_at_all(every: Tab, text: str, n
 # --- 3. what a person does --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @needs_browser
 def test_the_page_works_from_the_keyboard_and_draws_once(driven: Browser, server: Server) -> None:
     region = {"region": ["north", "south"]}
@@ -476,6 +483,7 @@ def left_and_back(page: Tab, address: str, elsewhere: str) -> int:
     return int(page.run("[...document.querySelectorAll('[name=q0]')].filter((one) => one.checked).length"))
 
 
+@pytest.mark.wide
 @needs_browser
 def test_who_comes_back_to_the_page_finds_no_choice_made(driven: Browser, server: Server) -> None:
     text, elsewhere = form.page(survey.two_coins(QUESTION), None, ask={}), f"{server.address}/elsewhere"
@@ -488,6 +496,7 @@ def test_who_comes_back_to_the_page_finds_no_choice_made(driven: Browser, server
         assert left_and_back(page, server.put(kept), elsewhere) == 1
 
 
+@pytest.mark.wide
 @needs_browser
 def test_a_double_click_draws_once_and_sends_once(driven: Browser, server: Server) -> None:
     with tab(driven) as page:
@@ -500,6 +509,7 @@ def test_a_double_click_draws_once_and_sends_once(driven: Browser, server: Serve
         assert len(server.bodies) == 1
 
 
+@pytest.mark.wide
 @needs_browser
 def test_a_failed_sending_says_so_and_repeats_the_same_answer(driven: Browser, server: Server) -> None:
     with tab(driven) as page:
@@ -515,6 +525,7 @@ def test_a_failed_sending_says_so_and_repeats_the_same_answer(driven: Browser, s
     assert first == second
 
 
+@pytest.mark.wide
 @needs_browser
 def test_a_page_from_a_file_needs_nothing_but_itself(driven: Browser, tmp_path: Path) -> None:
     path = form.form(survey.two_coins(QUESTION), tmp_path / "page.html")
@@ -534,6 +545,7 @@ def test_a_page_from_a_file_needs_nothing_but_itself(driven: Browser, tmp_path: 
     assert answers.decoded(coded) == sent
 
 
+@pytest.mark.wide
 @needs_browser
 def test_a_browser_without_fair_coins_is_not_asked(driven: Browser, server: Server) -> None:
     for broken in ("delete window.BigInt", "Object.defineProperty(window, 'crypto', { value: {} })"):
@@ -550,6 +562,7 @@ def test_a_browser_without_fair_coins_is_not_asked(driven: Browser, server: Serv
         assert "Draw my answer" in seen
 
 
+@pytest.mark.wide
 @needs_browser
 def test_an_answer_goes_to_another_site_only_where_that_site_takes_it(driven: Browser, server: Server) -> None:
     with serving() as other, tab(driven) as page:
@@ -568,6 +581,7 @@ def test_an_answer_goes_to_another_site_only_where_that_site_takes_it(driven: Br
     assert "Referer" not in headers
 
 
+@pytest.mark.wide
 @needs_browser
 def test_the_policy_of_the_page_lets_nothing_else_out_or_in(driven: Browser, server: Server) -> None:
     with tab(driven) as page:
@@ -581,6 +595,7 @@ def test_the_policy_of_the_page_lets_nothing_else_out_or_in(driven: Browser, ser
     assert [line for line in server.log if "/out" in line] == []
 
 
+@pytest.mark.wide
 def test_the_script_knows_no_other_chance_and_no_float() -> None:
     script = form._asset("form.js")
     code = "\n".join(line.partition("//")[0] for line in script.splitlines())

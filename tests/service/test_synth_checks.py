@@ -53,6 +53,7 @@ def run(*words: object) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+@pytest.mark.wide
 def test_checks_are_paid_for_by_default_and_said(study: Path) -> None:
     out = study.with_name("rows.csv")
     code, text = run("synth", study, "--columns", "cost,age", "--epsilon", "2", "--out", out, "--yes", "--json")
@@ -75,6 +76,7 @@ def test_checks_are_paid_for_by_default_and_said(study: Path) -> None:
     assert run("verify", certificate, "--allow-unsigned")[0] != 0
 
 
+@pytest.mark.wide
 def test_what_rows_are_good_for_is_said_once(study: Path) -> None:
     out = study.with_name("rows.csv")
     code, text = run("synth", study, "--columns", "cost,age", "--epsilon", "2", "--out", out, "--yes")
@@ -84,6 +86,7 @@ def test_what_rows_are_good_for_is_said_once(study: Path) -> None:
     assert told.count("single values of age") == 1
 
 
+@pytest.mark.few(1)
 def test_none_are_bought_where_none_are_wanted_and_a_question_has_its_own(study: Path) -> None:
     out = study.with_name("rows.csv")
     code, text = run(

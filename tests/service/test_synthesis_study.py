@@ -59,6 +59,7 @@ def one(values: list[float]) -> Study:
     return clinic({name: np.array(values) for name in COLUMNS})
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_charged_once_certified_and_drawn_from(method: str, tmp_path: Path) -> None:
     study = clinic()
@@ -105,6 +106,7 @@ def test_made_up_rows_are_a_table_of_the_kinds_declared(tmp_path: Path) -> None:
     assert any(line.startswith("not for") for line in made.good_for())
 
 
+@pytest.mark.wide
 def test_atoms_and_missing_values_come_out_with_their_shares() -> None:
     for method in ("auto", "series", "histogram"):
         made = clinic().release_density(
@@ -120,6 +122,7 @@ def test_atoms_and_missing_values_come_out_with_their_shares() -> None:
         assert abs(np.mean(drawn._rows[:, 0] == 0) - 0.9 * mass) < 0.06
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -141,6 +144,7 @@ def test_what_cannot_be_released_is_refused_before_rows_and_costs_nothing(asked:
     assert spent(study) == 0
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", METHODS)
 def test_bias_is_said_to_be_in_no_interval_unless_there_is_none(method: str) -> None:
     """Of 30 % at one value a smooth law shows next to nothing, and its intervals are as narrow as ever."""
@@ -152,6 +156,7 @@ def test_bias_is_said_to_be_in_no_interval_unless_there_is_none(method: str) -> 
         assert not any(said in caveat for caveat in exact.caveats)
 
 
+@pytest.mark.wide
 def test_the_share_of_an_atom_beside_a_polynomial_is_within_its_noise() -> None:
     """Records heaped near 0, where the polynomial's own total is off by percents; six half-widths hold but for 1e-9."""
     values = np.concatenate([np.zeros(5_000), np.random.default_rng(4).gamma(1.0, 2.0, 15_000)])
@@ -164,6 +169,7 @@ def test_the_share_of_an_atom_beside_a_polynomial_is_within_its_noise() -> None:
     assert abs(found.n - 20_000) < 150
 
 
+@pytest.mark.wide
 def test_a_budget_too_small_is_refused_and_costs_nothing() -> None:
     study = clinic(budget="1/2")
     with pytest.raises(BudgetError):
@@ -171,6 +177,7 @@ def test_a_budget_too_small_is_refused_and_costs_nothing() -> None:
     assert spent(study) == 0
 
 
+@pytest.mark.wide
 def test_an_epsilon_that_leaves_nothing_but_the_uniform_is_refused_with_what_would_do() -> None:
     study = clinic(people=4_000)
     with pytest.raises(QuestionError, match=r"the noise hides every shape.*About ε .* would show something"):
@@ -180,6 +187,7 @@ def test_an_epsilon_that_leaves_nothing_but_the_uniform_is_refused_with_what_wou
     assert "hides every shape" in repr(unsaid.plan(["density(x, method=series)"], epsilon="0.001", people=4_000))
 
 
+@pytest.mark.wide
 def test_one_fault_is_charged_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> object:
         raise ZeroDivisionError("age 37 was seen")
@@ -193,6 +201,7 @@ def test_one_fault_is_charged_and_says_nothing(monkeypatch: pytest.MonkeyPatch) 
     assert spent(study) == 1
 
 
+@pytest.mark.wide
 def test_options_beside_a_question_are_refused() -> None:
     with pytest.raises(QuestionError, match="has its options already"):
         clinic().release_density(rt.density("x"), method="series", epsilon=1)
@@ -200,6 +209,7 @@ def test_options_beside_a_question_are_refused() -> None:
         clinic().synthesize("x", epsilon=1, rows=0)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", METHODS)
 def test_an_empty_table_one_value_and_no_numbers_end_in_a_reply_or_none_and_in_nothing_else(method: str) -> None:
     tables = [[], [50.0] * 300, [float("nan")] * 20, [float("inf"), -float("inf"), 5.0] * 50, [1e9] * 200]
@@ -217,6 +227,7 @@ def test_an_empty_table_one_value_and_no_numbers_end_in_a_reply_or_none_and_in_n
                     made.sample(1)
 
 
+@pytest.mark.wide
 def test_bounds_that_exclude_every_value_say_nothing_of_the_rows() -> None:
     here, there = one([1e9] * 400), one([100.0] * 400)
     said = [study.release_density("x", method="histogram", epsilon=4) for study in (here, there)]
@@ -226,12 +237,14 @@ def test_bounds_that_exclude_every_value_say_nothing_of_the_rows() -> None:
     assert all(made.density.masses.ravel()[-1] > 0.8 for made in said)
 
 
+@pytest.mark.wide
 def test_all_rows_on_an_atom_leave_nothing_for_the_rest() -> None:
     made = one([0.0] * 2_000).release_density("x", method="series", atoms=[0], epsilon=2)
     ((_, mass),) = made.density.atoms
     assert mass > 0.97
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 @pytest.mark.parametrize(
     "text",
@@ -254,6 +267,7 @@ def test_record_replay_passes_on_densities(text: str, adjacency: Kind) -> None:
     assert found.ratio > Fraction(1, 2)
 
 
+@pytest.mark.wide
 def test_record_replay_catches_noise_made_for_half_the_distance(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Sums.__dict__["moved"].func
     made = property(lambda self: -(-whole(self) // 2))
@@ -263,6 +277,7 @@ def test_record_replay_catches_noise_made_for_half_the_distance(monkeypatch: pyt
     assert any(one.kind in ("sensitivity", "loss") for one in found.findings)
 
 
+@pytest.mark.wide
 def test_record_replay_catches_atoms_that_are_counted_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     parted = steps.Mixed._parted
 
@@ -279,6 +294,7 @@ def test_record_replay_catches_atoms_that_are_counted_twice(monkeypatch: pytest.
     assert found.verdict == "refuted"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", ["density(x)", "density(x, age)"])
 def test_record_replay_catches_records_at_a_found_atom_that_stay_in_their_bar(
     text: str, monkeypatch: pytest.MonkeyPatch
@@ -300,6 +316,7 @@ def test_record_replay_catches_records_at_a_found_atom_that_stay_in_their_bar(
     assert not replay(plan, here, there).ok
 
 
+@pytest.mark.wide
 def test_rows_have_the_zeros_of_the_records_by_default_and_what_they_are_good_for_says_so() -> None:
     """The column that issue 15 was written about: 30 % zeros, in one column and beside another."""
     draw = np.random.default_rng(11)
@@ -323,6 +340,7 @@ def test_rows_have_the_zeros_of_the_records_by_default_and_what_they_are_good_fo
         assert any(one.startswith("not single values of cost") for one in said)
 
 
+@pytest.mark.wide
 def test_the_audit_is_the_one_that_a_release_can_ask_for() -> None:
     made = clinic().release_density("age", method="series", epsilon=1, audit=3)
     assert made.certificate.document["audit"]["verdict"] == "passed"

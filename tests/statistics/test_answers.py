@@ -30,6 +30,7 @@ def made(text: str, setting: Setting, epsilon: str = "1") -> Step:
     return prepare(parse(text)[0], setting, Fraction(epsilon))
 
 
+@pytest.mark.wide
 def test_the_fake_answers_as_the_table_does() -> None:
     generator = np.random.default_rng(3)
     rows = {"x": generator.normal(50, 30, 300), "g": generator.integers(1, 4, 300).astype(float)}
@@ -66,6 +67,7 @@ def people(count: int) -> dict[str, object]:
     }
 
 
+@pytest.mark.wide
 def test_persons_with_several_rows() -> None:
     table = open_table(people(3_000), PERSONS)
 
@@ -108,6 +110,7 @@ def whole(outcome: object) -> bool:
     return all(math.isfinite(v) for v in (e.value, e.low, e.high, e.noise, e.sampling)) and e.low <= e.value <= e.high
 
 
+@pytest.mark.few(34)
 @pytest.mark.parametrize("text", ASKED)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("what", ["empty", "one", "missing", "constant", "ends", "infinite"])
@@ -131,6 +134,7 @@ def test_awkward_tables_give_whole_replies_or_none(what: str, kind: Kind, text: 
             assert answer.value == pytest.approx(7.0, abs=0.05)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("column", [integer(0, 9), integer(), real()])
 def test_atoms_are_found_without_bounds(column: object) -> None:
     assert isinstance(column, type(integer()) | type(real()))
@@ -141,6 +145,7 @@ def test_atoms_are_found_without_bounds(column: object) -> None:
     assert answer.low <= 5.0 <= answer.high
 
 
+@pytest.mark.wide
 def test_a_far_quantile_of_few_people_is_no_reply() -> None:
     schema = schema_of(real(0, 10_000), Person("add_remove"))
     fake = Fake(schema, {"x": np.arange(5_000.0)})
@@ -149,6 +154,7 @@ def test_a_far_quantile_of_few_people_is_no_reply() -> None:
         assert isinstance(answer.outcome, NoReply)
 
 
+@pytest.mark.wide
 def test_public_numbers_carry_no_noise() -> None:
     schema = schema_of(real(0, 1), Person("substitute"))
     fake = Fake(schema, {"x": np.zeros(123)})
@@ -156,6 +162,7 @@ def test_public_numbers_carry_no_noise() -> None:
     assert (answer.value, answer.low, answer.high, answer.noise) == (123, 123, 123, 0)
 
 
+@pytest.mark.wide
 def test_ends_beyond_the_possible_are_shown_at_the_bound_and_said() -> None:
     schema = schema_of(real(0, 100), Person("add_remove"))
     fake = Fake(schema, {"x": np.zeros(300)})
@@ -167,6 +174,7 @@ def test_ends_beyond_the_possible_are_shown_at_the_bound_and_said() -> None:
     assert any("shown at the nearest possible one" in text for text in bins.caveats)
 
 
+@pytest.mark.wide
 def test_a_million_different_values_are_drawn_from_in_seconds() -> None:
     schema = schema_of(real(), Person("add_remove"))
     values = np.random.default_rng(1).lognormal(0, 3, 1_000_000)
@@ -178,6 +186,7 @@ def test_a_million_different_values_are_drawn_from_in_seconds() -> None:
     assert time.process_time() - started < 20  # about 1; no speed claim, only that it is not quadratic
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", ["count", "mean(x)", "sd(x)", "median(x)", "iqr(x)", "proportion(g, value=1)"])
 def test_the_least_epsilon_reaches_the_width_and_no_smaller_one_does(text: str) -> None:
     schema = schema_of(real(0, 100), Person("add_remove"), groups=category([1, 2]))
@@ -191,6 +200,7 @@ def test_the_least_epsilon_reaches_the_width_and_no_smaller_one_does(text: str) 
     assert less is None or less > width
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", ["mean(x)", "sd(x)", "median(x)", "proportion(g, value=1)"])
 def test_a_plan_for_too_few_people_says_no_reply(text: str) -> None:
     schema = schema_of(real(0, 100), Person("add_remove"), groups=category([1, 2]))
@@ -199,6 +209,7 @@ def test_a_plan_for_too_few_people_says_no_reply(text: str) -> None:
     assert expected.note.startswith("no reply")
 
 
+@pytest.mark.wide
 def test_a_width_that_no_epsilon_reaches_is_refused_with_the_reason() -> None:
     schema = schema_of(real(0, 100), Person("add_remove"))
     for text, width, reason in [("mean(x)", 1e-9, "cannot be planned"), ("quantile(x, 0.999)", 1.0, "no reply")]:
@@ -206,6 +217,7 @@ def test_a_width_that_no_epsilon_reaches_is_refused_with_the_reason() -> None:
             least_epsilon(parse(text)[0], Setting(schema, None), width, 300)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", ["mean(x)", "variance(x)", "median(x)", "iqr(x)"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_plan_expects_what_the_answer_has(kind: Kind, text: str) -> None:

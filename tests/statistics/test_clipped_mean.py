@@ -74,6 +74,7 @@ def too_high(covered: int, runs: int) -> bool:
 # --- what is named is covered ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", [name for name in CUT_LAWS if "infinite" not in name])
 def test_the_mean_of_values_cut_to_the_released_ends_is_covered_whatever_the_law(name: str) -> None:
     law = CUT_LAWS[name]
@@ -112,6 +113,7 @@ def test_infinite_cells_and_far_lumps_are_cut_and_counted(kind: Kind) -> None:
         assert any(re.match(r"at most 0\.\d+ % of the values lie beyond \[", text) for text in found.words)
 
 
+@pytest.mark.wide
 def test_a_cut_at_the_last_candidates_is_said() -> None:
     values = np.concatenate([np.zeros(1_000), np.full(19_000, np.inf)])
     outcome = plan("add_remove", 20_000, "1").draw(counted(CELLS, values), Replayed("all far"))
@@ -123,6 +125,7 @@ def test_a_cut_at_the_last_candidates_is_said() -> None:
 # --- declared tails --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("tail", ["normal", Fraction(3)])
 def test_with_a_declared_tail_a_normal_column_is_told_its_population_mean(tail: tails.Tail) -> None:
     law = CUT_LAWS["normal"]
@@ -136,6 +139,7 @@ def test_with_a_declared_tail_a_normal_column_is_told_its_population_mean(tail: 
     assert too_low(int(narrow.sum()), len(said))
 
 
+@pytest.mark.wide
 def test_a_power_tail_that_holds_gives_the_mean_of_all_values() -> None:
     """Student's law with 3 degrees of freedom falls like the cube of the distance, within the factor allowed."""
     law = CutLaw("t3", lambda g, n: g.standard_t(3, n), lambda x: np.asarray(scipy.stats.t.sf(x, 3)), 0.0)
@@ -145,6 +149,7 @@ def test_a_power_tail_that_holds_gives_the_mean_of_all_values() -> None:
     assert not too_low(covered, len(said)), covered / len(said)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_declared_tail_that_the_noisy_count_refutes_is_not_used(kind: Kind) -> None:
     law = mixed(
@@ -165,6 +170,7 @@ def test_a_declared_tail_that_the_noisy_count_refutes_is_not_used(kind: Kind) ->
             assert any("more than the declared tail can hold" in text for text in outcome.value.words)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("tail", ["normal", Fraction(3, 2), Fraction(3)])
 def test_what_a_tail_allows_bounds_what_cutting_moves(tail: tails.Tail) -> None:
     """Laws at the edge of the declaration, by quadrature: the bound holds, and half of it does not."""
@@ -184,6 +190,7 @@ def test_what_a_tail_allows_bounds_what_cutting_moves(tail: tails.Tail) -> None:
     assert bound.moved < 2.0 * moved
 
 
+@pytest.mark.wide
 def test_fewer_values_beyond_narrow_what_is_added_and_more_refute() -> None:
     made = plan("substitute", 10_000, "1", Fraction(3))
     size, mean = Size(1e4, False, 1e4), Estimate(0.1, 0.0, 0.2, 0.05, 0.05)
@@ -206,6 +213,7 @@ def step_of(text: str, column: Column, kind: Kind, n: int = 10_000, epsilon: str
     return schema, prepare(parse(text)[0], Setting(schema, n if kind == "substitute" else None), Fraction(epsilon))
 
 
+@pytest.mark.wide
 def test_bounds_hold_the_ends_in_and_a_cut_at_both_of_them_leaves_nothing_beyond() -> None:
     generator = np.random.default_rng(5)
     for column, low, high in ((real(0, 1000), 0.0, None), (real(-3, 3), -3.0, 3.0)):
@@ -220,6 +228,7 @@ def test_bounds_hold_the_ends_in_and_a_cut_at_both_of_them_leaves_nothing_beyond
             assert not any("beyond" in text for text in answer.caveats)
 
 
+@pytest.mark.wide
 def test_the_plan_says_what_is_estimated_and_what_a_tail_adds() -> None:
     _, plain = step_of("mean(x, method=clipped)", real(), "add_remove")
     assert plain.estimand == "mean of x cut to ends that are released with it, in the population"
@@ -231,6 +240,7 @@ def test_the_plan_says_what_is_estimated_and_what_a_tail_adds() -> None:
     assert noise[0] < noise[1]  # a normal tail is cut nearer, so there is less noise
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
@@ -244,6 +254,7 @@ def test_a_tail_that_means_nothing_is_refused(text: str, refusal: str) -> None:
         parse(text)
 
 
+@pytest.mark.wide
 def test_too_few_values_have_no_reply() -> None:
     data = counted(CELLS, np.random.default_rng(1).normal(0.0, 1.0, 300))
     assert plan("add_remove", 300, "0.1").draw(data, Replayed("few")) == NO_REPLY

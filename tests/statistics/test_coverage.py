@@ -93,6 +93,7 @@ def too_high(covered: int, runs: int) -> bool:
     return bool(scipy.stats.binom.sf(covered - 1, runs, 0.97) < ERROR)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_intervals_cover_as_often_as_they_say_and_their_mutants_do_not(case: Case) -> None:
     found = ratios(case)
@@ -117,6 +118,7 @@ def integers(question: str, epsilon: str, drawn_at: str, runs: int = 2_000) -> t
     return sum(abs(value - truth) <= width for value in values), runs
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("question", ["count", "sum(x)"])
 def test_integer_answers_cover_at_least_as_often_as_they_say(question: str) -> None:
     assert not too_low(*integers(question, "0.1", "0.1"))
@@ -148,6 +150,7 @@ def test_intervals_of_groups_cover() -> None:
     assert not too_high(covered, len(found))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("epsilon", ["0.07", "0.1", "1"])
 def test_intervals_of_tied_values_cover(epsilon: str) -> None:
     """Thirteen values with wide gaps between them, on a column whose million cells would rather fill the gaps."""

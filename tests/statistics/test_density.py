@@ -63,6 +63,7 @@ def test_the_distance_is_the_fewest_replacements_that_change_the_answer() -> Non
     assert {True, False} == set(dense.values())
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("near", [SUBSTITUTE, ADD_REMOVE], ids=["substitute", "add_remove"])
 def test_the_distance_moves_by_one_at_most_and_the_law_keeps_its_epsilon_and_no_less(near: Adjacency) -> None:
     test = made(near)
@@ -109,6 +110,7 @@ def test_mutants_are_refuted(name: str) -> None:
     assert line.verdict == "refuted"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("scale", "verdict"), [(Fraction(4, 5), "refuted"), (Fraction(5, 4), "holds")])
 def test_noise_at_another_scale(scale: Fraction, verdict: str) -> None:
     """Too little is refuted; too much holds, and reaches no more than its own epsilon of 0.8."""
@@ -119,6 +121,7 @@ def test_noise_at_another_scale(scale: Fraction, verdict: str) -> None:
     assert abs(float(line.attained) - 1 / float(scale)) < 1e-6
 
 
+@pytest.mark.wide
 def test_a_column_that_is_not_dense_is_called_so_with_the_stated_probability() -> None:
     for epsilon in (Fraction(1, 10), ONE):
         test = density_test(1000, SUBSTITUTE, density=Fraction(1, 4 << 20), epsilon=epsilon)
@@ -128,6 +131,7 @@ def test_a_column_that_is_not_dense_is_called_so_with_the_stated_probability() -
         assert float(test.alpha) == pytest.approx(ratio**test.threshold / (1 + ratio))
 
 
+@pytest.mark.wide
 def test_the_width_is_the_beta_quantile_of_a_spacing() -> None:
     """The mass between ranks of a sample of uniforms, by counting points: P(Beta <= t) = P(Binomial(n, t) >= ranks)."""
     for n, ranks, share in ((100, 20, 0.025), (1000, 252, 0.025), (1000, 10, 0.3)):
@@ -153,6 +157,7 @@ def spacing_as_it_is(test: DensityTest) -> DensityTest:
     return replace(test, width=(test.ranks[1] - test.ranks[0]) * (1 << 20) // 200)
 
 
+@pytest.mark.wide
 def test_the_level_holds_at_the_border_and_not_without_room_for_the_sample() -> None:
     """Density 1 against a threshold of 1, 2,000 columns: the share of verdicts is at most .05, and some are given.
 
@@ -165,11 +170,13 @@ def test_the_level_holds_at_the_border_and_not_without_room_for_the_sample() -> 
     assert scipy.stats.binom.sf(mutant - 1, 400, 0.05) < 1e-6
 
 
+@pytest.mark.wide
 def test_a_density_half_as_high_again_is_found() -> None:
     assert share_dense(1000, 1.5, runs=200) >= 190
     assert share_dense(1000, 0.7, runs=200) <= 2
 
 
+@pytest.mark.wide
 def test_the_power_for_public_shapes_and_a_gap_at_the_median() -> None:
     """Of a normal column the density at the median, .4 a unit, is above .1; two heaps with nothing between are not."""
     near, quarter = SUBSTITUTE, Fraction(1, 10 * 2 * shapes.UNIT)  # units are one to two of UNIT steps
@@ -181,6 +188,7 @@ def test_the_power_for_public_shapes_and_a_gap_at_the_median() -> None:
     assert test.distance(ordered(np.zeros(1000, np.int64))) == test.cap
 
 
+@pytest.mark.wide
 def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
     test = density_test(1000, SUBSTITUTE, density=Fraction(1, 1 << 20), epsilon=ONE)
     table = shapes.made_up("normal", 1000, 1).table
@@ -189,6 +197,7 @@ def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
     assert found.dense is (found.changes >= found.threshold)
 
 
+@pytest.mark.wide
 def test_refusals() -> None:
     fine = Fraction(1, 1 << 20)
     for wrong, words in (

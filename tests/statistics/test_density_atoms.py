@@ -65,6 +65,7 @@ def made(*columns: Column, kind: Kind = "add_remove", epsilon: str = "1") -> Par
     return parted(columns, Terms(Adjacency(kind)), Fraction(epsilon))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("n", "epsilon", "zeros"), [(1_000, "1", 0.1), (1_000, "0.1", 0.6), (10_000, "0.1", 0.1)])
 def test_zeros_are_found_by_default_and_rows_have_them(kind: Kind, n: int, epsilon: str, zeros: float) -> None:
@@ -103,6 +104,7 @@ def counted(self: module.Drawn) -> Density:
     return Density((axis,), masses, "counted", self.plan.guarantee, 1, atoms=atoms)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("counts", [1, 8, 48])
 @pytest.mark.parametrize("chance", [0.005, 0.05])
 def test_noise_reaches_the_bar_of_an_atom_as_rarely_as_is_said(counts: int, chance: float) -> None:
@@ -119,6 +121,7 @@ def test_noise_reaches_the_bar_of_an_atom_as_rarely_as_is_said(counts: int, chan
     assert float(np.mean(sums >= bar * 0.75)) > chance / 7.0
 
 
+@pytest.mark.wide
 def test_where_there_is_none_none_is_found_and_a_lower_bar_finds_some(monkeypatch: pytest.MonkeyPatch) -> None:
     """40 tables without atoms: at 1 % more than 4 with one have probability 5e-5. A third of the bar: more than 4."""
     plan = made(COST, epsilon="0.3")
@@ -132,6 +135,7 @@ def test_where_there_is_none_none_is_found_and_a_lower_bar_finds_some(monkeypatc
     assert false() > 4
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_share_that_is_told_is_found_and_a_third_of_it_is_not(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """40 tables with so many zeros, at 95 %: more than 7 misses have probability 1e-3; of a third most are missed."""
@@ -145,6 +149,7 @@ def test_the_share_that_is_told_is_found_and_a_third_of_it_is_not(kind: Kind, mo
         assert least <= hits <= most
 
 
+@pytest.mark.wide
 def test_any_value_is_found_where_the_number_of_records_is_worth_a_search() -> None:
     """A fee of 37.45 for a tenth of 20,000 records; of 1,500 none is looked for, and that is said."""
     plan = made(COST)
@@ -161,6 +166,7 @@ def test_any_value_is_found_where_the_number_of_records_is_worth_a_search() -> N
     assert from_json(found.to_json()).noticed == found.noticed
 
 
+@pytest.mark.wide
 def test_a_search_keeps_its_rate_of_false_values_and_of_misses(monkeypatch: pytest.MonkeyPatch) -> None:
     """100 searches of 3,000 spread records: at 1 % more than 6 with a value have probability 1e-4; at 50 % there are.
 
@@ -189,6 +195,7 @@ def plan_bounds(column: Column) -> Axis:
     return even(name, low, high, 1, whole=whole)
 
 
+@pytest.mark.wide
 def test_a_heap_of_whole_numbers_shows_in_the_bar_of_its_number() -> None:
     """Hours of 20,000, two fifths of them 40: the share of the made-up rows, and the share from which heaps show."""
     rng = np.random.default_rng(5)
@@ -214,6 +221,7 @@ def both(n: int, zeros: float, seed: int) -> Floats:
     return np.stack([age, cost], axis=1)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_columns_have_the_law_of_the_one_beside_the_zeros_of_the_other(kind: Kind) -> None:
     rows = both(20_000, 0.3, 1)
@@ -238,6 +246,7 @@ def test_two_columns_have_the_law_of_the_one_beside_the_zeros_of_the_other(kind:
     assert found.plot() is not None
 
 
+@pytest.mark.wide
 def test_intervals_of_parts_hold_the_law_of_two_columns() -> None:
     """6 tables of 3,000, three regions of known share: of 18 intervals at 95 % more than 5 miss with 3e-4."""
     plan, misses = made(AGE, COST), 0
@@ -255,6 +264,7 @@ def test_intervals_of_parts_hold_the_law_of_two_columns() -> None:
     assert misses <= 5
 
 
+@pytest.mark.wide
 def test_records_at_atoms_of_both_columns_are_a_part_of_their_own() -> None:
     rng = np.random.default_rng(8)
     rows = rng.gamma(2.0, 40.0, (20_000, 2)).clip(0, 599)
@@ -275,6 +285,7 @@ def test_records_at_atoms_of_both_columns_are_a_part_of_their_own() -> None:
     )
 
 
+@pytest.mark.wide
 def test_nothing_but_atoms_is_a_density_too() -> None:
     for rows in (np.zeros(3_000), np.where(np.arange(3_000) < 1_000, 0.0, 600.0)):
         found = drawn(made(COST), rows, "alone")
@@ -283,6 +294,7 @@ def test_nothing_but_atoms_is_a_density_too() -> None:
     assert found.probability((18, 0), (99, 0)).value > 0.98
 
 
+@pytest.mark.wide
 def test_where_noise_would_hide_too_many_records_none_are_left_out() -> None:
     """Two columns of 1,000 at ε 0.1, replaced: no candidate is counted apart, and that is said; at ε 1 they are."""
     for epsilon, apart in (("0.1", False), ("1", True)):

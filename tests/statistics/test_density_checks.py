@@ -100,6 +100,7 @@ def wrong(fit: Fit, truth: float) -> bool:
     return not fit.apart.low <= truth <= fit.apart.high
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("near", "people"), [(ADD, None), (SUB, 400)])
 @pytest.mark.parametrize("absent", [True, False])
 def test_intervals_hold_for_all_tables_together(near: Adjacency, people: int | None, absent: bool) -> None:
@@ -138,6 +139,7 @@ def counted(
     return outcome.value.checks
 
 
+@pytest.mark.wide
 def test_the_noise_of_a_check_is_what_was_paid_for() -> None:
     """Epsilon 1/2 for three tables and a number: scale 8; KS at 1e-4 over 4,000 releases, .8 and 1.25 refused."""
     made = plan(TWO, ADD, Fraction(1, 2))
@@ -149,6 +151,7 @@ def test_the_noise_of_a_check_is_what_was_paid_for() -> None:
         assert (scipy.stats.kstest(noise / factor, scipy.stats.laplace(scale=8).cdf).pvalue > 1e-4) == accepted
 
 
+@pytest.mark.wide
 def test_rows_that_are_the_records_fit_and_others_are_found() -> None:
     axes = (even("x", Fraction(0), ONE, 1), even("y", Fraction(0), ONE, 1))
     made = plan(axes, SUB, Fraction(2), people=4_000)
@@ -164,6 +167,7 @@ def test_rows_that_are_the_records_fit_and_others_are_found() -> None:
     assert same[0].words.startswith("the table of x: every share within")
 
 
+@pytest.mark.wide
 def test_atoms_have_a_share_of_their_own() -> None:
     one = even("x", Fraction(0), Fraction(10), 1)
     made = checked(Flat((one,), ADD), (one,), ADD, Fraction(4), people=None, atoms=[Fraction(0)])
@@ -178,6 +182,7 @@ def test_atoms_have_a_share_of_their_own() -> None:
     assert check.fit({"x": np.repeat([0.0, 0.5], 500)}, absent=True).reproduced
 
 
+@pytest.mark.wide
 def test_a_density_with_checks_is_read_back_and_what_is_none_is_refused() -> None:
     made = plan(TWO, ADD, ONE)
     outcome = made.draw((Result(records=np.zeros((9, 2), np.int64)),), Replayed("json"))
@@ -198,6 +203,7 @@ def test_a_density_with_checks_is_read_back_and_what_is_none_is_refused() -> Non
             from_json(json.dumps({**fields, "checks": [wrong_one]}))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_a_study_pays_for_checks_from_the_same_release(adjacency: Literal["add_remove", "substitute"]) -> None:
     values = np.random.default_rng(1).beta(2, 3, 3_000)
@@ -226,6 +232,7 @@ def test_a_study_pays_for_checks_from_the_same_release(adjacency: Literal["add_r
         study.release_density(rt.density("x"), checks="0.1", epsilon=1)
 
 
+@pytest.mark.wide
 def test_a_share_is_split_exactly_and_tables_are_public() -> None:
     assert split(Fraction(3), Fraction(1, 10)) == (Fraction(27, 10), Fraction(3, 10))
     axes = [even(name, Fraction(0), ONE, 1) for name in "abcd"]

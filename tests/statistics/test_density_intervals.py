@@ -92,6 +92,7 @@ def off_table(density: Density, values: Floats) -> bool:
     return abs(found.value - float(np.mean((values >= 0.25) & (values < 0.5)))) > found.noise + 1e-12
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("method", list(OPTIONS))
 @pytest.mark.parametrize(("kind", "n"), [("add_remove", 300), ("substitute", 300), ("add_remove", 3_000)])
 def test_intervals_hold_the_law(method: Method, kind: Kind, n: int) -> None:
@@ -124,6 +125,7 @@ def test_the_noise_part_holds_the_table_and_a_tenth_of_it_does_not(method: Metho
     assert np.mean(widths) < 12 * float(np.sqrt(np.mean(np.square(errors))))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("method", "least"), [("histogram", 0.93), ("adaptive", 0.9)])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_bands_hold_the_shares_of_cells(method: Method, least: float, kind: Kind) -> None:
@@ -141,6 +143,7 @@ def test_bands_hold_the_shares_of_cells(method: Method, least: float, kind: Kind
     assert np.mean(third) < 0.85
 
 
+@pytest.mark.wide
 def test_where_nothing_was_kept_there_may_be_something() -> None:
     """Sixty records over three fifths of the range, none of whose cells reaches the bar: .003 of all in all windows."""
     bulk = np.concatenate([np.linspace(10, 30, 20_000), np.linspace(40, 100, 60)])
@@ -152,6 +155,7 @@ def test_where_nothing_was_kept_there_may_be_something() -> None:
         assert found.noise > 0.0
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", ["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel"])
 @pytest.mark.parametrize("top", [100, 5_000])
 def test_an_atom_among_wide_cells_has_its_own_share(method: Method, top: int) -> None:
@@ -164,6 +168,7 @@ def test_an_atom_among_wide_cells_has_its_own_share(method: Method, top: int) ->
     assert abs(float((density.sample(20_000) == 0).mean()) - 0.3) < 0.03  # nine deviations of drawing
 
 
+@pytest.mark.wide
 def test_lost_cells_are_inside_the_interval() -> None:
     """Sparse: where no cell reaches the bar the interval is everything, for the table and for every quantile."""
     for density, values in drawn("sparse", "substitute", 300)[:20]:
@@ -172,6 +177,7 @@ def test_lost_cells_are_inside_the_interval() -> None:
         assert median.low <= float(np.median(values)) <= median.high
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", ["histogram", "sparse", "adaptive", "tree", "series"])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_shares_of_atoms_and_of_missing_values_have_their_noise(method: Method, kind: Kind) -> None:
@@ -198,6 +204,7 @@ def test_shares_of_atoms_and_of_missing_values_have_their_noise(method: Method, 
     assert tenth.min() > 2 * MISSES
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_beside_an_atom_regions_of_a_chosen_grid_have_their_noise_and_not_twice_that_of_the_whole(kind: Kind) -> None:
     """60 draws of 1,000, a third 0: the share of a quarter against the table; at a tenth many miss; narrower than twice

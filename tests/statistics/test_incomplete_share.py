@@ -46,6 +46,7 @@ def coverage(made: IncompleteStep, odd: int, name: str) -> float:
     return covered / RUNS
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("odd", [500, 2500])
 @pytest.mark.parametrize(("adjacency", "rows_each"), [("add_remove", 1), ("add_remove", 4), ("substitute", 1)])
 def test_the_interval_of_a_share_covers(adjacency: Kind, rows_each: int, odd: int) -> None:
@@ -53,6 +54,7 @@ def test_the_interval_of_a_share_covers(adjacency: Kind, rows_each: int, odd: in
     assert 0.93 <= coverage(made, odd, f"share {adjacency} {rows_each} {odd}") <= 0.97
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("odd", [500, 2500])
 @pytest.mark.parametrize("of_rows", [Fraction(2), Fraction(200)])
 @pytest.mark.parametrize("rows_each", [1, 4])
@@ -77,6 +79,7 @@ def test_the_interval_covers_beside_a_number_of_rows_that_is_bought(
     assert noise < gain * bare.value.noise
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_noise_of_another_size_is_caught(adjacency: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     for factor, least, most in ((Fraction(1, 2), 0.0, 0.93), (Fraction(2), 0.97, 1.0)):
@@ -90,6 +93,7 @@ def test_noise_of_another_size_is_caught(adjacency: Kind, monkeypatch: pytest.Mo
         assert least <= coverage(step(adjacency, 1), 500, f"mutant {adjacency} {factor}") <= most
 
 
+@pytest.mark.wide
 def test_a_share_of_nearly_nothing_or_all_stays_between_0_and_1() -> None:
     made = step("add_remove", 4)
     for odd in (0, ROWS):

@@ -95,6 +95,7 @@ MADE: tuple[tuple[Callable[..., object], dict[str, object]], ...] = (
 )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("made", "own"), MADE, ids=lambda part: getattr(part, "__name__", ""))
 def test_scikit_learns_checks_pass(made: Callable[..., object], own: dict[str, object], tmp_path: Path) -> None:
     checks = pytest.importorskip("sklearn.utils.estimator_checks")

@@ -61,6 +61,7 @@ def plan(kind: Kind, n: int | None, epsilon: str = "1", rows: int = 1) -> LogMom
 # --- coverage --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", NAMES)
 def test_the_mean_of_logarithms_is_covered_whatever_the_law(name: str) -> None:
     law, truth, found = CUT_LAWS[name], truth_of(name), []
@@ -81,6 +82,7 @@ def test_the_mean_of_logarithms_is_covered_whatever_the_law(name: str) -> None:
     assert too_high(wide, len(found))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("kind", "n"), [("substitute", 4_000), ("substitute", None), ("add_remove", None)])
 def test_the_share_left_out_is_within_what_is_said(kind: Kind, n: int | None) -> None:
     made, generator = plan(kind, n, "0.5"), np.random.default_rng(8)
@@ -105,6 +107,7 @@ def moved(made: LogMoments, here: tuple[float, ...], there: tuple[float, ...]) -
     return sum(abs(x - y) for x, y in zip(a, b, strict=True))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("kind", "n", "rows"),
     [
@@ -129,6 +132,7 @@ def test_a_person_moves_the_integers_by_no_more_than_their_mechanism_says(kind: 
     assert made.guarantee.adjacency == Adjacency(kind, rows)
 
 
+@pytest.mark.wide
 def test_a_number_beside_that_is_not_paid_for_is_found() -> None:
     """The bound of the moments alone is exceeded where a replaced row leaves them and enters the number beside."""
     made = plan("substitute", None)
@@ -146,6 +150,7 @@ def step_of(text: str, column: Column, kind: Kind, keys: Keys | None = None) -> 
     return schema, prepare(parse(text)[0], setting, Fraction(1))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("column", "text", "ends"),
@@ -174,6 +179,7 @@ def test_ends_come_from_public_facts_and_stand_in_the_estimand(
     )
 
 
+@pytest.mark.wide
 def test_the_geometric_mean_is_the_exponential_of_the_other() -> None:
     schema, logs = step_of("log_mean(x)", real(), "add_remove")
     _, geometric = step_of("geometric_mean(x)", real(), "add_remove")
@@ -187,6 +193,7 @@ def test_the_geometric_mean_is_the_exponential_of_the_other() -> None:
     assert widths.noise == pytest.approx(one.noise, rel=0.1)
 
 
+@pytest.mark.wide
 def test_groups_are_answered_by_themselves_and_say_their_own_share() -> None:
     schema, step = step_of("log_mean(x)", real(), "add_remove", Keys("g", (0, 1), 1))
     generator, groups = np.random.default_rng(2), np.repeat([0.0, 1.0], 3_000)
@@ -200,6 +207,7 @@ def test_groups_are_answered_by_themselves_and_say_their_own_share() -> None:
     assert answer.caveats[1].startswith("g 1: 0")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_few_values_above_0_have_no_reply(kind: Kind) -> None:
     schema, step = step_of("log_mean(x)", real(), kind)
@@ -208,6 +216,7 @@ def test_few_values_above_0_have_no_reply(kind: Kind) -> None:
     assert answer.outcome == NO_REPLY
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("text", "column", "refusal"),
     [
@@ -225,12 +234,14 @@ def test_what_has_no_logarithm_or_no_meaning_is_refused(text: str, column: Colum
         prepare(parse(text)[0], Setting(schema, None), Fraction(1))
 
 
+@pytest.mark.wide
 def test_too_few_people_are_refused_before_rows_are_read() -> None:
     schema = schema_of(real(), Person("add_remove", people=20))
     with pytest.raises(QuestionError, match="gives no reply for 20 values"):
         prepare(parse("log_mean(x)")[0], Setting(schema, 20), Fraction(1, 10))
 
 
+@pytest.mark.wide
 def test_text_and_functions_name_the_same_question() -> None:
     for asked in (
         log_mean("x"),
@@ -242,6 +253,7 @@ def test_text_and_functions_name_the_same_question() -> None:
     assert LogMean("x", per="person").counts_rows is False
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("adjacency", KINDS)
 def test_a_study_answers_plans_and_certifies_in_both_currencies(adjacency: Kind) -> None:
     generator = np.random.default_rng(5)
@@ -264,6 +276,7 @@ def test_a_study_answers_plans_and_certifies_in_both_currencies(adjacency: Kind)
         assert release.certificate.verify(allow_unsigned=True).ok
 
 
+@pytest.mark.wide
 def test_ends_whose_logarithms_are_one_double_are_refused_before_rows_are_read() -> None:
     """Found by record-replay: a division by their difference warned for some rows and not for others."""
     column = real(-1, "1.0000000000000001", resolution="1")

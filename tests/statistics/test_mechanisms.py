@@ -53,6 +53,7 @@ def p_value(found: Counter[object], mass: Callable[[object], float]) -> float:
     return float(scipy.stats.chi2.sf(statistic, len(observed) - 1))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)
 def test_it_draws_the_law_it_states(specimen: Specimen[Any, Any]) -> None:
     assert p_value(drawn(specimen, specimen.name), lambda out: specimen.mass(specimen.here, out)) > LEVEL
@@ -64,6 +65,7 @@ def _tempered(specimen: Specimen[Any, Any], found: Counter[object], power: float
     return lambda out: specimen.mass(specimen.here, out) ** power / total
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("power", [1.25, 0.8], ids=["too little noise", "too much noise"])
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)
 def test_a_law_off_by_a_quarter_is_rejected(specimen: Specimen[Any, Any], power: float) -> None:
@@ -71,6 +73,7 @@ def test_a_law_off_by_a_quarter_is_rejected(specimen: Specimen[Any, Any], power:
     assert p_value(found, _tempered(specimen, found, power)) < LEVEL
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)
 def test_the_law_keeps_the_guarantee_between_the_neighbours_and_hardly_less(specimen: Specimen[Any, Any]) -> None:
     """The hockey-stick distance of the two laws is within the stated loss, and above it at 0.8 of the loss."""
@@ -115,6 +118,7 @@ def _alphabet(specimen: Specimen[Any, Any]) -> list[Any]:
             return [(k * grid,) for k in range(-120, 121)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("specimen", SPECIMENS, ids=NAMES)
 def test_the_stored_parameters_prove_the_loss_again(specimen: Specimen[Any, Any]) -> None:
     guarantee = specimen.mechanism.guarantee
@@ -125,18 +129,21 @@ def test_the_stored_parameters_prove_the_loss_again(specimen: Specimen[Any, Any]
     assert rederive(guarantee, axiom_again) == guarantee.loss
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("module", mechanisms.ALL, ids=lambda module: module.__name__)
 def test_every_mechanism_carries_statement_source_proof_and_deviations(module: Any) -> None:
     for heading in ("Statement.", "Source.", "Proof.", "Deviations."):
         assert heading in (module.__doc__ or ""), heading
 
 
+@pytest.mark.wide
 def test_the_same_stream_gives_the_same_draw() -> None:
     for specimen in SPECIMENS:
         one = specimen.mechanism.sample(specimen.here, Replayed("again"))
         assert one == specimen.mechanism.sample(specimen.here, Replayed("again"))
 
 
+@pytest.mark.wide
 def test_a_vector_beyond_the_scale_of_64_bits_is_drawn_one_by_one() -> None:
     wide = mechanisms.Geometric(L1(Fraction(1 << 70), Adjacency("add_remove")), Fraction(1))
     drawn_values = wide.sample([0, 0, 0], Replayed("wide"))

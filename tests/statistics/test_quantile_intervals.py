@@ -73,6 +73,7 @@ def covered(found: list[tuple[Estimate, float]], factor: float = 1.0) -> int:
     return sum(stretch(estimate, truth) <= factor for estimate, truth in found)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("law", "kind", "bounded", "epsilon", "n"),
     [
@@ -108,6 +109,7 @@ def test_ends_drawn_from_a_prior_that_crowds_at_zero_are_refused_by_the_same_jud
     assert too_low(inside, 100)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_median_of_ten_thousand_is_told_nearly_as_closely_as_without_privacy(
     monkeypatch: pytest.MonkeyPatch, kind: Kind
@@ -129,6 +131,7 @@ def test_a_median_of_ten_thousand_is_told_nearly_as_closely_as_without_privacy(
     assert ratio(2) > 1.2
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("law", "kind", "epsilon", "n"),
     [
@@ -155,6 +158,7 @@ def test_a_distance_of_quartiles_is_covered_and_the_ends_of_both_would_cover_too
     assert too_high(covered(both), len(both))
 
 
+@pytest.mark.wide
 def test_the_half_width_of_a_distance_has_the_law_of_its_errors() -> None:
     """200,000 errors of quartiles among values three times as sparse at the upper one; .002 is four standard errors."""
     generator, n, own, passed = np.random.default_rng(5), 10_000.0, 20.0, 40.0
@@ -177,6 +181,7 @@ def test_the_half_width_of_a_distance_has_the_law_of_its_errors() -> None:
     assert share(2.0 * own, passed) > 0.955
 
 
+@pytest.mark.wide
 def test_slopes_that_are_unsure_widen_a_distance() -> None:
     """Slopes with the spread of a real draw: 40,000 of each, on the judge's side of .95 with and not without."""
     generator, end, shift, own = np.random.default_rng(6), 10.0, 40.0, 5.0
@@ -213,6 +218,7 @@ def guesses(n: int, epsilon: str, runs: int) -> tuple[int, int]:
     return far, 3 * runs
 
 
+@pytest.mark.wide
 def test_where_a_reply_is_given_it_is_the_datas(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the least number of values with a reply a draw is a guess with at most 1 %; 450 draws, error rate 1e-3."""
     sure = least("median(x)", "substitute", real(missing=0))
@@ -242,6 +248,7 @@ def width(question: str, kind: Kind, column: Column, n: int, *, public: bool = T
     return None if found.noise is None else math.hypot(found.noise, found.sampling or 0.0)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("bounds", [(), (0, 100)])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
@@ -271,6 +278,7 @@ def test_a_public_number_of_values_is_never_worse_than_a_private_one(
         assert bought is None or known <= bought * (1 + 1e-9)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_with_a_public_number_are_no_wider_than_with_a_bought_one(kind: Kind) -> None:
     """Half-widths of 40 replies on the same tables and coins, compared by their medians: 8 % for chance."""
@@ -302,6 +310,7 @@ def asked(question: str, column: Column, values: NDArray[np.float64], run: int =
     return answered(step, replace(table, rows={"x": values}), Replayed(f"{question} {run}"))
 
 
+@pytest.mark.wide
 def test_a_reply_at_the_end_of_the_candidates_says_so() -> None:
     generator = np.random.default_rng(2)
     even = generator.uniform(1.0, 2.0, 5_000)
@@ -312,6 +321,7 @@ def test_a_reply_at_the_end_of_the_candidates_says_so() -> None:
     assert any("lowest candidate, 0" in text for text in asked("median(x)", integer(0, 9), np.zeros(500)).caveats)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("size", [1e-90, 1e-9, 1e12, 1e90])
 def test_a_column_of_any_size_is_told_in_its_own_unit(size: float) -> None:
     values = size * np.random.default_rng(4).uniform(1.0, 2.0, 5_000)
@@ -322,6 +332,7 @@ def test_a_column_of_any_size_is_told_in_its_own_unit(size: float) -> None:
         assert (answer.high - answer.low) / size < 0.1
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("column", [integer(), integer(2**53 - 60_000, 2**53)])
 @pytest.mark.parametrize("question", ["iqr(x)", "iqr(x, method=separate)", "quantiles(x, 0.25 0.5 0.75)"])
 def test_whole_numbers_near_the_last_that_doubles_hold_keep_their_distances(column: Column, question: str) -> None:
@@ -335,6 +346,7 @@ def test_whole_numbers_near_the_last_that_doubles_hold_keep_their_distances(colu
         assert abs(high.value - low.value - 2_700) < 600
 
 
+@pytest.mark.wide
 def test_heaped_whole_numbers_are_told_as_the_values_they_are() -> None:
     """Heights in fives: ties are released as such, an atom wins against the numbers beside it."""
     values = 5.0 * np.rint(np.random.default_rng(7).normal(34.1, 2.0, 4_000))
@@ -344,6 +356,7 @@ def test_heaped_whole_numbers_are_told_as_the_values_they_are() -> None:
         assert all(one.low <= 170.0 <= one.high for one in found)
 
 
+@pytest.mark.wide
 def test_most_values_at_zero_leave_the_others_in_reach() -> None:
     generator = np.random.default_rng(9)
     values = np.where(generator.random(5_000) < 0.55, 0.0, generator.lognormal(3.0, 1.0, 5_000))

@@ -43,6 +43,7 @@ def tables(size: int) -> list[Table]:
     return [tuple(t) for t in itertools.combinations_with_replacement(range(-2, 5), size)]
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("shift", [0, -1, 2])
 def test_adding_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fraction, shift: int) -> None:
@@ -56,6 +57,7 @@ def test_adding_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fractio
     assert worst == sensitivity(level, "add_remove")
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("level", LEVELS)
 def test_replacing_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fraction) -> None:
     worst = 0
@@ -66,6 +68,7 @@ def test_replacing_a_row_moves_no_score_by_more_than_the_sensitivity(level: Frac
     assert worst == sensitivity(level, "substitute")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_score_is_zero_exactly_on_quantiles(level: Fraction) -> None:
     for table in [t for size in range(1, 5) for t in tables(size)]:
@@ -75,6 +78,7 @@ def test_the_score_is_zero_exactly_on_quantiles(level: Fraction) -> None:
             assert (score == 0) == (below <= level * len(table) <= through)
 
 
+@pytest.mark.wide
 def test_with_n_fixed_the_score_is_the_familiar_one() -> None:
     level = Fraction(1, 4)
     for table in tables(4):
@@ -84,6 +88,7 @@ def test_with_n_fixed_the_score_is_the_familiar_one() -> None:
             assert score == max(0, 4 * below - 4, 4 - 4 * through)
 
 
+@pytest.mark.wide
 def test_runs_carry_the_weight_of_their_cells() -> None:
     made = found((0, 0, 3))
     assert list(made.start) == [-2, 0, 1, 2, 3, 4, 5]
@@ -100,6 +105,7 @@ def pair(table: Table) -> tuple[int, int]:
     return len(set(table)), len(table) - len(set(table))
 
 
+@pytest.mark.wide
 def test_a_row_changes_one_of_different_cells_and_ties() -> None:
     for table in [t for size in range(4) for t in tables(size)]:
         for row in range(-2, 5):
@@ -131,16 +137,19 @@ def distance(table: Table, drawn_at: Fraction, claimed: Fraction) -> float:
     return sum((counts[cell] - 20_000 * p) ** 2 / (20_000 * p) for cell, p in law(table, level, claimed).items())
 
 
+@pytest.mark.wide
 def test_the_cell_drawn_has_the_stated_law() -> None:
     # chi-square with 6 degrees of freedom exceeds 38 with probability 1e-6
     assert distance((-1, 0, 0, 1, 3), Fraction(1), Fraction(1)) < 38
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("mutant", [Fraction(4, 5), Fraction(5, 4)])
 def test_the_test_of_the_law_rejects_too_much_and_too_little_noise(mutant: Fraction) -> None:
     assert distance((-1, 0, 0, 1, 3), mutant, Fraction(1)) > 38
 
 
+@pytest.mark.wide
 def test_an_atom_wins_against_a_wide_range() -> None:
     """Constant columns: the single cell of the data beats a million others once the data outweigh the prior."""
     cells = cells_of(real(0, 100), "x")
@@ -152,6 +161,7 @@ def test_an_atom_wins_against_a_wide_range() -> None:
     }
 
 
+@pytest.mark.wide
 def test_bounds_of_a_question_cut_the_candidates() -> None:
     cells = within(cells_of(real(0, 100), "x"), Fraction(10), Fraction(20))
     assert float(cells.edges(cells.lowest)[0]) <= 10 <= float(cells.edges(cells.lowest)[1])

@@ -101,6 +101,7 @@ CASES: list[tuple[Method, int, str, Kind, int, float]] = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("method", "n", "epsilon", "kind", "columns", "most"), CASES)
 def test_slopes_are_nearly_as_good_as_least_squares_and_intervals_cover(
     method: Method, n: int, epsilon: str, kind: Kind, columns: int, most: float
@@ -113,6 +114,7 @@ def test_slopes_are_nearly_as_good_as_least_squares_and_intervals_cover(
         assert scipy.stats.binom.cdf(times, replies, 0.93) > ERROR
 
 
+@pytest.mark.wide
 def test_intervals_that_leave_out_the_noise_or_a_part_of_sampling_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Mutants of the width: with a fifth of it coverage fails; and it is not made of slack: twice it always covers."""
     honest = Middle.reach
@@ -127,6 +129,7 @@ def test_intervals_that_leave_out_the_noise_or_a_part_of_sampling_are_caught(mon
     assert slope.high - slope.low < 3 * 2 * 1.96 / 20_000**0.5  # within three times the non-private interval
 
 
+@pytest.mark.wide
 def test_noise_of_the_medians_is_neither_more_nor_less_than_priced() -> None:
     """1500 medians of 400 records on a grid: rank errors are two-sided geometric; a scale off by a fifth is caught.
 
@@ -158,6 +161,7 @@ def test_noise_of_the_medians_is_neither_more_nor_less_than_priced() -> None:
 # --- what it costs ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("method", SUCCESSORS)
 def test_a_plan_costs_what_was_asked_for_before_rows_are_read(method: Method, kind: Kind) -> None:
@@ -166,6 +170,7 @@ def test_a_plan_costs_what_was_asked_for_before_rows_are_read(method: Method, ki
     assert made.guarantee.adjacency == Adjacency(kind)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("method", ["R_S", "R_H"])
 @pytest.mark.parametrize("columns", [1, 2])
@@ -203,6 +208,7 @@ def test_the_printed_thresholds_are_refused_where_their_delta_is_above_what_was_
         )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", ["R_S", "R_H"])
 def test_r_s_and_r_h_reply_with_intervals(method: Method) -> None:
     made, covered, replies = chosen(method, 16_000, "8", delta=MILLIONTH), 0, 0
@@ -217,6 +223,7 @@ def test_r_s_and_r_h_reply_with_intervals(method: Method) -> None:
     assert scipy.stats.binom.cdf(covered, replies, 0.93) > ERROR
 
 
+@pytest.mark.wide
 def test_persons_with_several_rows_cost_as_many() -> None:
     design = Design("y", ("x",), (UNIT, UNIT), Terms(Adjacency("add_remove", 3)), 30_000)
     made = plan("tukey", columns=("y", ("x",)), terms=design.terms, n=30_000, epsilon=Fraction(1), units=(UNIT, UNIT))
@@ -237,6 +244,7 @@ def test_persons_with_several_rows_cost_as_many() -> None:
 # --- choosing, refusing ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_auto_picks_and_says_why() -> None:
     one, two, few = chosen("auto", 5000, "1"), chosen("auto", 20_000, "1", columns=2), chosen("auto", 300, "1")
     assert (one.method, two.method, few.method) == ("theil_sen", "tukey", "adassp")
@@ -252,6 +260,7 @@ def test_auto_picks_and_says_why() -> None:
         )
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("method", "bounds", "units", "n", "says"),
     [
@@ -279,6 +288,7 @@ def test_refusals_say_what_to_declare(
         )
 
 
+@pytest.mark.wide
 def test_a_line_through_zero_is_not_for_theil_sen() -> None:
     with pytest.raises(QuestionError, match="through 0"):
         plan(
@@ -291,6 +301,7 @@ def test_a_line_through_zero_is_not_for_theil_sen() -> None:
         )
 
 
+@pytest.mark.wide
 def test_units_are_made_of_bounds() -> None:
     y, x, named = units_of(("y", "x", "z"), (None, None, UNIT), ((Fraction(-3), Fraction(100)), BOUNDS[1], None))
     assert named == UNIT
@@ -311,6 +322,7 @@ def odd(n: int) -> dict[str, Integers]:
     }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", ["theil_sen", "block_medians", "tukey", "adassp", "over_beta"])
 @pytest.mark.parametrize("name", list(odd(3)))
 def test_tables_that_determine_no_line_get_no_reply(method: Method, name: str) -> None:
@@ -318,6 +330,7 @@ def test_tables_that_determine_no_line_get_no_reply(method: Method, name: str) -
     assert [made.draw(odd(6000)[name], Replayed(f"odd {key}")) for key in range(4)] == [NO_REPLY] * 4
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("method", ["R_S", "R_H"])
 @pytest.mark.parametrize("name", list(odd(3)))
@@ -326,6 +339,7 @@ def test_blocks_that_determine_nothing_are_no_answer_of_zero(method: Method, nam
     assert [made.draw(odd(12_000)[name], Replayed(f"odd {key}")) for key in range(4)] == [NO_REPLY] * 4
 
 
+@pytest.mark.wide
 def test_singular_blocks_do_not_pull_the_median_towards_a_default() -> None:
     """A third of the rows has no x, so every ninth block of two rows is singular; the slope is 2, far from 0."""
     table = line(24_000, 1, 3)[0]
@@ -335,6 +349,7 @@ def test_singular_blocks_do_not_pull_the_median_towards_a_default() -> None:
     assert all(one is not None and abs(one["a"].value - 2) < 0.3 for one in found)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("size", [0, 1, 2, 3])
 @pytest.mark.parametrize("method", ["theil_sen", "tukey", "adassp", "over_beta"])
 def test_next_to_no_rows_get_no_reply(method: Method, size: int) -> None:
@@ -342,11 +357,13 @@ def test_next_to_no_rows_get_no_reply(method: Method, size: int) -> None:
     assert made.draw(line(size + 2, 1, 1)[0][:size], Replayed("few")) == NO_REPLY
 
 
+@pytest.mark.wide
 def test_a_table_of_another_size_is_refused_where_n_is_public() -> None:
     with pytest.raises(PublicParameterError, match="n is public"):
         chosen("tukey", 6000, "1").draw(line(5999, 1, 1)[0], Replayed("x"))
 
 
+@pytest.mark.wide
 def test_rows_that_lack_a_value_say_nothing() -> None:
     table, _ = line(9000, 1, 4)
     missing = np.vstack([table, np.full((3000, 2), 0)])
@@ -358,6 +375,7 @@ def test_rows_that_lack_a_value_say_nothing() -> None:
         assert abs(found["intercept"].value - 1) < 0.2
 
 
+@pytest.mark.wide
 def test_rows_of_zeros_are_values_unless_a_design_says_otherwise() -> None:
     """A quarter of the rows at (0, 0), beside a line through (0, 1)."""
     table = np.vstack([line(9000, 1, 4)[0], np.zeros((3000, 2), np.int64)])
@@ -376,6 +394,7 @@ def test_rows_of_zeros_are_values_unless_a_design_says_otherwise() -> None:
         assert low < found["intercept"].value < high
 
 
+@pytest.mark.wide
 def test_a_few_wild_rows_move_the_robust_ones_little_and_least_squares_much() -> None:
     table, _ = line(6000, 1, 8)
     wild = table.copy()
@@ -387,6 +406,7 @@ def test_a_few_wild_rows_move_the_robust_ones_little_and_least_squares_much() ->
     assert abs(np.polyfit(wild[:, 1].astype(float), wild[:, 0].astype(float), 1)[0] - 2) > 1000
 
 
+@pytest.mark.wide
 def test_ties_are_found_and_widen_the_interval() -> None:
     """y in {0, 1} on x in {0, ..., 4}: most slopes of pairs are atoms, and that of most pairs is 0."""
     draw = np.random.default_rng(2)
@@ -405,6 +425,7 @@ def test_ties_are_found_and_widen_the_interval() -> None:
     assert found["x"].low <= 0 <= found["x"].high
 
 
+@pytest.mark.wide
 def test_a_named_grid_is_searched_for_all_of_epsilon() -> None:
     step = 1 << 9  # a 32nd of a slope; the intercept's constant is 256 steps, as is 1 in x
     axes = (Axis(-4 << 14, step, 257), Axis(-4 << 14, step, 257))
@@ -415,6 +436,7 @@ def test_a_named_grid_is_searched_for_all_of_epsilon() -> None:
     assert abs(found["intercept"].value - 1) < 0.15
 
 
+@pytest.mark.wide
 def test_the_chance_of_a_reply_is_told_for_public_shapes_alone() -> None:
     sure = chosen("R_S", 16_000, "8", delta=MILLIONTH)
     rare = chosen("R_S", 1500, "8", delta=MILLIONTH)

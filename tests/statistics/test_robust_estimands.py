@@ -50,6 +50,7 @@ def hubers(values: NDArray[np.float64], bend: float) -> float:
     return (low + high) / 2.0
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["lognormal(0, 2)", "Pareto(1.5)", "5 % outliers", "heaped at fives"])
 def test_location_covers_its_functional_at_the_released_distance(name: str) -> None:
     law, many = CUT_LAWS[name], CUT_LAWS[name].draw(np.random.default_rng(1), 40_000)
@@ -72,6 +73,7 @@ def test_location_covers_its_functional_at_the_released_distance(name: str) -> N
     assert too_low(narrow, len(found))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["lognormal(0, 2)", "Pareto(1.5)", "exponential", "heaped at fives"])
 def test_the_trimmed_mean_covers_that_of_the_population_where_sampling_is_most_of_its_error(name: str) -> None:
     law, many = CUT_LAWS[name], np.sort(CUT_LAWS[name].draw(np.random.default_rng(1), 1_000_000))
@@ -86,6 +88,7 @@ def test_the_trimmed_mean_covers_that_of_the_population_where_sampling_is_most_o
     assert too_low(sum(abs(truth - (e.low + e.high) / 2.0) <= 0.3 * (e.high - e.low) for e in found), RUNS)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["lognormal(0, 1)", "Pareto(1.5)", "5 % outliers"])
 def test_coinpress_covers_the_mean_of_values_cut_to_its_last_ball(name: str) -> None:
     """The deviation that was declared is too small for these laws, and the radius is right."""
@@ -104,6 +107,7 @@ def test_coinpress_covers_the_mean_of_values_cut_to_its_last_ball(name: str) -> 
     assert too_low(int((stretches <= 0.6).sum()), RUNS)
 
 
+@pytest.mark.wide
 def test_a_grid_that_misses_the_answer_gives_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:
     """A radius from the public ladder and not from the values once gave the edge of a grid as the answer."""
     values = np.random.default_rng(1).normal(5.0, 1.0, 10_000)
@@ -119,6 +123,7 @@ def test_a_grid_that_misses_the_answer_gives_no_reply(monkeypatch: pytest.Monkey
         assert [inverse.draw(data, Replayed(f"{run}")) for run in range(10)] == [NO_REPLY] * 10
 
 
+@pytest.mark.wide
 def test_outermost_candidates_have_the_best_score_beyond_them() -> None:
     """By brute force on a wider grid, for several aims."""
     wide, step = 400, 40
@@ -142,6 +147,7 @@ def test_outermost_candidates_have_the_best_score_beyond_them() -> None:
             assert np.array_equal(drawn[-1][1:-1], scores[inner][1:-1])
 
 
+@pytest.mark.wide
 def test_outermost_candidates_of_a_trimmed_mean_likewise() -> None:
     values = np.sort(np.random.default_rng(3).integers(-9_000, 9_000, 41))
     moved, inside = trimmed.windows(values, 10), 21

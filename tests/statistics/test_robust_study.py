@@ -123,6 +123,7 @@ def believed(found: list[float], factor: float, most: float) -> bool:
     return bool(enough and scipy.stats.binom.sf(hits - 1, runs, most) > ERROR)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_intervals_cover_and_others_would_not(case: Case) -> None:
     found = stretches(case)
@@ -149,6 +150,7 @@ def test_the_stable_bin_holds_the_width_of_the_table() -> None:
     assert below > 10  # half the upper end would not hold it
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("question", ["scale(x)", "median(x, method=M)", "quantile(x, 0.9, method=M)"])
 def test_windows_of_public_ranks_give_the_answer_of_the_whole_column(question: str) -> None:
     step = made(question, "substitute", 3_000, "1")
@@ -185,6 +187,7 @@ def test_a_bought_number_that_is_too_small_is_no_reply() -> None:
         assert isinstance(answered(step, rows, Replayed(question)).outcome, NoReply)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("question", "kind", "n", "says"),
     [
@@ -235,6 +238,7 @@ def test_whole_numbers_are_read_as_they_are() -> None:
     assert abs(outcome.value.value - 50) < 10
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("question", ["median(x, method=smooth)", "trimmed_mean(x, method=smooth)"])
 def test_smooth_sensitivity_costs_no_delta_needs_bounds_and_tells_no_accuracy(question: str, kind: Kind) -> None:

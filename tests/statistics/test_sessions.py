@@ -87,6 +87,7 @@ def test_a_contribution_lies_between_none_and_all_of_the_steps(question: Questio
     assert found.max() <= STEPS
 
 
+@pytest.mark.wide
 def test_contributions_are_what_their_words_say() -> None:
     rows = read({"x": [-1, 1, 3, 9], "k": [0, 5, 2, 3], "y": [0, 1, 1, 0]}, schema())
     order = np.argsort(rows.columns["x"], kind="stable")  # records are sorted by their first column: 9 is clamped to 3
@@ -104,6 +105,7 @@ def test_contributions_are_what_their_words_say() -> None:
     assert shares(Accuracy({"x": 1.0}, "y")) == [0, 1, 1, 1]  # 9, -> 3 with y = 0, is the wrong one
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("question", QUESTIONS, ids=name_of)
 def test_a_row_contributes_the_same_whatever_the_others_are(question: Question) -> None:
     """Rows one by one and all at once; a product of floats over many columns need not pass this."""
@@ -113,6 +115,7 @@ def test_a_row_contributes_the_same_whatever_the_others_are(question: Question) 
     assert whole.tolist() == alone
 
 
+@pytest.mark.wide
 def test_an_accuracy_is_the_sign_of_the_score() -> None:
     draw = np.random.default_rng(3)
     names = [f"f{n}" for n in range(40)]
@@ -125,6 +128,7 @@ def test_an_accuracy_is_the_sign_of_the_score() -> None:
     assert found.tolist() == ((score > 0) == (data["y"] > 0)).astype(float).tolist()
 
 
+@pytest.mark.wide
 def test_public_and_private_rows_are_worked_out_alike() -> None:
     table = made_up(200, 4)
     axes, found = axes_of(schema(), list(COLUMNS)), read(table, schema())
@@ -156,6 +160,7 @@ def neighbours(key: int) -> tuple[Rows, tuple[Rows, ...]]:
     return read(others, schema()), tuple(read(with_rows(others, row), schema()) for row in EXTREME)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", STATISTICS)
 def test_no_person_moves_more_than_is_declared(name: str) -> None:
     """Every extreme row added, and every one replaced by every other, beside random rows; the bound is attained."""
@@ -173,6 +178,7 @@ def test_no_person_moves_more_than_is_declared(name: str) -> None:
     assert sparse.reach(SWAP).bound == STEPS
 
 
+@pytest.mark.wide
 def test_half_the_middle_is_attained_under_add_remove_and_a_mutant_is_seen() -> None:
     """The mutant takes the middle's bound for a holdout's reference: some row moves it further."""
     (others, extremes), moved = neighbours(7), []
@@ -184,6 +190,7 @@ def test_half_the_middle_is_attained_under_add_remove_and_a_mutant_is_seen() -> 
     assert moved[1] > STEPS // 2
 
 
+@pytest.mark.wide
 def test_a_person_of_three_rows_moves_three_times_as_much_and_no_more() -> None:
     shape = schema("add_remove", 3)
     others = {**made_up(4, 9), "who": [1.0, 2.0, 3.0, 4.0]}
@@ -193,6 +200,7 @@ def test_a_person_of_three_rows_moves_three_times_as_much_and_no_more() -> None:
     assert found - without == 3 * STEPS == int(sparse.reach(shape.person.neighbours()).bound)
 
 
+@pytest.mark.wide
 def test_counts_move_together_when_a_person_comes() -> None:
     before, extremes = neighbours(7)
     for after in extremes:
@@ -202,6 +210,7 @@ def test_counts_move_together_when_a_person_comes() -> None:
     assert min(means) < 0 < max(means)  # so means do not, and pay for either direction
 
 
+@pytest.mark.wide
 def test_rows_that_lack_a_value_add_nothing() -> None:
     shape = Schema({"x": real(0, 1), "y": integer(0, 1)}, Person("add_remove"))
     axes = axes_of(shape, ["x", "y"])
@@ -225,6 +234,7 @@ def started(made: SparseVector, key: str) -> tuple[Conversation, Replayed]:
     return made.start(stream), stream
 
 
+@pytest.mark.wide
 def test_a_holdout_tells_the_training_mean_where_it_agrees_and_its_own_where_it_does_not() -> None:
     made, rows = holdout.round_of(Fraction(1), SWAP), sample(0.5)
     talk, stream = started(made, "holdout")
@@ -239,6 +249,7 @@ def test_a_holdout_tells_the_training_mean_where_it_agrees_and_its_own_where_it_
     assert talk.left == 0
 
 
+@pytest.mark.wide
 def test_how_far_a_holdout_may_be_from_what_it_agrees_with_is_told_and_held() -> None:
     """A mean .3 off a claim at scales of .05 and .1 and a threshold of .1 passes for agreement now and then; what is
     told then holds .3 in 95 % of all checks (2,000 rounds, error 1e-4). Without the noise it would be .1, and never."""
@@ -257,6 +268,7 @@ def test_how_far_a_holdout_may_be_from_what_it_agrees_with_is_told_and_held() ->
     assert found.within is None or 0.1 < found.within < 0.6
 
 
+@pytest.mark.wide
 def test_a_round_costs_two_over_sigma_n() -> None:
     """The figure of the notes and of Lemma 23: 50 rounds at sigma .002 and n 5000 are epsilon 10."""
     made = holdout.round_of(Fraction(1, 5), SWAP)
@@ -267,6 +279,7 @@ def test_a_round_costs_two_over_sigma_n() -> None:
     assert scales == (Fraction(4, 1000), Fraction(8, 1000), Fraction(2, 1000))
 
 
+@pytest.mark.wide
 def test_values_shown_have_the_noise_that_is_stated() -> None:
     """KS at 1e-4 on 4,000 replayed rounds; noise four fifths or five fourths as wide is rejected."""
     made, rows, size = holdout.round_of(Fraction(1), SWAP), sample(0.3, 500), Size(500)
@@ -281,6 +294,7 @@ def test_values_shown_have_the_noise_that_is_stated() -> None:
         assert scipy.stats.kstest(errors, scipy.stats.laplace(scale=scale * wrong).cdf).pvalue < 1e-4
 
 
+@pytest.mark.wide
 def test_gaussian_answers_have_the_noise_that_is_stated() -> None:
     made, rows, size = everything.answer_of(Fraction(1, 100), Adjacency("add_remove")), sample(0.3, 500), Size(500)
     stream = Replayed("gaussian answers")
@@ -291,6 +305,7 @@ def test_gaussian_answers_have_the_noise_that_is_stated() -> None:
         assert scipy.stats.kstest(errors, scipy.stats.norm(scale=std * wrong).cdf).pvalue < 1e-4
 
 
+@pytest.mark.wide
 def test_intervals_of_a_shown_mean_cover_the_rows_by_their_noise_part() -> None:
     """95 % of 2,000 replayed answers, within 4 standard errors: the noise part is exact for a public number of rows."""
     board, rows, size = ladder.board_of(Fraction(1), 1, SWAP), sample(0.7, 800), Size(800)
@@ -302,6 +317,7 @@ def test_intervals_of_a_shown_mean_cover_the_rows_by_their_noise_part() -> None:
     assert 0.95 - 4 * math.sqrt(0.95 * 0.05 / 2000) < inside / 2000 < 0.97
 
 
+@pytest.mark.wide
 def test_a_sparse_vector_over_rows_is_right_but_for_beta() -> None:
     """Answers further than the radius from their threshold: 200 sessions of 20, wrong in at most 2 * beta of them."""
     made = SparseVector(sparse.reach(SWAP), Fraction(1), 2, (1, 2, 0))
@@ -330,6 +346,7 @@ def test_a_sparse_vector_over_rows_is_right_but_for_beta() -> None:
     assert missed > 60
 
 
+@pytest.mark.wide
 def test_counts_above_come_with_a_number_of_rows() -> None:
     made = SparseVector(sparse.reach(Adjacency("add_remove")), Fraction(1), 1, (1, 1, 2), "together")
     talk, stream = started(made, "counts")
@@ -341,6 +358,7 @@ def test_counts_above_come_with_a_number_of_rows() -> None:
     assert found.estimate.sampling == 0
 
 
+@pytest.mark.wide
 def test_a_leaderboard_tells_only_what_improves() -> None:
     board, stream = ladder.board_of(Fraction(4), 3, SWAP), Replayed("board")
     talk, size, best, step = board.start(stream), Size(4000), STEPS // 2, STEPS // 50
@@ -354,6 +372,7 @@ def test_a_leaderboard_tells_only_what_improves() -> None:
     assert talk.left == 0
 
 
+@pytest.mark.wide
 def test_the_radius_of_comparisons_counts_threshold_and_questions() -> None:
     made = SparseVector(sparse.reach(SWAP), Fraction(1))
     found = sparse.comparison_radius(made, 10, 0.05)
@@ -365,6 +384,7 @@ def test_the_radius_of_comparisons_counts_threshold_and_questions() -> None:
 # --- what it costs ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_one_rare_answer_among_many_is_cheaper_by_sparse_vector_and_a_few_by_gaussian() -> None:
     many = rt.cheaper(questions=100_000, positives=1, width=0.05, people=5000)
     assert (many.best, many.best_in_rho) == ("sparse vector", "sparse vector")
@@ -373,6 +393,7 @@ def test_one_rare_answer_among_many_is_cheaper_by_sparse_vector_and_a_few_by_gau
     assert "cheapest: gaussian" in str(few)
 
 
+@pytest.mark.wide
 def test_prices_are_those_of_the_formulas_by_hand() -> None:
     """k 100, c 2, width 1/10, 1,000 people, beta 1/20."""
     found = rt.cheaper(questions=100, positives=2, width=0.1, people=1000)
@@ -388,6 +409,7 @@ def test_prices_are_those_of_the_formulas_by_hand() -> None:
     assert found["gaussian"].pure is None
 
 
+@pytest.mark.wide
 def test_the_sparse_price_keeps_its_width() -> None:
     """The priced session, run 300 times on replayed coins: some answer is off by more than the width in at most 5 %
     of them (10 % is the bound of the test, 4 standard errors), and a third of the price is not enough."""
@@ -411,6 +433,7 @@ def test_the_sparse_price_keeps_its_width() -> None:
     assert failures(pure / 3) > 60
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "change",
     [{"questions": 0}, {"positives": 21}, {"width": 0.0}, {"beta": 1.0}, {"delta": "0"}, {"people": True}],
@@ -425,12 +448,14 @@ def test_a_plan_that_is_none_is_refused(change: dict[str, object]) -> None:
 # --- what is no question ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("question", [len, lambda row: row, "mean(x)", None, Level("z"), Accuracy({"z": 1.0}, "y")])
 def test_what_is_no_question_is_refused(question: object) -> None:
     with pytest.raises(QuestionError):
         checked(question, axes_of(schema(), list(COLUMNS)))
 
 
+@pytest.mark.wide
 def test_bounds_that_make_no_sense_are_refused() -> None:
     with pytest.raises(PublicParameterError):
         Between("x")
@@ -444,6 +469,7 @@ def test_bounds_that_make_no_sense_are_refused() -> None:
         mean_steps(Level("x"), sample(0.5, 0))
 
 
+@pytest.mark.wide
 def test_a_rho_of_gaussian_answers_is_the_sum() -> None:
     made = everything.answer_of(Fraction(1, 8), SWAP)
     assert made.guarantee.loss == ZCDP(Fraction(1, 8))

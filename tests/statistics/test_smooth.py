@@ -74,6 +74,7 @@ def neighbours(noise: Smooth, bound: int) -> list[tuple[tuple[int, int], tuple[i
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("tail", [1, 2, 3, 5])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), ONE, Fraction(4)])
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(9, 10)])
@@ -94,6 +95,7 @@ def test_the_enumerated_law_of_the_sampler_is_the_integral_of_the_density() -> N
         assert low <= mass(noise, exact, out) * (1 << 256) <= high
 
 
+@pytest.mark.wide
 def test_the_third_condition_binds_far_out() -> None:
     """Two bounds e^beta apart and one answer: far out the laws part by e^(d beta epsilon)."""
     noise = replace(made(ONE, Fraction(1, 3), 3), low=-(10**9), high=10**9)
@@ -108,6 +110,7 @@ def drawn(noise: Smooth, exact: tuple[int, int]) -> list[int]:
     return [noise.sample(exact, stream)[0] for _ in range(6_000)]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("factor", [Fraction(5, 4), Fraction(4, 5)])
 def test_noise_off_by_a_quarter_is_refused_and_too_little_of_it_exceeds_the_claim(factor: Fraction) -> None:
     noise, exact = made(Fraction(2), QUARTER, 2, 60), (0, 12 * UNIT)
@@ -119,6 +122,7 @@ def test_noise_off_by_a_quarter_is_refused_and_too_little_of_it_exceeds_the_clai
     assert (max(worst_ratio(noise, *pair) for pair in moved) > 2.0) is (factor < 1)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "condition",
     [
@@ -135,6 +139,7 @@ def test_a_spread_that_forgets_a_condition_exceeds_the_claim(
     assert max(worst_ratio(noise, *pair) for pair in neighbours(noise, 60 * UNIT)) > 1.005
 
 
+@pytest.mark.wide
 def test_a_tail_too_light_for_its_beta_is_refused_because_it_would_exceed_the_claim() -> None:
     with pytest.raises(PublicParameterError, match="1 / tail"):
         made(ONE, Fraction(1, 2), 3)
@@ -143,6 +148,7 @@ def test_a_tail_too_light_for_its_beta_is_refused_because_it_would_exceed_the_cl
     assert math.log(tails[1] / tails[0]) > 1.4
 
 
+@pytest.mark.wide
 def test_a_stored_leaf_with_another_spread_is_refused() -> None:
     leaf = made().guarantee
     assert axiom_again(leaf) == leaf
@@ -185,6 +191,7 @@ def near_pairs(kind: str, domain: Table) -> tuple[tuple[Table, Table], ...]:
     return tuple((a, b) for n in range(5) for a in tables(domain, n) for b in added(a, domain))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rank", [rank for rank, _ in MEANS])
 @pytest.mark.parametrize("near", [SUBSTITUTE, ADD_REMOVE], ids=["substitute", "add_remove"])
 @pytest.mark.parametrize("window", [0, 1, 3, 8])
@@ -200,6 +207,7 @@ def test_the_bound_is_smooth_and_never_below_what_a_neighbour_moves(
         assert max(bounds) <= min(bounds) * grown
 
 
+@pytest.mark.wide
 def test_a_person_of_two_rows_moves_no_further_either() -> None:
     mean = asked((2, 3), PAIRS)
     one = near_pairs("substitute", DOMAIN)
@@ -214,6 +222,7 @@ def test_a_person_of_two_rows_moves_no_further_either() -> None:
             assert max(bounds) <= min(bounds) * exp_down(mean.noise.rate)
 
 
+@pytest.mark.wide
 def test_the_bound_is_the_definition_of_nissim_raskhodnikova_and_smith() -> None:
     """max over all tables within k replacements of e^(-b k) times their local sensitivity, up to the 64 bits."""
     mean = asked((2, 2), SUBSTITUTE, window=8)
@@ -229,6 +238,7 @@ def test_the_bound_is_the_definition_of_nissim_raskhodnikova_and_smith() -> None
         assert mean.bound(column(here)) / UNIT == pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.wide
 def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
     mean = smooth_trimmed_mean(60, SUBSTITUTE, alpha=Fraction(1, 5), epsilon=ONE, low=-1000, high=1000)
     table = ordered((Replayed("column").words(60) % np.uint64(1500)).astype(np.int64) - 700)
@@ -239,6 +249,7 @@ def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
 # --- the answers ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rank", [rank for rank, _ in MEANS])
 @pytest.mark.parametrize("near", [SUBSTITUTE, ADD_REMOVE], ids=["substitute", "add_remove"])
 def test_the_exact_laws_of_all_tiny_tables_keep_the_guarantee(rank: tuple[int, int], near: Adjacency) -> None:
@@ -284,16 +295,19 @@ def attained(mutant: Callable[[SmoothMean, Table], tuple[int, int]], epsilon: Fr
     return judge(ordered_laws, mean.guarantee.loss)[2]
 
 
+@pytest.mark.wide
 def test_the_answers_themselves_hold() -> None:
     assert attained(lambda mean, t: (mean.total(column(t)), mean.bound(column(t))), ONE) == "holds"
     assert attained(lambda mean, t: (mean.total(column(t)), mean.bound(column(t)) * 5 // 4), ONE) == "holds"
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutants_are_refuted(name: str) -> None:
     assert attained(MUTANTS[name], ONE) == "refuted"
 
 
+@pytest.mark.wide
 def test_too_much_noise_is_seen_as_loose() -> None:
     """At 1.25 of the noise no more than 0.87 of epsilon is reached on the pairs where the noise itself reaches .95."""
     noise = made()
@@ -304,6 +318,7 @@ def test_too_much_noise_is_seen_as_loose() -> None:
     assert wide < 0.9
 
 
+@pytest.mark.wide
 def test_noise_follows_the_table_and_answers_stay_within_the_bounds() -> None:
     """Rows that agree get a thousandth of the noise of rows that do not, and every reply is within the bounds."""
     mean = smooth_median(200, SUBSTITUTE, epsilon=ONE, low=-(10**6), high=10**6)
@@ -313,6 +328,7 @@ def test_noise_follows_the_table_and_answers_stay_within_the_bounds() -> None:
     assert found == {True: 300}
 
 
+@pytest.mark.wide
 def test_edges() -> None:
     near, use = SUBSTITUTE, {"epsilon": ONE, "low": 0, "high": 12}
     for table in ((), (5,), (5, 5), (-(1 << 61), 1 << 61), (7,) * 9):
@@ -337,6 +353,7 @@ def test_edges() -> None:
             wrong()
 
 
+@pytest.mark.wide
 def test_every_pair_of_a_larger_domain_by_the_written_law() -> None:
     """Five values, all replacements: ratios of the written law stay below e^epsilon."""
     mean = asked((3, 3), SUBSTITUTE, Fraction(2), window=5)

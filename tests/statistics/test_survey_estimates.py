@@ -66,11 +66,13 @@ def test_coins_that_are_not_those_of_the_design_leave_the_range(gap: float) -> N
     assert coverage(DESIGNS["warner, 2"], 1000, "wilson", gap).min() < 0.93
 
 
+@pytest.mark.wide
 def test_the_level_asked_for_is_the_level_covered() -> None:
     for level in (0.8, 0.99):
         assert coverage(DESIGNS["two coins"], 1000, "wilson", level=level).mean() == pytest.approx(level, abs=0.005)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", CHOICES)
 def test_shares_of_a_choice_are_unbiased_with_the_variance_stated(method: str) -> None:
     """120 runs of 4000 answers: chi-square of the sum of squared errors, at 1e-6; epsilon 1.6 and 0.6 are refused.
@@ -99,6 +101,7 @@ def test_shares_of_a_choice_are_unbiased_with_the_variance_stated(method: str) -
             assert sum(outside) >= 3
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", ["kary", "subset", "hashing"])
 def test_intervals_of_several_answers_hold_together(method: str) -> None:
     """600 runs of 1000 answers: at least 95 %, judged at 1e-6; half as wide ones are refused."""
@@ -118,6 +121,7 @@ def test_intervals_of_several_answers_hold_together(method: str) -> None:
     assert scipy.stats.binom.cdf(half_in, 600, 0.95) < LEVEL
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("method", "epsilon"), [("duchi", "1"), ("piecewise", "1"), ("piecewise", "3")])
 def test_the_interval_of_a_mean_covers(method: str, epsilon: str) -> None:
     """1500 runs of 200 answers from a skew law: 93 to 97 %, judged at 1e-6; narrower and wider ones are refused."""
@@ -134,6 +138,7 @@ def test_the_interval_of_a_mean_covers(method: str, epsilon: str) -> None:
     assert scipy.stats.binom.sf(inside[1.4] - 1, 1500, 0.97) < LEVEL
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("n", [200, 1000])
 @pytest.mark.parametrize("epsilon", ["0.5", "1", "2", "3"])
 def test_the_interval_of_two_points_covers_at_every_mean(epsilon: str, n: int) -> None:
@@ -159,6 +164,7 @@ def test_the_interval_of_two_points_covers_at_every_mean(epsilon: str, n: int) -
             assert min(float(pmf[held].sum()) for pmf, held in zip(law, inside, strict=True)) < 0.93
 
 
+@pytest.mark.wide
 def test_many_numbers_have_the_law_of_one() -> None:
     """Chi-square of 60,000 draws at 1e-6, for a number between two cells; another number is refused."""
     design = survey.mean("x", 0, 10, epsilon=1, method="duchi")
@@ -169,6 +175,7 @@ def test_many_numbers_have_the_law_of_one() -> None:
         assert (scipy.stats.chisquare(heard, expected).pvalue > (LEVEL if right else 1e-4)) == right
 
 
+@pytest.mark.wide
 def test_the_noise_part_of_an_interval_is_that_of_the_coins() -> None:
     made = DESIGNS["two coins"]
     result = of_tally(made, Tally(1000, np.array([400, 600])))
@@ -180,6 +187,7 @@ def test_the_noise_part_of_an_interval_is_that_of_the_coins() -> None:
 # --- heavy hitters ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("method", ["hashing", "hadamard"])
 def test_heavy_hitters_are_found_and_false_ones_are_rare(method: str) -> None:
     """150 runs over 2000 answers: some false one is named in at most 5 % (judged at 1e-6), the heavy one in 95 %."""
@@ -202,6 +210,7 @@ def test_heavy_hitters_are_found_and_false_ones_are_rare(method: str) -> None:
     assert "hardly missed" in str(survey.heavy(design, device.many(design, held, stream)))
 
 
+@pytest.mark.wide
 def test_heavy_hitters_are_for_choices() -> None:
     with pytest.raises(PublicParameterError):
         survey.heavy(DESIGNS["two coins"], ["yes"])
@@ -212,6 +221,7 @@ def test_heavy_hitters_are_for_choices() -> None:
 # --- logistic regression ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_logistic_regression_recovers_coefficients_and_covers_them() -> None:
     """250 runs of 3000 answers: coverage of each of 3 coefficients 95 % (judged at 1e-6); naive ones are far off."""
     design, true = DESIGNS["warner, 2"], np.array([-0.5, 0.8, -0.4])
@@ -232,6 +242,7 @@ def test_logistic_regression_recovers_coefficients_and_covers_them() -> None:
     assert abs(float(np.mean(values)) - 0.8 * math.tanh(1.0)) > 5 * error  # what a fit that ignores the coins gives
 
 
+@pytest.mark.wide
 def test_the_information_is_the_curvature_of_the_likelihood() -> None:
     generator = np.random.default_rng(4)
     matrix = np.column_stack([np.ones(50), generator.normal(size=(50, 2))])
@@ -250,6 +261,7 @@ def test_the_information_is_the_curvature_of_the_likelihood() -> None:
     assert information(matrix, at, 0.9, 0.2) == pytest.approx(curvature / (4 * step**2), rel=1e-4, abs=1e-4)
 
 
+@pytest.mark.wide
 def test_logistic_regression_refuses_what_has_no_answer() -> None:
     design = DESIGNS["two coins"]
     matrix = np.arange(40.0).reshape(20, 2)
@@ -271,6 +283,7 @@ def test_logistic_regression_refuses_what_has_no_answer() -> None:
     assert "Covariates were not randomized" in str(fit)
 
 
+@pytest.mark.wide
 def test_the_scale_of_a_number_is_that_of_the_mechanism() -> None:
     made = survey.mean("x", 0, 10, epsilon=1, method="piecewise").mechanism
     assert isinstance(made, LocalMean)

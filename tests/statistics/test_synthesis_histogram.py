@@ -86,6 +86,7 @@ def test_projection_leaves_empty_cells_empty_and_clipping_fills_them() -> None:
     assert mass_on_empty("clip", "line") > 0.5
 
 
+@pytest.mark.wide
 def test_the_total_is_bought_from_the_counts_where_it_is_private() -> None:
     values = uniforms(5_000, "private n")
     plan = histogram(unit_axes(1, 10), ADD, ONE)
@@ -99,6 +100,7 @@ def test_the_total_is_bought_from_the_counts_where_it_is_private() -> None:
 # --- what a column may hold -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_zeros_whole_numbers_and_missing_values_have_masses_of_their_own() -> None:
     values = np.concatenate([np.zeros(3_000), uniforms(5_000, "mixed"), np.full(2_000, np.nan)])
     plan = histogram(unit_axes(1, 5), SUB, ONE, people=10_000, atoms=[Fraction(0)])
@@ -112,6 +114,7 @@ def test_zeros_whole_numbers_and_missing_values_have_masses_of_their_own() -> No
     assert counts.pdf([3.0])[0] == pytest.approx(1 / 7, abs=0.005)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     "plan", [histogram(unit_axes(1, 4), SUB, ONE, people=10), histogram(unit_axes(2, 3), ADD, ONE)]
 )
@@ -122,6 +125,7 @@ def test_only_noise_below_zero_gives_the_uniform(plan: Histogram) -> None:
     assert clip._density(clip.grid, np.full(5, -1.0), 10).masses == pytest.approx(np.full(4, 0.25))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("values", [np.zeros(0), np.full(500, 0.3), np.full(400, np.nan), np.full(300, 7.0)])
 def test_no_record_one_value_and_values_out_of_bounds_give_a_density(values: NDArray[np.float64]) -> None:
     for key in range(5):
@@ -130,6 +134,7 @@ def test_no_record_one_value_and_values_out_of_bounds_give_a_density(values: NDA
         assert density.axes[0].high == 1.0
 
 
+@pytest.mark.wide
 def test_questions_that_cannot_be_answered_are_refused_with_their_cost() -> None:
     with pytest.raises(QuestionError, match="1,048,576"):
         histogram(unit_axes(4, 40), SUB, ONE, people=10**6)
@@ -148,6 +153,7 @@ def results(plan: Histogram, columns: dict[str, Sequence[object]], schema: Schem
     return open_table(columns, schema).run(plan.queries, bytes(32))
 
 
+@pytest.mark.wide
 def test_rows_go_from_a_table_to_a_density() -> None:
     schema = Schema({"x": real(0, 1), "k": integer(0, 3)}, Person("substitute"))
     columns: dict[str, Sequence[object]] = {
@@ -163,6 +169,7 @@ def test_rows_go_from_a_table_to_a_density() -> None:
     assert outcome.value.missing == pytest.approx(0.25, abs=0.01)
 
 
+@pytest.mark.wide
 def test_what_is_expected_is_near_what_comes() -> None:
     plan = histogram(unit_axes(1, 50), SUB, ONE, people=10_000)
     assert plan.expected(10_000).noise == pytest.approx(1.96 * 2.8 * 50**0.5 / 2 / 10_000, rel=0.05)

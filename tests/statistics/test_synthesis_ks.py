@@ -75,6 +75,7 @@ def missed(found: NDArray[np.float64], shrunk: float = 1.0) -> tuple[int, int]:
     return tuple(int((found[:, k] > shrunk * found[:, 2 + k] + 1e-12).sum()) for k in (0, 1))  # type: ignore[return-value]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("n", "runs", "shape", "points"),
     [
@@ -95,6 +96,7 @@ def test_bands_cover_the_records_and_the_law_and_half_as_wide_they_do_not(
     assert binomial_tail(missed(found, 0.5)[0], runs, LEFT_OUT) < 1e-4
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("factor", "covers"), [(Fraction(1), True), (Fraction(8), False)])
 def test_a_band_that_forgets_the_noise_of_its_level_is_found_out(factor: Fraction, covers: bool) -> None:
     """The level measured at an eighth of what the radius is made for: misses far more often than one in 40."""
@@ -111,6 +113,7 @@ def test_a_band_that_forgets_the_noise_of_its_level_is_found_out(factor: Fractio
     assert (binomial_tail(sum(rows), 150, LEFT_OUT) > 1e-4) is covers
 
 
+@pytest.mark.wide
 def test_a_bought_number_of_records_widens_the_band_as_far_as_it_may_be_off() -> None:
     """n = 2,000, private: the stated half-widths cover, and the noise of n is part of them."""
     found = distances(ks_release(UNIT, ADD, ONE), 2_000, 100)
@@ -123,6 +126,7 @@ def test_a_bought_number_of_records_widens_the_band_as_far_as_it_may_be_off() ->
     assert few.wander == 1.0  # a noisy n that might be none says nothing
 
 
+@pytest.mark.wide
 def test_the_distance_falls_nearly_as_the_root_of_n() -> None:
     """Means of 12 draws at 100, 1,000 and 10,000 records: slope -.45 or steeper; n^(2/3) points are no nearer."""
     axis = even("x", Fraction(0), ONE, 256)
@@ -142,6 +146,7 @@ def test_the_distance_falls_nearly_as_the_root_of_n() -> None:
 # --- how many points --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_the_number_of_points_comes_from_a_public_or_a_bought_n() -> None:
     assert [points_for(10_000, ONE, growth) for growth in ("root", "two_thirds")] == [100, 464]
     public = ks_release(UNIT, SUB, ONE, people=10_000)
@@ -153,6 +158,7 @@ def test_the_number_of_points_comes_from_a_public_or_a_bought_n() -> None:
     assert steps == pytest.approx(np.round(steps))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("size", "points"), [(None, 94), ("root", 94), ("two_thirds", 464), (30, 30)])
 def test_the_number_of_points_is_named(size: object, points: int) -> None:
     column = [("x", Fraction(0), ONE, False)]
@@ -167,6 +173,7 @@ def test_the_number_of_points_is_named(size: object, points: int) -> None:
     assert not np.allclose(masses / points * (points + 1), np.round(masses / points * (points + 1)))
 
 
+@pytest.mark.wide
 def test_a_number_that_is_drawn_with_the_points_suits_the_records() -> None:
     """Twelve draws: at two values few points come out and near, at even spread many and nearer than by the rule."""
     for shape, n, above in ((two_values, 300, 3), (lambda n, key: counted(uniforms(n, key)), 1_000, 1.1)):
@@ -185,6 +192,7 @@ def test_a_number_that_is_drawn_with_the_points_suits_the_records() -> None:
         assert (sizes[1] < sizes[0] / 2) if shape is two_values else (sizes[1] > 2 * sizes[0])
 
 
+@pytest.mark.wide
 def test_the_numbers_that_are_tried_are_public_and_their_work_is_bounded() -> None:
     assert tried(256, 10_000, ONE, WORK_BOUGHT) == (4, 8, 16, 32, 64, 128, 256, 512, 1024)
     assert tried(256, 100, ONE, WORK_BOUGHT) == (1, 2, 4, 8, 16, 32, 64)
@@ -198,6 +206,7 @@ def test_the_numbers_that_are_tried_are_public_and_their_work_is_bounded() -> No
     assert private.expected(10_000).noise is not None
 
 
+@pytest.mark.wide
 def test_many_records_whose_number_is_private_get_points_for_them_or_no_reply() -> None:
     """The work has a part that no number of points makes less: n G / 2."""
     plan = ks_release(UNIT, ADD, ONE)
@@ -208,6 +217,7 @@ def test_many_records_whose_number_is_private_get_points_for_them_or_no_reply() 
     assert "no reply" in plan.expected(10**9).note
 
 
+@pytest.mark.wide
 def test_what_is_expected_is_near_what_comes() -> None:
     for kind, people in ((SUB, 10_000), (ADD, None)):
         plan = ks_release(even("x", Fraction(0), ONE, 256), kind, ONE, people=people)
@@ -215,6 +225,7 @@ def test_what_is_expected_is_near_what_comes() -> None:
         assert plan.expected(10_000).noise == pytest.approx(float(np.median(np.array(widths, float))), rel=0.2)
 
 
+@pytest.mark.wide
 def test_all_records_at_one_value_and_none_at_all_give_a_density() -> None:
     for counts in ((0,) * 63 + (500,), (0,) * 64, (1, *[0] * 63)):
         found = drawn(ks_release(UNIT, ADD, ONE), counts, f"{sum(counts)}")
@@ -227,6 +238,7 @@ def test_all_records_at_one_value_and_none_at_all_give_a_density() -> None:
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("cells", "epsilon", "people", "points", "said"),
     [
@@ -244,6 +256,7 @@ def test_what_would_say_nothing_or_take_too_long_is_refused_with_its_cost(
     assert str(caught.value).endswith("Nothing was charged.")
 
 
+@pytest.mark.wide
 def test_a_number_of_points_that_is_none_is_refused() -> None:
     for points in ("half", 0, True):
         with pytest.raises(PublicParameterError):

@@ -65,6 +65,7 @@ def drawn(plan: Linear, counts: NDArray[np.int64], entropy: Replayed) -> Density
 # --- bands ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", CIRCUMSTANCES)
 @pytest.mark.parametrize("name", MAKERS)
 def test_bands_hold_the_noise_at_a_point_and_the_wander_holds_all_of_it(name: str, kind: str) -> None:
@@ -117,6 +118,7 @@ def test_the_noise_is_what_the_plan_foretold(name: str) -> None:
 # --- accuracy ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["series", "kernel"])
 def test_privacy_costs_little_from_ten_thousand_records_on(name: str) -> None:
     truth = scipy.stats.beta(3, 4).pdf((np.arange(CELLS) + 0.5) / CELLS)
@@ -136,6 +138,7 @@ def test_privacy_costs_little_from_ten_thousand_records_on(name: str) -> None:
     assert ratios[1] < ratios[0] + 0.1
 
 
+@pytest.mark.wide
 def test_the_projection_is_the_nearest_density_and_clipping_is_not() -> None:
     heights, shares = np.array([3.0, 1.0, -0.5, 0.2]), np.array([0.2, 0.3, 0.4, 0.1])
     near, clip = settled(heights, shares, "simplex"), settled(heights, shares, "clip")
@@ -156,6 +159,7 @@ def test_the_projection_is_the_nearest_density_and_clipping_is_not() -> None:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", MAKERS)
 def test_odd_tables_are_answered(name: str) -> None:
     none = np.zeros(CELLS, np.int64)
@@ -170,6 +174,7 @@ def test_odd_tables_are_answered(name: str) -> None:
         assert len(found.sample(20)) == 20
 
 
+@pytest.mark.wide
 def test_what_is_asked_and_promised_does_not_depend_on_the_rows() -> None:
     for name in MAKERS:
         for make in (Terms(ADD), Terms(SUB, 100, fixed=True)):
@@ -180,6 +185,7 @@ def test_what_is_asked_and_promised_does_not_depend_on_the_rows() -> None:
             assert found == NO_REPLY or (isinstance(found, Reply) and found.value.guarantee == before)
 
 
+@pytest.mark.wide
 def test_all_the_rows_can_do_passes_the_gate_once() -> None:
     for name, make in MAKERS.items():
         made = make(Terms(ADD))
@@ -190,6 +196,7 @@ def test_all_the_rows_can_do_passes_the_gate_once() -> None:
         assert recorder.tossed == []
 
 
+@pytest.mark.wide
 def test_records_of_several_columns_are_counted_in_their_cells() -> None:
     made = Series(PLANE, Terms(ADD), ONE, 3)
     (query,) = made.queries
@@ -208,6 +215,7 @@ def test_records_of_several_columns_are_counted_in_their_cells() -> None:
     assert found.value.marginal("k").masses.sum() == pytest.approx(1)
 
 
+@pytest.mark.wide
 def test_an_engine_counts_the_same_cells_as_numpy() -> None:
     """Values beyond the bounds lie in the end cells, rows that lack a value in none, and so do NaN and text."""
     generator = np.random.default_rng(3)
@@ -233,6 +241,7 @@ def test_an_engine_counts_the_same_cells_as_numpy() -> None:
     assert found[0] == tuple((counts.reshape(16, 10).sum(axis=1) @ line.plan.sums.table).tolist())
 
 
+@pytest.mark.wide
 def test_a_column_of_whole_numbers_has_a_cell_for_each() -> None:
     counts = np.array([0, 0, 30, 400, 1000, 400, 30, 0, 0, 0])
     for made in (
@@ -246,6 +255,7 @@ def test_a_column_of_whole_numbers_has_a_cell_for_each() -> None:
         assert found.cdf([9.0])[0] == pytest.approx(1)
 
 
+@pytest.mark.wide
 def test_noise_that_hides_every_shape_is_said_before_anything_is_spent() -> None:
     weak = Series(LINE, Terms(SUB, 100, fixed=True), Fraction(1, 100), 8)
     assert "expect the uniform" in weak.expected(100).note

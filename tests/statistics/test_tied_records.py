@@ -72,6 +72,7 @@ def test_an_end_moves_by_what_it_declares_and_costs_a_width() -> None:
     assert most == made.width.sensitivity.bound
 
 
+@pytest.mark.wide
 @given(st.lists(st.integers(-4, 4), max_size=9), st.integers(-4, 4), st.integers(0, 3))
 def test_every_score_moves_by_one_for_a_record_more_and_is_0_at_the_least_radius(
     records: list[int], more: int, ranks: int
@@ -89,6 +90,7 @@ def test_every_score_moves_by_one_for_a_record_more_and_is_0_at_the_least_radius
     assert not any(score == 0 for score, held in zip(one, enough, strict=True) if not held)
 
 
+@pytest.mark.wide
 def test_records_that_differ_keep_their_width() -> None:
     made = middle()
     found = calls(made, np.random.default_rng(2).normal(size=900), None)
@@ -142,6 +144,7 @@ def slopes(draw: Callable[[np.random.Generator, int], Integers], kind: Kind) -> 
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", LAWS)
 def test_intervals_of_heaped_columns_cover_and_are_narrow(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """60 tables of 4,000 rows at epsilon 1; fewer than 51 at .95 has a chance of 1e-3.

@@ -94,6 +94,7 @@ CASES: list[tuple[str, str, Kind, int, str]] = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("name", "law", "kind", "n", "epsilon"), CASES)
 def test_intervals_cover(name: str, law: str, kind: Kind, n: int, epsilon: str) -> None:
     made, generator = plan(name, CELLS, kind, n, epsilon), np.random.default_rng(5)
@@ -109,6 +110,7 @@ def test_intervals_cover(name: str, law: str, kind: Kind, n: int, epsilon: str) 
     assert not too_low(covered, replies), covered / replies
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("law", ["lognormal", "tied"])
 def test_joint_quantiles_rise_and_their_intervals_cover(law: str) -> None:
     made, generator = joint_quantiles(CELLS, LEVELS, terms("add_remove", 0), Fraction(1)), np.random.default_rng(6)
@@ -122,6 +124,7 @@ def test_joint_quantiles_rise_and_their_intervals_cover(law: str) -> None:
     assert not any(too_low(int(hits), 60) for hits in covered), covered
 
 
+@pytest.mark.wide
 def test_the_test_of_coverage_rejects_intervals_without_their_ends() -> None:
     """A third of every interval covers too rarely: the judgement has the power to say so."""
     made, generator = plan("huber", CELLS, "add_remove", 1_000, "1"), np.random.default_rng(5)
@@ -137,6 +140,7 @@ def test_the_test_of_coverage_rejects_intervals_without_their_ends() -> None:
 # --- declining, and odd tables ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["joint", "iqr", "mean", "huber", "trimmed"])
 def test_too_few_values_for_epsilon_give_no_reply(name: str) -> None:
     kinds: tuple[Kind, ...] = ("substitute",) if name == "trimmed" else ("substitute", "add_remove")
@@ -146,6 +150,7 @@ def test_too_few_values_for_epsilon_give_no_reply(name: str) -> None:
         assert [made.draw(data, Replayed(f"few {run}")) for run in range(20)] == [NO_REPLY] * 20
 
 
+@pytest.mark.wide
 def test_the_quartile_distance_is_never_silent_garbage() -> None:
     """(10^3, .1): no reply, or within 5 standard deviations; and at the least n that replies, too."""
     generator = np.random.default_rng(3)
@@ -169,6 +174,7 @@ ODD: dict[str, list[float]] = {
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("table", ODD)
 @pytest.mark.parametrize("name", ["joint", "iqr", "mean", "huber", "trimmed", "coinpress"])
 def test_odd_tables_give_a_finite_reply_or_none(name: str, table: str) -> None:
@@ -188,6 +194,7 @@ def test_odd_tables_give_a_finite_reply_or_none(name: str, table: str) -> None:
                 assert all(math.isfinite(x) for x in numbers)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("cells", [CELLS, WHOLE])
 def test_a_constant_column_is_told(cells: Cells) -> None:
     data = counted(cells, np.full(4_000, 5.0))
@@ -207,6 +214,7 @@ def test_a_constant_column_is_told(cells: Cells) -> None:
 # --- guarantees and refusals -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", ["joint", "iqr", "mean", "huber", "trimmed", "coinpress"])
 @pytest.mark.parametrize(("kind", "rows"), [("substitute", 1), ("add_remove", 1), ("add_remove", 5), ("substitute", 5)])
 def test_the_whole_costs_epsilon_and_no_more(name: str, kind: Kind, rows: int) -> None:
@@ -224,6 +232,7 @@ def test_the_whole_costs_epsilon_and_no_more(name: str, kind: Kind, rows: int) -
     assert guarantee.loss.epsilon == Fraction("0.7")
 
 
+@pytest.mark.wide
 def test_depths_and_not_levels_are_paid_for() -> None:
     """Seven quantiles at the price of three depths: each draw has 1/3 of epsilon where separate ones have 1/7."""
     levels = [Fraction(k, 8) for k in range(1, 8)]
@@ -255,6 +264,7 @@ def test_what_cannot_be_answered_is_refused_beforehand() -> None:
         CoinPress(CELLS, about, Fraction(1), Fraction(0), Fraction(1), Fraction(1), rounds=0)
 
 
+@pytest.mark.wide
 def test_values_of_cells_are_those_of_the_cells() -> None:
     for cells in DECLARED:
         index = np.unique(cells.index(np.array([-1e9, -3.25, -1e-9, 0.0, 1e-5, 0.7, 5.5, 1e18])))

@@ -114,6 +114,7 @@ def evenly(value: float, sides: tuple[Side, Side], n: float) -> Estimate:
     return distance(value, (low, high), n)
 
 
+@pytest.mark.wide
 def test_the_distance_of_quartiles_is_covered_where_one_of_them_is_among_sparse_values(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -143,6 +144,7 @@ def truth_of(case: Case) -> float:
     return law.mean if case.text.startswith("mean") else law.quantile(0.5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_intervals_of_a_release_cover_and_their_mutants_do_not(case: Case) -> None:
     schema, law, truth = schema_of(case.kind), LAWS[case.law], truth_of(case)
@@ -163,6 +165,7 @@ def test_intervals_of_a_release_cover_and_their_mutants_do_not(case: Case) -> No
         assert too_high(wide, len(found)), wide / len(found)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_joint_quantiles_by_group_cover_in_the_order_asked(kind: Kind) -> None:
     schema, generator, levels = schema_of(kind), np.random.default_rng(9), (0.9, 0.25, 0.5)
@@ -183,6 +186,7 @@ def test_joint_quantiles_by_group_cover_in_the_order_asked(kind: Kind) -> None:
     assert not too_low(hits, cells), hits / cells
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", ["mean(x, method=clipped)", "location(x)", "iqr(x)"])
 def test_a_plan_expects_the_noise_that_comes(text: str) -> None:
     """Noise drawn at half or twice the epsilon is told apart."""
@@ -206,6 +210,7 @@ def test_a_plan_expects_the_noise_that_comes(text: str) -> None:
 # --- what is said beside the number -----------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_what_was_clipped_is_said_of_each_group_and_reaches_the_certificate() -> None:
     generator, n = np.random.default_rng(3), 8_000
     groups = np.repeat([1, 2], n // 2)
@@ -222,6 +227,7 @@ def test_what_was_clipped_is_said_of_each_group_and_reaches_the_certificate() ->
     assert all(caveat in release.certificate.to_json() for caveat in answer.caveats)
 
 
+@pytest.mark.wide
 def test_declining_is_said_and_only_the_group_declines_that_is_too_small() -> None:
     schema, groups = schema_of("add_remove"), np.repeat([1.0, 2.0], [20, 6_000])
     rows = {"x": LAWS["normal"].draw(np.random.default_rng(4), 6_020), "g": groups}
@@ -234,6 +240,7 @@ def test_declining_is_said_and_only_the_group_declines_that_is_too_small() -> No
         assert not any(caveat.startswith("g 2: no reply") for caveat in answer.caveats)
 
 
+@pytest.mark.wide
 def test_missing_values_integers_and_a_resolution_are_answered() -> None:
     generator, n = np.random.default_rng(6), 6_000
     values = np.where(generator.random(n) < 0.2, np.nan, np.rint(generator.normal(40.0, 6.0, n)))
@@ -248,6 +255,7 @@ def test_missing_values_integers_and_a_resolution_are_answered() -> None:
                 assert abs(outcome.value.value - truth) < 1.5, (column, kind, answer)
 
 
+@pytest.mark.wide
 def test_a_bounded_column_is_never_answered_beyond_its_bounds() -> None:
     schema = schema_of("add_remove", real(0, 10))
     values = np.minimum(np.random.default_rng(5).exponential(0.5, 5_000), 10.0)
@@ -261,6 +269,7 @@ def test_a_bounded_column_is_never_answered_beyond_its_bounds() -> None:
                     assert 0.0 <= e.low <= e.value <= e.high <= 10.0
 
 
+@pytest.mark.wide
 def test_an_engine_and_numpy_give_the_same_answers() -> None:
     schema = schema_of("substitute")
     rows = {
@@ -298,6 +307,7 @@ def audited(texts: Sequence[str], kind: Kind, rows: int, triples: int) -> Audite
     return audit(priced(texts, schema, 10_000_000, "8"), schema, triples=triples)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("kind", "rows"), [("add_remove", 1), ("substitute", 1), ("add_remove", 2), ("substitute", 2)])
 def test_no_made_up_neighbours_move_a_number_further_than_declared(kind: Kind, rows: int) -> None:
     texts = [*AUDITED, "trimmed_mean(x, per=person)"] if kind == "substitute" else AUDITED
@@ -340,6 +350,7 @@ def _doubled(sums: NDArray[np.int64], inside: int) -> NDArray[np.int64]:
 DISTANCE = trimmed.distance
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", MUTANTS)
 def test_half_the_sensitivity_is_found(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     text, mutate = MUTANTS[name]
@@ -347,6 +358,7 @@ def test_half_the_sensitivity_is_found(monkeypatch: pytest.MonkeyPatch, name: st
     assert audited([text], "substitute", 1, 10).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_the_width_of_an_interval_shrinks_as_it_should() -> None:
     """Sampling falls with the root of n: the interval is not a constant."""
     schema, half = schema_of("add_remove"), []

@@ -54,6 +54,7 @@ def test_it_is_least_squares_with_a_sandwich(delta: Fraction) -> None:
     assert np.array([one.sampling for one in told]) == pytest.approx(half, rel=0.1)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 def test_intervals_cover(delta: Fraction) -> None:
     """30 tables of nine coefficients at epsilon 2: intervals that cover .95 have a share below .89 once in 5,000 runs,
@@ -68,6 +69,7 @@ def test_intervals_cover(delta: Fraction) -> None:
     assert np.mean([off <= half / 2 for half, off in hits]) < 0.89
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 def test_a_row_moves_no_sum_by_more_than_it_declares(kind: Kind, delta: Fraction) -> None:
@@ -104,6 +106,7 @@ def test_a_row_moves_no_sum_by_more_than_it_declares(kind: Kind, delta: Fraction
     assert 0 < max(worst) <= 1
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("people", "refined"), [(600, False), (50_000, True)])
 def test_it_costs_what_was_asked_with_intervals_and_without(people: int, refined: bool) -> None:
     plan = made("1", people)
@@ -114,6 +117,7 @@ def test_it_costs_what_was_asked_with_intervals_and_without(people: int, refined
     assert Fraction(9, 10) < loss.epsilon <= 1
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_beyond_seven_columns_it_predicts_no_worse_than_the_robust_line(delta: str) -> None:
     """Ten columns of a narrow spread, 10,000 rows at epsilon 1: R squared, of which sums of products had left .24."""

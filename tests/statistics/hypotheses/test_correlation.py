@@ -110,6 +110,7 @@ def test_without_noise_the_effect_is_pearsons_r() -> None:
     assert p < 0.01
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize(("n", "scale"), [(200, 1), (1_000, 2), (1_000, 10), (10_000, 10)])
 def test_level(kind: str, n: int, scale: int) -> None:
@@ -118,6 +119,7 @@ def test_level(kind: str, n: int, scale: int) -> None:
     assert rejected(asked(float(scale)), found) <= most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen() -> None:
     found = drawn(_normal, 600, 2, "mutants")
     assert least(RUNS, LEVEL) <= rejected(asked(2.0), found) <= most(RUNS, LEVEL)
@@ -126,12 +128,14 @@ def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen() -> N
     assert rejected(asked(4.0), found) < least(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_rows_of_one_person_keep_the_level_and_a_law_of_single_rows_does_not() -> None:
     found = drawn(_normal, 3_000, 3, "alike", alike=3)
     assert rejected(asked(3.0, 3), found) <= most(RUNS, LEVEL)
     assert rejected(asked(3.0), found) > most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
     test = asked(1.0)
     effect = least_seen(lambda r: test.power(r, 1_000, LEVEL), 1.0)
@@ -145,6 +149,7 @@ def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
         test.power(1.5, 1_000, LEVEL)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("n", "scale", "r"), [(1_000, 3, 0.0), (1_000, 2, 0.5), (10_000, 10, -0.7), (10_000, 1, 0.3)])
 def test_the_interval_covers_r(n: int, scale: int, r: float) -> None:
     """At a chance of .93 at least, for normal columns; an interval without the noise does not, where noise counts."""
@@ -165,6 +170,7 @@ NARROW: dict[str, tuple[int, int, float, float]] = {  # rows, noise, r, and a wi
 }
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", NARROW)
 def test_noise_in_the_variances_counts_by_r_and_not_by_one_over_them(name: str) -> None:
     """Columns of a deviation of a tenth of their range, 300 tables: covered at .93 at least, and narrow on average."""
@@ -189,6 +195,7 @@ def _fitted(test: Correlation, counts: Floats) -> tuple[Floats, Fit]:
     return table, fit(table, test.scale, test.alike)
 
 
+@pytest.mark.wide
 def test_the_interval_and_the_p_value_say_the_same_of_0() -> None:
     """Of 300 tables few have 0 on one side of .05 and on the other side of the interval, both drawn from one table."""
     found, test = drawn(lambda g, n: _shrunk(_normal(g, n, 0.3)), 600, 2, "both"), asked(2.0)
@@ -198,6 +205,7 @@ def test_the_interval_and_the_p_value_say_the_same_of_0() -> None:
     assert sum(against) <= 15
 
 
+@pytest.mark.wide
 def test_a_column_that_says_nothing_has_no_correlation_of_one() -> None:
     """All rows alike: noise over noise. What is divided by is no less than its own noise, so r is not 1 for most."""
     found, test = drawn(lambda _, n: (np.full(n, 0.1), np.full(n, -0.2)), 1_000, 2, "constant"), asked(2.0)
@@ -207,6 +215,7 @@ def test_a_column_that_says_nothing_has_no_correlation_of_one() -> None:
     assert float(np.mean([effect.high - effect.low for effect in told_of])) > 1.6
 
 
+@pytest.mark.wide
 def test_too_noisy_columns_are_no_error() -> None:
     assert told(asked(1_000.0), np.full(9, -5.0 * asked(1.0).whole))[0] == 1.0
     p, effect = told(asked(3.0), np.array([1, 1, 1, 1, 90.0, 1, 1, 1, 1]) * asked(1.0).whole)
@@ -214,6 +223,7 @@ def test_too_noisy_columns_are_no_error() -> None:
     assert (effect.low, effect.high) == (-1.0, 1.0)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("adjacency", "cap", "scale"),
     [("add_remove", 1, 2), ("substitute", 1, 4), ("add_remove", 3, 6), ("substitute", 2, 8)],
@@ -226,6 +236,7 @@ def test_noise_is_that_of_whole_rows(adjacency: Kind, cap: int, scale: int) -> N
     assert step.hypothesis.steps == (1024, 72)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -239,10 +250,12 @@ def test_what_has_no_correlation_is_refused_in_words(text: str, words: str) -> N
         made(text)
 
 
+@pytest.mark.wide
 def test_bounds_may_be_named_in_the_question() -> None:
     assert made("test(free ~ income, low=0, high=10)").hypothesis.effect == "correlation r"
 
 
+@pytest.mark.wide
 def test_record_replay_finds_nothing_and_half_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
     assert findings(["test(income ~ age)"], "add_remove", 3, 8) == set()
     assert findings(["test(income ~ age)"], "substitute", 1, 8) == set()

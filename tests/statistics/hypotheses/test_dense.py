@@ -77,6 +77,7 @@ def p_values(made: DensityPlan, runs: int, width: float = 1.0) -> list[float]:
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("bought", [False, True])
 def test_the_level_holds_at_the_border_and_a_tenth_beyond_it_does_not(bought: bool) -> None:
     runs = 800
@@ -99,12 +100,14 @@ def test_no_p_value_is_below_what_the_sample_has_of_the_level() -> None:
     assert dense.p_value(test, test.threshold) <= 0.05 < dense.p_value(test, test.threshold - 1)
 
 
+@pytest.mark.wide
 def test_a_noisy_number_of_values_errs_towards_a_narrow_width() -> None:
     known, bought = (plan(1.0, bought=way).made(N) for way in (False, True))
     assert bought.width < known.width
     assert bought.ranks == known.ranks
 
 
+@pytest.mark.wide
 def test_a_noisy_number_that_is_too_small_is_no_reply() -> None:
     drawn = [plan(1.0, bought=True).draw(column(1, n=20), Replayed(f"few {number}")) for number in range(20)]
     declined = [one for one in drawn if isinstance(one.outcomes[0], NoReply)]
@@ -112,6 +115,7 @@ def test_a_noisy_number_that_is_too_small_is_no_reply() -> None:
     assert all(one.outcomes == (NoReply(),) * 3 and one.words == () for one in declined)
 
 
+@pytest.mark.wide
 def test_the_verdict_is_said_in_words() -> None:
     (said,) = plan(1.0, bought=False).draw(column(1, 0.5), Replayed("words")).words
     assert said.startswith("dense: density above 1 at the median, level 0.05; it takes ")
@@ -119,6 +123,7 @@ def test_the_verdict_is_said_in_words() -> None:
     assert said.startswith("not shown to be dense")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("ask", "words"),
     [
@@ -133,6 +138,7 @@ def test_what_cannot_be_asked_is_refused_by_words(ask: object, words: str) -> No
         ask()
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("question", "n", "words"),
     [
@@ -147,10 +153,12 @@ def test_what_cannot_be_answered_is_refused_before_a_row_is_read(question: str, 
         prepare(parse(question)[0], setting, ONE)
 
 
+@pytest.mark.wide
 def test_its_name_is_read_back() -> None:
     assert parse(rt.test("x", kind="density", density="0.02").name)[0] == rt.test("x", kind="density", density="0.02")
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_a_study_plans_audits_releases_and_certifies_it(kind: Kind, tmp_path: Path) -> None:
     """At the command line too; 3,000 values of a normal law whose density at the median is about .04."""
@@ -174,6 +182,7 @@ def test_a_study_plans_audits_releases_and_certifies_it(kind: Kind, tmp_path: Pa
     assert run("verify", str(tmp_path / "dense.json"), "--ledger", ledger, "--allow-unsigned").code == 0
 
 
+@pytest.mark.wide
 def test_people_of_several_rows_are_told_that_rows_count_as_independent() -> None:
     step = made("add_remove", None, person=Person("add_remove", "who", rows=3))
     assert any("independent" in text for text in getattr(step, "caveats", ()))

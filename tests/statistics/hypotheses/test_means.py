@@ -64,6 +64,7 @@ def test_without_noise_the_statistic_is_welchs_about_the_common_mean() -> None:
     assert simulated == pytest.approx(welch.pvalue, abs=0.012)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("mean", "variance"), [(0.0, 0.1), (-0.8, 0.05), (0.3, 0.8), (0.5, 1e-4), (-0.99, 0.019)])
 def test_the_law_simulated_has_the_moments_of_the_beta_law(mean: float, variance: float) -> None:
     values, weights = law(mean, variance)
@@ -78,6 +79,7 @@ def test_the_law_simulated_has_the_moments_of_the_beta_law(mean: float, variance
         assert third == pytest.approx(float(scipy.stats.beta(centre * size, (1 - centre) * size).stats("s")), abs=1e-6)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize(
     ("n", "share", "scale"), [(200, 0.5, 1), (200, 0.1, 10), (2_000, 0.05, 1), (2_000, 0.5, 10), (10_000, 0.01, 3)]
@@ -88,6 +90,7 @@ def test_level(kind: str, n: int, share: float, scale: int) -> None:
     assert rejected(asked(float(scale)), found) <= most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("n", [3_000, 20_000])
 def test_a_small_group_that_varies_beside_a_large_one_that_does_not_keeps_the_level(n: int) -> None:
     """Their pooled variance is near 0, and said of the small group it rejected 16 to 24 tables of 100."""
@@ -98,6 +101,7 @@ def test_a_small_group_that_varies_beside_a_large_one_that_does_not_keeps_the_le
     assert rejected(asked(2.0), found) <= most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen() -> None:
     found = counts(LAWS["normal"], 400, 0.4, Fraction(10), "mutants")
     assert least(RUNS, LEVEL) <= rejected(asked(10.0), found) <= most(RUNS, LEVEL)
@@ -106,6 +110,7 @@ def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen() -> N
     assert rejected(asked(20.0), found) < least(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_a_person_in_both_groups_keeps_the_level_and_a_law_of_single_ones_does_not() -> None:
     """The worst case: who is high in one group is low in the other, which doubles the variance of the difference."""
     generator, found = np.random.default_rng(12), np.empty((RUNS, 2, 3))
@@ -117,6 +122,7 @@ def test_a_person_in_both_groups_keeps_the_level_and_a_law_of_single_ones_does_n
     assert rejected(asked(2.0), found) > most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
     test = asked(10.0)
     effect = least_seen(lambda at: test.power(at, 1_000, LEVEL), 2.0)
@@ -127,6 +133,7 @@ def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
     assert rejected(asked(20.0), doubled) < least(RUNS, 0.74)
 
 
+@pytest.mark.wide
 def test_the_interval_covers() -> None:
     """95 % of 400 differences, at error 1e-4; and one that leaves out the noise does not."""
     found = counts(LAWS["normal"], 400, 0.3, Fraction(8), "cover", 0.1)
@@ -136,6 +143,7 @@ def test_the_interval_covers() -> None:
     assert sum(effect.low <= 0.1 <= effect.high for effect in narrow) < least(RUNS, 0.94)
 
 
+@pytest.mark.wide
 def test_nothing_noisy_is_too_awkward() -> None:
     """Empty and negative groups are answered, with a p-value of 1 and an interval that says nothing."""
     for table in ([(0, 0, 0), (0, 0, 0)], [(-UNIT, 5, 9), (900 * UNIT, 900 * UNIT, 0)]):
@@ -146,6 +154,7 @@ def test_nothing_noisy_is_too_awkward() -> None:
     assert asked(10.0).expected(8).noise is None
 
 
+@pytest.mark.wide
 def test_the_same_integers_give_the_same_answer() -> None:
     table = [(90 * UNIT, 50 * UNIT, 30 * UNIT), (70 * UNIT, 60 * UNIT, 40 * UNIT)]
     assert asked(1.0).tell(table) == asked(1.0).tell(table)

@@ -63,6 +63,7 @@ def rejected(test: Normal, found: Floats) -> int:
 VALUES = st.lists(st.sampled_from([-(1 << 29), -700, -3, -1, 0, 1, 2, 5, 40, 1 << 29]), max_size=9)
 
 
+@pytest.mark.wide
 @settings(max_examples=150)
 @given(VALUES, st.sampled_from([-(1 << 29), -3, 0, 1, 5, 700]), st.integers(0, 8), st.sampled_from([1, 3, 1000]))
 def test_a_row_moves_the_distance_by_one_row_at_most(values: list[int], came: int, place: int, wide: int) -> None:
@@ -85,6 +86,7 @@ def test_one_row_may_move_the_distance_by_one_row() -> None:
     assert from_named(counted(np.array([0])), 1 << BITS, 1, 10 << BITS) == STEPS
 
 
+@pytest.mark.wide
 def test_the_distance_to_a_named_law_is_kolmogorovs() -> None:
     values = np.random.default_rng(2).normal(0.2, 1.1, 400)
     right = scipy.stats.kstest(values, scipy.stats.norm.cdf).statistic
@@ -116,6 +118,7 @@ def test_the_distance_to_the_nearest_law_is_the_least_of_all(kind: str) -> None:
     assert right - 0.01 <= found <= right + 0.26  # no law is nearer, and a quarter row is the step
 
 
+@pytest.mark.wide
 def test_the_nearest_law_of_many_columns_is_that_of_each() -> None:
     columns = np.sort(np.random.default_rng(9).normal(size=(40, 24)), axis=1)
     exact = [from_any(counted(np.floor(column * (1 << 20)))) / STEPS / 24 for column in columns]
@@ -123,10 +126,12 @@ def test_the_nearest_law_of_many_columns_is_that_of_each() -> None:
     assert np.all((np.array(exact) >= found - 1e-4) & (np.array(exact) <= found + 0.25 / 24 + 1e-4))
 
 
+@pytest.mark.wide
 def test_a_table_of_quantiles_that_does_not_rise_would_break_the_sensitivity() -> None:
     assert np.all(np.diff(distance.quantiles()) >= 0)
 
 
+@pytest.mark.wide
 def test_simulated_distances_follow_kolmogorovs_law() -> None:
     for size in (40, 5_000):
         found = np.quantile(kolmogorov.distances(size, "named") / size, [0.5, 0.95])
@@ -140,6 +145,7 @@ def _normal(generator: np.random.Generator, n: int) -> Floats:
     return generator.normal(0.0, 1.0, n)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("frame", [ANY, STANDARD], ids=["any", "named"])
 @pytest.mark.parametrize(("n", "scale"), [(60, 1), (200, 5), (200, 50), (2_000, 15), (10_000, 50)])
 def test_level(frame: Frame, n: int, scale: int) -> None:
@@ -148,11 +154,13 @@ def test_level(frame: Frame, n: int, scale: int) -> None:
     assert rejected(asked(float(scale), frame), found) <= most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_a_mean_and_deviation_far_from_0_and_1_keep_the_level() -> None:
     found = drawn(lambda generator, n: generator.normal(700.0, 0.02, n), 300, 5, ANY, "elsewhere")
     assert rejected(asked(5.0), found) <= most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("frame", [ANY, STANDARD], ids=["any", "named"])
 def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen(frame: Frame) -> None:
     found = drawn(_normal, 200, 40, frame, "mutants")
@@ -162,12 +170,14 @@ def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen(frame:
     assert rejected(asked(100.0, frame), found) < least(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_rows_of_one_person_keep_the_level_and_a_law_of_single_rows_does_not() -> None:
     found = drawn(_normal, 600, 15, ANY, "alike", alike=3)
     assert rejected(asked(15.0, alike=3), found) <= most(RUNS, LEVEL)
     assert rejected(asked(15.0), found) > most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("frame", [ANY, STANDARD], ids=["any", "named"])
 def test_power_is_what_the_plan_says_and_less_with_more_noise(frame: Frame) -> None:
     test = asked(5.0, frame)
@@ -185,11 +195,13 @@ def test_power_is_what_the_plan_says_and_less_with_more_noise(frame: Frame) -> N
         test.power(0.6, 1_000, LEVEL)
 
 
+@pytest.mark.wide
 def test_skewness_is_seen() -> None:
     found = drawn(lambda generator, n: generator.exponential(1.0, n), 200, 5, ANY, "skewed")
     assert rejected(asked(5.0), found) > 0.95 * RUNS
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("scale", [2, 60])
 def test_the_interval_covers_the_distance_of_the_law(scale: int) -> None:
     """At a chance of .93 at least; where noise is most of it, not without the noise."""
@@ -200,6 +212,7 @@ def test_the_interval_covers_the_distance_of_the_law(scale: int) -> None:
         assert (sum(inside) >= least(RUNS, 0.93)) == covers
 
 
+@pytest.mark.wide
 def test_too_few_values_are_no_error() -> None:
     assert told(asked(500.0), np.array([30, -4])) == (1.0, Estimate(0.0, 0.0, 1.0, 1.0, 1.0))
 
@@ -207,6 +220,7 @@ def test_too_few_values_are_no_error() -> None:
 # --- the question -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("adjacency", "cap", "scale"), [("add_remove", 1, 10), ("substitute", 1, 10), ("substitute", 3, 30)]
 )
@@ -215,6 +229,7 @@ def test_noise_is_that_of_a_row_and_its_number(adjacency: Kind, cap: int, scale:
         assert made(text, setting(adjacency, cap), "1/2").mechanism.scale == scale
 
 
+@pytest.mark.wide
 def test_where_the_number_of_values_is_public_it_costs_nothing() -> None:
     where = setting("substitute", income=real(0, 100, missing=50))
     known = replace(where, units=400)
@@ -225,6 +240,7 @@ def test_where_the_number_of_values_is_public_it_costs_nothing() -> None:
     assert step.hypothesis.size == 400
 
 
+@pytest.mark.wide
 def test_a_whole_number_stands_for_what_is_rounded_to_it() -> None:
     """Rounded normal values keep to a named law with a deviation of two steps, which cut ones do not."""
     step = made("test(age, centre=50, deviation=2)")
@@ -236,6 +252,7 @@ def test_a_whole_number_stands_for_what_is_rounded_to_it() -> None:
     assert cut / STEPS > 2.5 * np.sqrt(2_000)
 
 
+@pytest.mark.wide
 def test_bins_between_named_edges_hold_the_named_law() -> None:
     step = made("test(income, centre=50, deviation=10, edges=0 40 50 55 70 100)")
     assert isinstance(step.hypothesis, Normal)
@@ -247,6 +264,7 @@ def test_bins_between_named_edges_hold_the_named_law() -> None:
     assert found == pytest.approx(right, abs=0.5)
 
 
+@pytest.mark.wide
 def test_values_far_from_0_are_looked_for_between_their_bounds() -> None:
     """Without an origin they would all be moved to one place, and every law be rejected."""
     where = setting(income=real(10**12, 10**12 + 1000), age=integer(10**15, 10**15 + 1000))
@@ -265,6 +283,7 @@ def test_values_far_from_0_are_looked_for_between_their_bounds() -> None:
         made("test(income ~ age)", setting(income=real(10**18, 10**18 + 256)))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -278,6 +297,7 @@ def test_what_cannot_be_normal_is_refused_in_words(text: str, words: str) -> Non
         made(text)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("text", ["test(age)", "test(free, centre=40, deviation=12)", "test(income, edges=0 30 60 99)"])
 def test_record_replay_finds_nothing_and_a_distance_that_cost_nothing(
     text: str, monkeypatch: pytest.MonkeyPatch
@@ -292,6 +312,7 @@ def test_record_replay_finds_nothing_and_a_distance_that_cost_nothing(
     assert "sensitivity" in findings([text], "add_remove", 1, 6)
 
 
+@pytest.mark.wide
 def test_long_and_short_arithmetic_agree() -> None:
     data = counted(np.random.default_rng(7).integers(-900, 900, 300))
     short = from_named(data, 1 << BITS, 400, 3)

@@ -62,6 +62,7 @@ def rejected(test: Ranks, found: Floats) -> int:
     return sum(told(test, table)[0] <= LEVEL for table in found)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("sizes", [(40, 70), (30, 50, 20, 90)])
 def test_without_noise_the_statistic_is_kruskal_and_walliss_of_the_bins(sizes: tuple[int, ...]) -> None:
     generator = np.random.default_rng(5)
@@ -80,6 +81,7 @@ def test_without_noise_the_effect_is_mann_and_whitneys_share_of_pairs() -> None:
     assert told(asked(1e-9), table)[1].value == pytest.approx(right - 0.5)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", LAWS)
 @pytest.mark.parametrize(
     ("sizes", "scale"),
@@ -91,6 +93,7 @@ def test_level(kind: str, sizes: tuple[int, ...], scale: int) -> None:
     assert rejected(asked(float(scale), len(sizes)), found) <= most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen() -> None:
     found = tables(LAWS["normal"], (150, 150), 6, "mutants")
     assert least(RUNS, LEVEL) <= rejected(asked(6.0), found) <= most(RUNS, LEVEL)
@@ -99,12 +102,14 @@ def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen() -> N
     assert rejected(asked(13.0), found) < least(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_rows_of_one_person_keep_the_level_and_a_law_of_single_rows_does_not() -> None:
     found = tables(LAWS["normal"], (300, 300), 3, "alike", alike=3)
     assert rejected(asked(3.0, alike=3), found) <= most(RUNS, LEVEL)
     assert rejected(asked(3.0), found) > most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
     found = made("test(income ~ sex, kind=ranks)").hypothesis
     assert isinstance(found, Ranks)
@@ -124,6 +129,7 @@ def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
     assert least(RUNS, 0.72) <= hits <= most(RUNS, 0.88)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("sizes", "scale"), [((100, 100), 1), ((60, 340), 2), ((5_000, 5_000), 10)])
 def test_the_interval_covers_the_share_of_pairs(sizes: tuple[int, int], scale: int) -> None:
     """At a chance of .93 at least, of the law in these bins; an interval without the noise does not."""
@@ -140,6 +146,7 @@ def test_the_interval_covers_the_share_of_pairs(sizes: tuple[int, int], scale: i
         assert inside[asked(scale / 20)] < least(RUNS, 0.93)
 
 
+@pytest.mark.wide
 def test_the_farthest_mean_rank_has_an_interval_that_covers() -> None:
     found = tables(LAWS["normal"], (300, 300, 300), 1, "far", 0.4)
     held = [told(asked(1.0, 3), table)[1] for table in found]
@@ -151,12 +158,14 @@ def test_the_farthest_mean_rank_has_an_interval_that_covers() -> None:
     assert np.mean([one.value for one in held]) == pytest.approx(truth, abs=0.01)
 
 
+@pytest.mark.wide
 def test_too_noisy_a_table_is_no_error() -> None:
     p, effect = told(asked(1_000.0), np.array([[30.0] * 12, [-40.0] * 12]))
     assert (p, effect.low, effect.high) == (1.0, -0.5, 0.5)
     assert told(asked(1.0), np.full((2, 12), -3.0))[0] == 1.0
 
 
+@pytest.mark.wide
 def test_a_group_without_rows_is_left_out_in_words() -> None:
     table = np.array([[30.0] * 12, [0.0] * 12, [10.0] * 6 + [50.0] * 6])
     found = asked(1.0, 3).tell([tuple(int(count) for count in row) for row in table])
@@ -166,6 +175,7 @@ def test_a_group_without_rows_is_left_out_in_words() -> None:
     assert found.statistic == pytest.approx(alone.statistic)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_noise_is_that_of_one_row_whatever_the_bins(adjacency: Kind) -> None:
     for text in ("test(income ~ edu)", "test(age ~ edu)", "test(free ~ edu, edges=0 10 20 40)"):
@@ -173,6 +183,7 @@ def test_noise_is_that_of_one_row_whatever_the_bins(adjacency: Kind) -> None:
         assert step.mechanism.scale == (12 if adjacency == "substitute" else 6)
 
 
+@pytest.mark.wide
 def test_whole_numbers_are_not_cut_by_bins() -> None:
     step = made("test(age ~ edu)", setting(), "1/10")
     (query,) = step.queries
@@ -181,6 +192,7 @@ def test_whole_numbers_are_not_cut_by_bins() -> None:
     assert query.edges[-1] >= 91  # type: ignore[union-attr]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -195,6 +207,7 @@ def test_what_has_no_ranks_is_refused_in_words(text: str, words: str) -> None:
         made(text)
 
 
+@pytest.mark.wide
 def test_record_replay_finds_nothing_and_half_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "test(free ~ edu, edges=0 30 60)"
     assert findings([text], "add_remove", 2, 6) == set()
@@ -211,6 +224,7 @@ def test_record_replay_finds_nothing_and_half_the_sensitivity(monkeypatch: pytes
     assert "sensitivity" in findings([text], "substitute", 2, 6)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_a_study_answers_ranks_correlation_and_normality(adjacency: Kind) -> None:
     """Effects are those of the table within ten half-widths of the noise, which fails with a chance below 1e-9."""

@@ -143,6 +143,7 @@ def test_a_refusal_charges_nothing() -> None:
 # --- noise ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("adjacency", "cap", "scale"),
     [("add_remove", 1, 4), ("substitute", 1, 8), ("add_remove", 3, 12), ("substitute", 3, 24)],
@@ -174,6 +175,7 @@ def test_rows_of_one_person_are_said_to_be_taken_as_equal() -> None:
 # --- releases and plans -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("adjacency", RELATIONS)
 def test_a_release_answers_with_effect_statistic_and_p_value(adjacency: Kind) -> None:
     study = a_study(adjacency=adjacency)
@@ -253,6 +255,7 @@ def test_a_plan_says_which_effect_is_seen_and_draws_the_power_curve() -> None:
     assert dear.power[0] >= curve.power[1]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("text", ASKED)
 def test_a_power_curve_without_effects_goes_from_the_level_to_nearly_one(text: str) -> None:
     curve = a_study().plan(ASKED, epsilon="3", people=2_000).power(text)
@@ -290,6 +293,7 @@ def findings(texts: list[str], adjacency: Kind, cap: int, triples: int = 16) -> 
     return {found.kind for found in audit(prepared, schema, triples=triples).findings}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("adjacency", "cap"), [("add_remove", 1), ("substitute", 1), ("add_remove", 3), ("substitute", 2)]
 )
@@ -311,6 +315,7 @@ def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Design, "sensitivity", lambda self, rows, groups: Fraction(rows * UNIT // 2))
 
 
+@pytest.mark.few(2)
 @pytest.mark.usefixtures("_halved")
 @pytest.mark.parametrize("text", ASKED)
 def test_half_the_sensitivity_is_found(text: str) -> None:
