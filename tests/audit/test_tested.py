@@ -35,7 +35,7 @@ from reticent.statistics.robust import core, scale
 from reticent.statistics.robust import median as ranks
 from reticent.statistics.robust.extent import reach
 from reticent.statistics.robust.median import Level as Ranked
-from reticent.statistics.robust.steps import Bought
+from reticent.statistics.robust.plans import Bought
 from reticent.statistics.unbounded import trimmed as inverse
 from reticent.statistics.unbounded.census import Census
 

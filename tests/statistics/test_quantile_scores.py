@@ -29,7 +29,7 @@ def found(table: Table, cells: Cells = SMALL) -> Runs:
     return runs(cells, Counts(held, counts.astype(np.int64)))
 
 
-def by_cell(table: Table, level: Fraction, shift: int) -> list[int]:
+def by_cell(table: Table, level: Fraction, shift: int | Fraction) -> list[int]:
     """The score of every single cell."""
     made = found(table)
     scores = made.scores(level.numerator, level.denominator, shift)
@@ -45,9 +45,10 @@ def tables(size: int) -> list[Table]:
 
 @pytest.mark.few(7)
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("shift", [0, -1, 2])
-def test_adding_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fraction, shift: int) -> None:
-    worst = 0
+@pytest.mark.parametrize("parts", [0, -1, 2, 5])
+def test_adding_a_row_moves_no_score_by_more_than_the_sensitivity(level: Fraction, parts: int) -> None:
+    """For ends aimed at any part 1/b of a rank."""
+    worst, shift = 0, Fraction(parts, level.denominator)
     for size in range(4):
         for table in tables(size):
             before = by_cell(table, level, shift)
@@ -63,8 +64,9 @@ def test_replacing_a_row_moves_no_score_by_more_than_the_sensitivity(level: Frac
     worst = 0
     for rest in [t for size in range(3) for t in tables(size)]:
         for old, new in itertools.combinations(range(-2, 5), 2):
-            before, after = by_cell((*rest, old), level, 0), by_cell((*rest, new), level, 0)
-            worst = max(worst, *(abs(a - b) for a, b in zip(before, after, strict=True)))
+            for shift in (Fraction(0), Fraction(1, level.denominator)):
+                before, after = by_cell((*rest, old), level, shift), by_cell((*rest, new), level, shift)
+                worst = max(worst, *(abs(a - b) for a, b in zip(before, after, strict=True)))
     assert worst == sensitivity(level, "substitute")
 
 

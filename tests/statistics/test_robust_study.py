@@ -25,7 +25,7 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ApproxDP, ApproxZCDP, PureDP
 from reticent.statistics.ask import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.robust.steps import Bought, Known
+from reticent.statistics.robust.plans import Bought, Known
 from reticent.statistics.setting import Setting, Step
 from reticent.study.asking import keys_of
 from tests.support.stat_fake import Fake, answered, schema_of
@@ -151,7 +151,9 @@ def test_the_stable_bin_holds_the_width_of_the_table() -> None:
 
 
 @pytest.mark.few(2)
-@pytest.mark.parametrize("question", ["scale(x)", "median(x, method=M)", "quantile(x, 0.9, method=M)"])
+@pytest.mark.parametrize(
+    "question", ["scale(x, unit=1e-7)", "median(x, method=M, unit=1e-7)", "quantile(x, 0.9, method=M, unit=1e-7)"]
+)
 def test_windows_of_public_ranks_give_the_answer_of_the_whole_column(question: str) -> None:
     step = made(question, "substitute", 3_000, "1")
     (query,) = step.queries
@@ -171,11 +173,13 @@ def test_windows_of_public_ranks_give_the_answer_of_the_whole_column(question: s
 
 
 def test_n_is_public_where_every_row_has_a_value_and_bought_elsewhere() -> None:
-    assert isinstance(made("scale(x)", "substitute", 9_000).plan, Known)  # type: ignore[attr-defined]
-    assert isinstance(made("scale(x)", "add_remove", None).plan, Bought)  # type: ignore[attr-defined]
+    assert isinstance(made("scale(x, unit=1e-7)", "substitute", 9_000).plan, Known)  # type: ignore[attr-defined]
+    assert isinstance(made("scale(x, unit=1e-7)", "add_remove", None).plan, Bought)  # type: ignore[attr-defined]
+    assert made("scale(x)", "substitute", 9_000).plan.n == 9_000  # type: ignore[attr-defined]
+    assert made("scale(x)", "add_remove", None).plan.n is None  # type: ignore[attr-defined]
     dropping = schema_of(real(), Person("substitute"))
     assert isinstance(
-        prepare(parse("scale(x)")[0], Setting(dropping, 9_000, None, DELTA), Fraction(1)).plan,  # type: ignore[attr-defined]
+        prepare(parse("scale(x, unit=1e-7)")[0], Setting(dropping, 9_000, None, DELTA), Fraction(1)).plan,  # type: ignore[attr-defined]
         Bought,
     )
 
@@ -202,7 +206,7 @@ def test_a_bought_number_that_is_too_small_is_no_reply() -> None:
         ("iqr(x, method=S, low=0, high=9)", "substitute", 9_000, "S takes no bounds"),
         ("median(x, method=M, unit=1e200)", "substitute", 9_000, "between 1e-60 and 1e60"),
         ("scale(x, unit=1e-200)", "add_remove", None, "between 1e-60 and 1e60"),
-        ("median(x, method=M, width=1e20)", "add_remove", None, "Name a coarser unit"),
+        ("median(x, method=M, unit=1e-3, width=1e20)", "add_remove", None, "Name a coarser unit"),
         ("median(x, method=smooth, low=-1e30, high=1e30)", "add_remove", None, "Name a coarser unit"),
     ],
 )

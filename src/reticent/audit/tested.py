@@ -37,8 +37,8 @@ from reticent.privacy.loss import ApproxDP, Loss, PureDP, words
 from reticent.statistics.asked import Quantiles, Scale, Statistic, Tested, TrimmedMean
 from reticent.statistics.planned import PlannedStep
 from reticent.statistics.prepare import prepare
+from reticent.statistics.robust.plans import Bought, Maker, Price
 from reticent.statistics.robust.reports import Report
-from reticent.statistics.robust.steps import Bought, Maker, Price
 from reticent.statistics.setting import Setting, Step
 
 Column: TypeAlias = tuple[int, ...]

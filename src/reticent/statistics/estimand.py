@@ -86,10 +86,10 @@ def _of_one(asked: Statistic, setting: Setting) -> str:
         case Histogram(column=column):
             return f"number of rows of this table in each bin of {column}{_capped(person)}"
         case Quantiles(column=column, per=per, levels=levels, low=low, high=high):
-            told = f"population {_levels(levels)} of {subject(column, per)}{_cut(column, low, high, setting)}"
-            return f"{told}{kept(per, person)}"
+            told = f"population {_levels(levels)} of {subject(column, per)}{_gap(asked)}"
+            return f"{told}{_cut(column, low, high, setting)}{kept(per, person)}"
         case Iqr(column=column, per=per, low=low, high=high):
-            told = f"distance of the population quartiles of {subject(column, per)}"
+            told = f"distance of the population quartiles of {subject(column, per)}{_gap(asked)}"
             return f"{told}{_cut(column, low, high, setting)}{kept(per, person)}"
         case Scale(column=column, per=per, levels=(low, high)):
             told = f"distance of the population quantiles {show(low)} and {show(high)} of {subject(column, per)}"
@@ -123,6 +123,11 @@ def _levels(levels: tuple[Fraction, ...]) -> str:
         return "median"
     listed = [show(level) for level in levels]
     return f"quantile {listed[0]}" if len(listed) == 1 else f"quantiles {', '.join(listed[:-1])} and {listed[-1]}"
+
+
+def _gap(asked: Quantiles | Iqr) -> str:
+    """What counts as a quantile where next to no values lie around it; propose-test-release gives no reply there."""
+    return "" if asked.method in ("M", "S", "smooth") else " (any value of a gap there)"
 
 
 def _unbounded(asked: Mean) -> str:

@@ -386,8 +386,8 @@ def _quantiles(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Q
     left = epsilon * (1 - SIZE_SHARE)
     if not asked.interval and units is not None:
         size, left = None, epsilon
-    # no bounds and an interval: the magnitude first (statistics/magnitude.py)
-    magnitude = epsilon * MAGNITUDE_SHARE if asked.interval and cells.free else Fraction(0)
+    # no bounds: the magnitude first (statistics/magnitude.py)
+    magnitude = epsilon * MAGNITUDE_SHARE if cells.free else Fraction(0)
     each = (left - magnitude) / len(levels)
     value = each * VALUE_SHARE if asked.interval else each
     crowd = max(CROWD, isqrt(setting.units) // 8) if setting.units is not None and keys is None else CROWD

@@ -53,12 +53,13 @@ from reticent.statistics.setting import Expected, Setting
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
-MAGNITUDE_SHARE: Final = Fraction(1, 10)  # for the magnitude, where there are no bounds and ends are bought
+MAGNITUDE_SHARE: Final = Fraction(1, 10)  # for the magnitude, where there are no bounds
 BETA: Final = 1e-3  # a drawn cell is the prior's and not the data's with at most this probability
 GUESSED: Final = 1e-2  # the same of a draw here, where values are as few, and as far from 0, as a reply is given for
 FLATTERED: Final = 5e-3  # noise makes few values look like enough with at most this probability
 TIED: Final = 0.05  # from this share of ties on, intervals are made for tied values
 CROWD: Final = 8  # values equal to fewer others than this are no ties: an end may well stop within so many ranks
+TIES: Final = "many values are equal: the interval allows for gaps beside them, so it is wide and covers more than 95 %"
 BETWEEN: Final = 5.0  # standard deviations that a normal column's values would span if they lay as dense as its middle
 
 
@@ -223,6 +224,7 @@ class QuantileStep:
         found = runs(among, placed(self.cells, among, data))
         drawn = [self._quantile(level, found, among, size, entropy) for level in self.levels]
         words = list(dict.fromkeys(one.beyond for one in drawn if one.beyond))
+        words += [TIES] if self.pricing.end and size.tied is not False else []
         if self.spread:
             return [Reply(self._distance(drawn[0], drawn[1], among, size))], words
         pairs = zip(self.levels, drawn, strict=True)
@@ -255,14 +257,16 @@ class QuantileStep:
         """How much one rank costs: the exponent of the law of the rank error."""
         return float(mechanism.rate * level.denominator)
 
-    def _shift(self, level: Fraction, size: Size, among: Cells) -> int:
-        """D: ranks between the level and an end."""
+    def _shift(self, level: Fraction, size: Size, among: Cells) -> Fraction:
+        """D: ranks between the level a/b and an end, to the nearest 1/b, which scores can tell apart."""
         end = 1.0 / self.rate(self._mechanism(level, self.pricing.end), level)
         value = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
         if size.tied is not False:
             # A cell D ranks off weighs exp(-rate D) / share against the cell aimed at, whatever ties lie between.
-            return math.ceil(self._far_off(among) * end + normal_half_width(self._sampling(level, size.values)))
-        return math.ceil(rank_shift(self._sampling(level, size.values), end, value))
+            ranks = self._far_off(among) * end + normal_half_width(self._sampling(level, size.values))
+            return Fraction(math.ceil(ranks))
+        b = level.denominator
+        return Fraction(round(b * rank_shift(self._sampling(level, size.values), end, value)), b)
 
     def _far_off(self, among: Cells) -> float:
         """What a score must cost so that one cell outweighs all others a hundred times."""
@@ -281,13 +285,14 @@ class QuantileStep:
         low, high = min(drawn.low, drawn.high, drawn.least), max(drawn.low, drawn.high, drawn.most)
         if not self.pricing.end:
             return Estimate(drawn.value, low, high, high - low, 0.0)
-        slope = abs(drawn.high - drawn.low) / (2.0 * self._shift(level, size, among))
+        shift, ranks = float(self._shift(level, size, among)), normal_half_width(self._sampling(level, size.values))
+        if size.tied is not False:
+            # Among ties the value may be as far off as the interval allows for, so the two parts add up to its half.
+            half = (high - low) / 2.0
+            return Estimate(drawn.value, low, high, half * (1.0 - ranks / shift), half * ranks / shift)
+        slope = abs(drawn.high - drawn.low) / (2.0 * shift)
         rank = 1.0 / self.rate(self._mechanism(level, self.pricing.value), level)
-        # Among ties the value may be as far off as the interval allows for; elsewhere its rank error has a known law.
-        radius = self._far_off(among) * rank if size.tied is not False else half_width(NONE, [rank])
-        return Estimate(
-            drawn.value, low, high, radius * slope, normal_half_width(self._sampling(level, size.values)) * slope
-        )
+        return Estimate(drawn.value, low, high, half_width(NONE, [rank]) * slope, ranks * slope)
 
     def _distance(self, first: Drawn, third: Drawn, among: Cells, size: Size) -> Estimate:
         value = max(third.value - first.value, 0.0)
@@ -296,17 +301,15 @@ class QuantileStep:
         if not self.pricing.end:
             return Estimate(value, 0.0, high, high, 0.0)
         if size.tied is not False or first.apart is None or third.apart is None:
+            # The ends of both: their half-widths are added, and so are the parts of these.
             parts = [self._estimate(q, one, among, size) for q, one in zip(self.levels, (first, third), strict=True)]
-            noise, sampling = (
-                math.hypot(*sides) for sides in zip(*((p.noise, p.sampling) for p in parts), strict=True)
-            )
-            return Estimate(value, low, high, noise, sampling)
+            return Estimate(value, low, high, sum(p.noise for p in parts), sum(p.sampling for p in parts))
         sides = []
         for q, drawn, apart in zip(self.levels, (first, third), (first.apart, third.apart), strict=True):
             end = 1.0 / self.rate(self._mechanism(q, self.pricing.end), q)
             own = 1.0 / self.rate(self._mechanism(q, self.pricing.value), q)
             cell = drawn.most - drawn.least
-            sides.append(Side(q, apart, self._shift(q, size, among), own, end, cell))
+            sides.append(Side(q, apart, float(self._shift(q, size, among)), own, end, cell))
         return distance(value, (sides[0], sides[1]), self._alike * max(size.values, 0.0))
 
     # --- the rule of refusal ------------------------------------------------------------------------------------------
@@ -333,7 +336,7 @@ class QuantileStep:
         if not ends:
             return True
         rate = self.rate(ends[0], level)
-        return rate * (ranks - self._shift(level, size, among)) >= _needed(part, rate * surely, size)
+        return rate * (ranks - float(self._shift(level, size, among))) >= _needed(part, rate * surely, size)
 
     def refuse_if_hopeless(self, most: int) -> None:
         """Refuse before rows are read where not even ``most`` values could outweigh the prior.

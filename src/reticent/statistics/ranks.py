@@ -5,8 +5,8 @@ For level a/b and a candidate cell k, with C counts of kept values by cell, and 
     score(k) = max(0,  (b - a) C_<(k) - a C_>=(k) - b D,  a C_>(k) - (b - a) C_<=(k) + b D)
 
 It is 0 exactly on the cells that hold the quantile (D = 0), grows by b for every rank further away, and changes by at
-most max(a, b - a) when a row is added or removed and by b when one is replaced, whatever D is. It needs no n; where n
-is public it is the familiar max(0, b C_< - a n, a n - b C_<=). Proofs: docs/proofs/quantiles.md.
+most max(a, b - a) when a row is added or removed and by b when one is replaced, whatever D is. D may be any multiple of
+1/b, for scores are whole then. It needs no n; where n is public it is the familiar max(0, b C_< - a n, a n - b C_<=). Proofs: docs/proofs/quantiles.md.
 
 Cells between two data cells share a score, and are drawn as one run and then split uniformly: the same law.
 """
@@ -43,10 +43,12 @@ class Runs:
     weights: NDArray[np.int64] | NDArray[np.object_]
     total: int
 
-    def scores(self, a: int, b: int, shift: int) -> Indices:
-        """The score of every run; ``shift`` is D in ranks."""
-        over = (b - a) * self.below - a * (self.total - self.below) - b * shift
-        under = a * self.above - (b - a) * (self.total - self.above) + b * shift
+    def scores(self, a: int, b: int, shift: int | Fraction) -> Indices:
+        """The score of every run; ``shift`` is D in ranks, a multiple of 1/b."""
+        aim = Fraction(shift) * b
+        assert aim.denominator == 1
+        over = (b - a) * self.below - a * (self.total - self.below) - int(aim)
+        under = a * self.above - (b - a) * (self.total - self.above) + int(aim)
         found: Indices = np.maximum(np.maximum(over, under), 0)
         return found
 
@@ -84,7 +86,7 @@ def _weights(
     return found
 
 
-def draw(found: Runs, level: Fraction, shift: int, mechanism: Exponential, entropy: Entropy) -> int:
+def draw(found: Runs, level: Fraction, shift: int | Fraction, mechanism: Exponential, entropy: Entropy) -> int:
     """The cell of one quantile."""
     scores = found.scores(level.numerator, level.denominator, shift)
     return gate.choose(mechanism, Candidates(scores, found.weights), found.start, entropy)

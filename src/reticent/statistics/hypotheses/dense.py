@@ -39,8 +39,9 @@ from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.step import P_VALUE, STATISTIC
 from reticent.statistics.planned import Drawn, PlannedStep
 from reticent.statistics.robust.density import LEVEL, DensityTest, density_test
+from reticent.statistics.robust.plans import CENSUS, FEW
 from reticent.statistics.robust.reports import Grid
-from reticent.statistics.robust.steps import CENSUS, FEW, grid_of, public_values
+from reticent.statistics.robust.steps import grid_of, public_values
 from reticent.statistics.setting import Expected, Setting
 
 EFFECT: Final = "rows to change"

@@ -4,6 +4,8 @@
                  ranks an engine fetches, are known beforehand
     n bought     else: 1/20 of epsilon buys a noisy number of values, and ranks follow from it; where that number is
                  too small for the algorithm, it is no reply
+    unit bought  a real column without bounds, in mode exact: 1/10 of epsilon buys the magnitude that it follows;
+                 unit=, a resolution, bounds or the width of M make the unit public, and nothing is bought
 
 The steps of mode paper have equal losses, as in 003; in mode exact a half goes to the release, and what is left to the
 tests. A delta is divided equally between tests; in mode paper it is the most that the printed thresholds may have.
@@ -13,29 +15,40 @@ What is derived of the parts is what is charged, and never exceeds what was aske
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Final, Protocol
+from functools import partial
+from typing import Final
 
+from reticent.data.cells import cells_of
 from reticent.data.order import INFINITE, LARGEST, Order
-from reticent.data.query import Ordered, Per, Present, kept_rows
+from reticent.data.query import Ordered, Per, Present, Ranks, kept_rows
 from reticent.data.schema import Category, Integer, Real
-from reticent.data.table import Result
-from reticent.entropy import Entropy
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.data.table import Counts, Result
+from reticent.errors import QuestionError
 from reticent.exact.rounding import exp_up
-from reticent.mechanisms import Geometric, gate
-from reticent.outcome import NO_REPLY
-from reticent.privacy import compose
+from reticent.mechanisms import Geometric
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import facts
 from reticent.statistics.asked import Iqr, Mode, Quantiles, Scale, Tested, TrimmedMean
-from reticent.statistics.planned import Drawn, Plan, PlannedStep
+from reticent.statistics.magnitude import reach
+from reticent.statistics.planned import Plan, PlannedStep
+from reticent.statistics.quantiles import MAGNITUDE_SHARE
 from reticent.statistics.robust.median import ROOM, THIRD, Median, ScaledMedian, level_for
+from reticent.statistics.robust.plans import (
+    CENSUS,
+    DEFAULT_UNIT,
+    Bought,
+    Known,
+    Maker,
+    Price,
+    Sized,
+    magnitude,
+    unit_of,
+)
 from reticent.statistics.robust.reports import (
     BinReport,
     Grid,
@@ -50,108 +63,26 @@ from reticent.statistics.robust.scale import QUARTILES, stable_scale
 from reticent.statistics.robust.scale import scale as scale_for
 from reticent.statistics.robust.smooth import smooth_median, smooth_trimmed_mean
 from reticent.statistics.robust.trimmed import trimmed_mean as trimmed_for
-from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.setting import Setting
 
-CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of values is bought
 SQUARES: Final = Fraction(1, 20)  # of epsilon, for the interval of a trimmed mean
-DEFAULT_UNIT: Final = Fraction(1, 1 << 24)  # of a real column without a resolution: it reaches to 1.4e11
 COARSEST, FINEST = 1 << 56, 1 << 16  # steps to the farther bound, beyond which the unit follows the bounds
+WIDTHS: Final = 1 << 21  # proposed widths that a column without bounds is taken to reach to, at least
 LARGEST_UNIT: Final = Fraction(10**60)
 ROW: Final = Adjacency("add_remove", unit="row")
-ANY_N: Final = 1 << 40  # the guarantee of mode exact does not depend on n
-FEW: Final = "no reply: too few people for this ε and δ"
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a mechanism may cost, and for whose neighbours."""
-
-    near: Adjacency
-    epsilon: Fraction
-    delta: Fraction
-    mode: Mode
-
-    def each(self, tests: int) -> Fraction | None:
-        """The delta of one of so many tests; None in mode paper, where the threshold has its own."""
-        return None if self.mode == "paper" else self.delta / tests
-
-    @property
-    def cap(self) -> Fraction | None:
-        """In mode paper: the most that all tests of one part may have."""
-        return self.delta if self.mode == "paper" else None
-
-
-class Maker(Protocol):
-    """Makes a mechanism for a number of values, or refuses that number with a QuestionError."""
-
-    def __call__(self, n: int, price: Price) -> Report: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """A plan for a public number of values; ``reach`` is what it says of how far they are read."""
-
-    made: Report
-    n: int
-    reach: str = ""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return self.made.guarantee
-
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
-        return self.made.draw(data, entropy)
-
-    def expected(self, people: int) -> Expected:
-        return _reaching(self.made.expected(), self.reach)
-
-
-@dataclass(frozen=True, slots=True)
-class Bought:
-    """A plan that buys the number of values first. ``rows``: the most values that one unit has."""
-
-    census: Geometric
-    make: Maker
-    price: Price
-    label: str
-    reach: str = ""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return compose.in_sequence([self.census.guarantee, self.make(ANY_N, self.price).guarantee], label=self.label)
-
-    def draw(self, data: Order, entropy: Entropy) -> Drawn:
-        (noisy,) = gate.draw(self.census, (data.below(LARGEST + 1),), entropy)
-        try:
-            made = self.make(max(noisy, 1), self.price)
-        except (QuestionError, PublicParameterError):  # refused by the noisy number alone, so it may show
-            return Drawn((NO_REPLY,))
-        assert compose.alike(made.guarantee, self.make(ANY_N, self.price).guarantee)  # what was charged
-        return made.draw(data, entropy)
-
-    def expected(self, people: int) -> Expected:
-        try:
-            return _reaching(self.make(people, self.price).expected(), self.reach)
-        except (QuestionError, PublicParameterError):
-            return Expected(None, None, FEW)
-
-
-def _reaching(found: Expected, reach: str) -> Expected:
-    return replace(found, note=f"{found.note}{reach}")
 
 
 # --- the questions ----------------------------------------------------------------------------------------------------
 
 
-def scale(asked: Scale | Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
+def scale(asked: Scale | Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Order] | PlannedStep[Counts]:
     """S, or the stable bin, of a column."""
     if isinstance(asked, Iqr):
         _refuse_unused(asked)
-    grid = grid_of(asked.column, asked.tested, setting)
     levels = asked.levels if isinstance(asked, Scale) else QUARTILES
     stable = isinstance(asked, Scale) and asked.method == "stable"
 
-    def make(n: int, price: Price) -> Report:
+    def make(grid: Grid, n: int, price: Price) -> Report:
         half, near = price.epsilon / 2, price.near
         if stable:
             bins = stable_scale(
@@ -170,15 +101,16 @@ def scale(asked: Scale | Iqr, setting: Setting, epsilon: Fraction) -> PlannedSte
         )
         return ScaleReport(made, grid, n, levels)
 
-    return _planned(asked, make, grid, setting, epsilon)
+    return _on_a_unit(asked, make, setting, epsilon)
 
 
-def quantile(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
+def quantile(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedStep[Order] | PlannedStep[Counts]:
     """M: one quantile, with its width given or bought."""
     if len(asked.levels) != 1:
         raise QuestionError(f"{asked.name}: method {asked.method} answers one level at a time. Nothing was charged.")
-    grid, (level,) = grid_of(asked.column, asked.tested, setting), asked.levels
+    (level,) = asked.levels
     if asked.method == "smooth":
+        grid = grid_of(asked.column, asked.tested, setting)
         low, high = _ends(facts.bounds(asked.name, setting, asked.column, asked.low, asked.high), grid)
 
         def smooth(n: int, price: Price) -> Report:
@@ -188,15 +120,16 @@ def quantile(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedSt
 
         return _planned(asked, smooth, grid, setting, epsilon)
     _refuse_unused(asked)
-    given = None if asked.tested.width is None else max(1, round(asked.tested.width / grid.unit))
-    if given is not None and given >= INFINITE:
-        raise QuestionError(
-            f"{asked.name}: values are read on steps of {show(grid.unit)}, of which a width holds fewer than 2^62. "
-            "Name a coarser unit. Nothing was charged."
-        )
+    width = asked.tested.width
 
-    def make(n: int, price: Price) -> Report:
-        if given is not None:
+    def make(grid: Grid, n: int, price: Price) -> Report:
+        if width is not None:
+            given = max(1, round(width / grid.unit))
+            if given >= INFINITE:
+                raise QuestionError(
+                    f"{asked.name}: values are read on steps of {show(grid.unit)}, of which a width holds fewer than "
+                    "2^62. Name a coarser unit. Nothing was charged."
+                )
             half = price.epsilon / 2
             alone = level_for(
                 n,
@@ -211,7 +144,7 @@ def quantile(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedSt
             return LevelReport(Median(alone, given), grid, n, level)
         return LevelReport(_scaled(n, price, level), grid, n, level)
 
-    return _planned(asked, make, grid, setting, epsilon)
+    return _on_a_unit(asked, make, setting, epsilon)
 
 
 def _scaled(n: int, price: Price, level: Fraction) -> ScaledMedian:
@@ -228,10 +161,10 @@ def _scaled(n: int, price: Price, level: Fraction) -> ScaledMedian:
     return ScaledMedian(asked, bins, n, Fraction(1), ROOM * asked.test.enough)
 
 
-def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
+def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Order] | PlannedStep[Counts]:
     """TM: the mean between two ranks."""
-    grid = grid_of(asked.column, asked.tested, setting)
     if asked.method == "smooth":
+        grid = grid_of(asked.column, asked.tested, setting)
         low, high = _ends(facts.bounds(asked.name, setting, asked.column, None, None), grid)
 
         def smooth(n: int, price: Price) -> Report:
@@ -240,7 +173,7 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
 
         return _planned(asked, smooth, grid, setting, epsilon)
 
-    def make(n: int, price: Price) -> Report:
+    def make(grid: Grid, n: int, price: Price) -> Report:
         left = price.epsilon * (1 - SQUARES)
         test, release = (left / 3, left / 3) if price.mode == "paper" else (left / 4, left / 2)
         made = trimmed_for(
@@ -255,7 +188,7 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
         )
         return MeanReport(made, squares(price.epsilon * SQUARES, made), grid, n)
 
-    return _planned(asked, make, grid, setting, epsilon)
+    return _on_a_unit(asked, make, setting, epsilon)
 
 
 # --- what they share --------------------------------------------------------------------------------------------------
@@ -294,15 +227,25 @@ def grid_of(column: str, options: Tested, setting: Setting) -> Grid:
         if options.unit is not None and options.unit.denominator != 1:
             raise QuestionError(f"{column} is an integer column: its unit is a whole number. Nothing was charged.")
         return Grid(usable(options.unit or Fraction(1), column), options.unit in (None, 1))
-    return Grid(usable(options.unit or declared.resolution or _unit_for(declared), column), False)
+    return Grid(usable(options.unit or declared.resolution or _unit_for(declared, options.width), column), False)
 
 
-def _unit_for(declared: Real) -> Fraction:
-    """2^-24, or 2^-42 of the farther bound's magnitude where that is far too fine or too coarse."""
+def _unit_for(declared: Real, width: Fraction | None) -> Fraction:
+    """2^-24, or 2^-42 of the farther bound's magnitude, or of 2^21 widths, where that is far too fine or too coarse."""
     far = max((abs(bound) for bound in (declared.low, declared.high) if bound is not None), default=Fraction(0))
+    if width is not None and declared.low is None:
+        far = width * WIDTHS
     if not far or FINEST <= far / DEFAULT_UNIT <= COARSEST:
         return DEFAULT_UNIT
     return Fraction(2) ** (math.frexp(float(far))[1] - 42)
+
+
+def has_unit(column: str, options: Tested, setting: Setting) -> bool:
+    """Whether the unit of a column is public: whole numbers, bounds, a resolution, a unit or a width, or mode paper."""
+    declared = setting.schema.column(column)
+    if not isinstance(declared, Real) or options.mode == "paper":
+        return True
+    return any(said is not None for said in (declared.low, declared.resolution, options.unit, options.width))
 
 
 def _far(column: str, grid: Grid, setting: Setting) -> float | None:
@@ -329,8 +272,42 @@ def _ends(bounds: tuple[Fraction, Fraction], grid: Grid) -> tuple[int, int]:
     return low, high
 
 
-def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
-    """The step of a mechanism, for a public n or a bought one, of the whole table or by group."""
+def _on_a_unit(
+    asked: Column, make: Callable[[Grid, int, Price], Report], setting: Setting, epsilon: Fraction
+) -> PlannedStep[Order] | PlannedStep[Counts]:
+    """The step of a mechanism in a public unit, or in one that follows a magnitude bought first."""
+    if has_unit(asked.column, asked.tested, setting):
+        grid = grid_of(asked.column, asked.tested, setting)
+        return _planned(asked, partial(make, grid), grid, setting, epsilon)
+    rows, price, n = _terms(asked, setting, epsilon)
+    cells = cells_of(setting.schema.column(asked.column), asked.column)
+    bought = MAGNITUDE_SHARE + (CENSUS if n is None else 0)
+    census = Geometric(L1(Fraction(price.near.rows), price.near), price.epsilon * CENSUS) if n is None else None
+    first = magnitude(price.near, price.epsilon * MAGNITUDE_SHARE)
+    plan = Sized(cells, first, census, n, make, replace(price, epsilon=price.epsilon * (1 - bought)), asked.name)
+    if setting.units is not None:  # refuse where not even all persons together are enough
+        most = n if n is not None else setting.units * kept_rows(setting.schema.person, asked.per)
+        make(unit_of(cells, None), most, plan.price)
+    told = (
+        f"{asked.column} has no bounds: the unit follows its magnitude, which is bought first; unit= would name it"
+        f"{reach(cells)}"
+    )
+    step = PlannedStep(
+        facts.title(asked.name, setting.keys),
+        Ranks(asked.column, setting.keys, asked.per),
+        counted,
+        plan,
+        setting,
+        rows,
+        facts.labels(setting.keys),
+        (*facts.caveats_of(asked.column, None, setting, asked.per), told),
+    )
+    step.guarantee  # noqa: B018 - made now, so that what cannot be derived is refused before rows are read
+    return step
+
+
+def _terms(asked: Column, setting: Setting, epsilon: Fraction) -> tuple[int, Price, int | None]:
+    """The most rows of one person, what a mechanism may cost, and the number of values where it is public."""
     if setting.delta is None and asked.method != "smooth":
         raise QuestionError(
             f"{asked.name} needs a δ, the probability of a reply where there should be none: say delta, such as "
@@ -345,20 +322,26 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
             f"every row has a value ([columns.{asked.column}] missing = …), add_remove where [person] people is "
             "declared too. Nothing was charged."
         )
+    if n is not None and n != setting.units:
+        raise AssertionError("a public number of values is that of the units")
+    return rows, price, n
+
+
+def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
+    """The step of a mechanism, for a public n or a bought one, of the whole table or by group."""
+    rows, price, n = _terms(asked, setting, epsilon)
     plan: Plan[Order]
     needs = None
     far = _far(asked.column, grid, setting)
-    reach = "" if far is None else f"; values beyond ±{far:.3g} count as infinite"
-    steps = f"values of {asked.column} are read in steps of {float(grid.unit):.3g}{reach}: name a unit= of their size"
+    told = "" if far is None else f"; values beyond ±{far:.3g} count as infinite"
+    steps = f"values of {asked.column} are read in steps of {float(grid.unit):.3g}{told}: name a unit= of their size"
     if n is None:
         census = Geometric(L1(Fraction(price.near.rows), price.near), price.epsilon * CENSUS)
-        plan = Bought(census, make, replace(price, epsilon=price.epsilon * (1 - CENSUS)), asked.name, reach)
+        plan = Bought(census, make, replace(price, epsilon=price.epsilon * (1 - CENSUS)), asked.name, told)
         _refuse_hopeless(plan, setting, asked.per)
     else:
         made = make(n, price)
-        plan, needs = Known(made, n, reach), made.needs
-    if n is not None and n != setting.units:
-        raise AssertionError("a public number of values is that of the units")
+        plan, needs = Known(made, n, told), made.needs
     step = PlannedStep(
         facts.title(asked.name, setting.keys),
         Ordered(asked.column, grid.unit, needs, setting.keys, asked.per),
@@ -371,6 +354,11 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
     )
     step.guarantee  # noqa: B018 - made now, so that what cannot be derived is refused before rows are read
     return step
+
+
+def counted(result: Result) -> Sequence[Counts]:
+    """The column of each group, by fine cell."""
+    return result.ranks
 
 
 def orders(result: Result) -> Sequence[Order]:

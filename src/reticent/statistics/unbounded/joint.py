@@ -1,7 +1,7 @@
 """Several quantiles at once: the middle level first, then both sides of it at one price.
 
     census    how many values, and are many of them equal; not bought where n is public and no interval is wanted
-    magnitude the binade of a quantile of |x|, bought where there are no bounds and intervals are wanted
+    magnitude the binade of a quantile of |x|, bought where there are no bounds
     root      the middle level, on all values
     values    each side of it like this again, depth by depth      one price for each depth of the tree
     ends      between two neighbouring values the upper end of one and the lower end of the next      one or two depths
@@ -44,7 +44,7 @@ from reticent.statistics.intervals import NONE, half_width, known, normal_half_w
 from reticent.statistics.magnitude import at_the_end, by_binade, candidates, rarest, share
 from reticent.statistics.magnitude import edges as edges_of
 from reticent.statistics.magnitude import level as level_of_size
-from reticent.statistics.quantiles import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, Size
+from reticent.statistics.quantiles import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, TIES, Size
 from reticent.statistics.ranks import cell_share, placed
 from reticent.statistics.unbounded.around import Around
 from reticent.statistics.unbounded.census import ROW, Census, Terms, against_prior
@@ -162,8 +162,8 @@ class JointQuantiles:
 
     @property
     def magnitude(self) -> Choice | None:
-        """None within bounds, and where no interval is bought."""
-        if not self.wanted or not self.cells.free:
+        """None within bounds."""
+        if not self.cells.free:
             return None
         return Choice(self.terms, self.epsilon * MAGNITUDE_SHARE)
 
@@ -359,6 +359,7 @@ class JointQuantiles:
         """What is to be said of values that stand for all beyond them."""
         assert drawn.among is not None
         found = [at_the_end(self.cells, drawn.among, drawn.values[q] // SLICES) for q in self.levels]
+        found += [TIES] if self.wanted and drawn.size.tied is not False else []
         return tuple(dict.fromkeys(filter(None, found)))
 
     def values_of(self, drawn: Drawn) -> tuple[float, ...]:
@@ -400,10 +401,15 @@ class JointQuantiles:
         low, high = self.interval(q, drawn)
         if q not in drawn.shift:
             return Estimate(value, low, high, high - low, 0.0)
-        slope = (high - low) / (2.0 * max(drawn.shift[q], 1.0))
-        noise = half_width(NONE, [self.errors[q] / math.sqrt(2.0)])
+        shift = max(drawn.shift[q], 1.0)
         spread = self.terms.together * max(drawn.size.values, 0.0) * float(q * (1 - q))
-        return Estimate(value, low, high, noise * slope, normal_half_width(spread) * slope)
+        sampling = normal_half_width(spread)
+        if drawn.size.tied is not False:  # the two parts add up to half of what the interval allows for
+            noise = max(shift - sampling, 0.0)
+        else:
+            noise = half_width(NONE, [self.errors[q] / math.sqrt(2.0)])
+        slope = (high - low) / (2.0 * shift)
+        return Estimate(value, low, high, noise * slope, sampling * slope)
 
 
 # --- one draw, and the tree of them ----------------------------------------------------------------------------------

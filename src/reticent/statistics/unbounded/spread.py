@@ -88,7 +88,7 @@ class Spread:
         low, _, high = joint.levels
         (a, b), (c, d) = joint.interval(low, drawn), joint.interval(high, drawn)
         one, two = (joint.estimate(q, drawn) for q in (low, high))
-        noise, sampling = math.hypot(one.noise, two.noise), math.hypot(one.sampling, two.sampling)
+        noise, sampling = one.noise + two.noise, one.sampling + two.sampling  # as the intervals are
         return Estimate(value, max(c - b, 0.0), max(d - a, 0.0), noise, sampling)
 
 
