@@ -15,7 +15,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
+from reticent.data.cells import Cells, coarser
 from reticent.data.schema import real
+from reticent.data.table import Counts
 from reticent.entropy import Replayed
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
@@ -75,7 +77,7 @@ def test_ends_are_drawn_at_the_rank_that_is_nearest_to_the_one_wanted(question: 
     """Rounded up to whole ranks they lay half a rank too far out on average."""
     step, _ = step_of(question, real(), "add_remove", "10", 500)
     assert isinstance(step, QuantileStep)
-    among, off = step._among(answers_data(), Size(50.0, False, 50.0), Replayed("x")), []
+    among, off = step._among(Counts(np.array([5]), np.array([50])), Size(50.0, False, 50.0), Replayed("x")), []
     for n in range(50, 90):
         wanted = rank_shift(
             step._sampling(level, float(n)),
@@ -87,10 +89,6 @@ def test_ends_are_drawn_at_the_rank_that_is_nearest_to_the_one_wanted(question: 
         off.append(float(shift) - wanted)
     assert max(abs(x) for x in off) <= 0.5 / level.denominator
     assert abs(np.mean(off)) < 0.1
-
-
-def answers_data() -> quantiles.Counts:
-    return quantiles.Counts(np.array([5], dtype=np.int64), np.array([50], dtype=np.int64))
 
 
 # --- a gap ------------------------------------------------------------------------------------------------------------
@@ -178,13 +176,12 @@ def test_values_without_an_interval_do_not_crowd_at_zero(
         return sum(abs(value) < 1e-4 for value in middle)
 
     assert crowded(100) <= 5
-    monkeypatch.setattr("reticent.statistics.magnitude.flat", lambda base, binade, bits: quantiles_prior(base, bits))
+    monkeypatch.setattr("reticent.statistics.magnitude.flat", lambda base, binade, bits: prior_of(base, bits))
     assert crowded(60) > 5
 
 
-def quantiles_prior(base: quantiles.Cells, bits: int) -> quantiles.Cells:
-    from reticent.data.cells import coarser
-
+def prior_of(base: Cells, bits: int) -> Cells:
+    """Equal mass in every binade, as it was."""
     return coarser(base, bits)
 
 

@@ -6,7 +6,8 @@ For level a/b and a candidate cell k, with C counts of kept values by cell, and 
 
 It is 0 exactly on the cells that hold the quantile (D = 0), grows by b for every rank further away, and changes by at
 most max(a, b - a) when a row is added or removed and by b when one is replaced, whatever D is. D may be any multiple of
-1/b, for scores are whole then. It needs no n; where n is public it is the familiar max(0, b C_< - a n, a n - b C_<=). Proofs: docs/proofs/quantiles.md.
+1/b, for scores are whole then. It needs no n; where n is public it is the familiar max(0, b C_< - a n, a n - b C_<=).
+Proofs: docs/proofs/quantiles.md.
 
 Cells between two data cells share a score, and are drawn as one run and then split uniformly: the same law.
 """
