@@ -89,7 +89,7 @@ def test_a_median_is_covered_wherever_it_lies(law: str, kind: Kind, bounded: boo
     assert not too_low(covered(found), len(found))
     assert not too_high(covered(found), len(found))
     assert too_low(covered(found, 0.67), len(found))
-    assert too_high(covered(found, 1.75), len(found))
+    assert too_high(covered(found, 2.0), len(found))
 
 
 def test_ends_drawn_from_a_prior_that_crowds_at_zero_are_refused_by_the_same_judge(
