@@ -52,10 +52,10 @@ def check_form(names: Sequence[str], where: str, encoding: str) -> None:
         )
     if any("\x00" in name for name in names):
         raise SpecError(f"The header of {where} is not text. Is it a CSV file?")
-    check_names_are_short(names, f"The header of {where}")
+    check_plain_names(names, f"The header of {where}")
 
 
-def check_names_are_short(names: Sequence[str], where: str) -> None:
+def check_plain_names(names: Sequence[str], where: str) -> None:
     """Refuse names that are longer than any name is, or hold a line end or another control character."""
     if any(len(name) > LONGEST_NAME for name in names):
         raise SpecError(f"{where} has a name of more than {LONGEST_NAME} characters. No row was read.")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from reticent.data.columns import Storage
 from reticent.data.files import header_of, is_parquet, open_files, parquet_files, parquet_schema
 from reticent.data.frames import is_pandas, open_arrays, open_pandas, open_stream, select
-from reticent.data.header import check_names_are_short
+from reticent.data.header import check_plain_names
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
@@ -74,6 +74,6 @@ def fields_of(path: Path, *, delimiter: str = ",", encoding: str = "utf-8") -> l
     """Names with types as ``names_of`` has them, a name that is there twice included."""
     if is_parquet(path):
         fields = parquet_schema(parquet_files(path)[0])
-        check_names_are_short(fields.names, f"The schema of {path.name}")
+        check_plain_names(fields.names, f"The schema of {path.name}")
         return [(field.name, str(field.type)) for field in fields]
     return [(name, "") for name in header_of(path, delimiter, encoding)]
