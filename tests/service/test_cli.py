@@ -330,3 +330,16 @@ def test_json_gives_the_guarantee_as_data(tmp_path: Path) -> None:
             **{"epsilon": "0.1", "delta": "0", "rho": None},
             **{"adjacency": "add_remove", "unit": "person", "rows": 3},
         }
+
+
+def test_check_plan_and_release_agree_on_a_release_with_a_reason_for_its_price(study: Path) -> None:
+    text = study.read_text("utf-8")
+    text = re.sub(r"(?m)^epsilon = .*$", 'epsilon = "30"\noverride = "made-up rows"', text, count=1)
+    stated = '\n[[release]]\nname = "dear"\nepsilon = "12"\nask = ["mean(age)"]\n'
+    study.write_text(f'{text}{stated}override = "made-up rows"\n', encoding="utf-8")
+    for verb in (("check",), ("plan", "--release", "dear"), ("release", "--release", "dear")):
+        done = run(verb[0], str(study), *verb[1:])
+        assert done.code == 0, done.err
+    without = text.replace('override = "made-up rows"\n', "").replace('epsilon = "30"', 'epsilon = "9"')
+    study.write_text(f"{without}{stated}", encoding="utf-8")
+    assert {run(verb, str(study), *more).code for verb, *more in (("check",), ("release", "--release", "dear"))} == {5}

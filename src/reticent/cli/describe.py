@@ -161,8 +161,15 @@ def _askable(path: Path, spec: Spec, item: ReleaseSpec) -> tuple[str, ...]:
 
 def _planned(path: Path, item: ReleaseSpec, people: int | None, want: dict[str, float] | None) -> Plan:
     wanted = {**item.want, **(want or {})}
-    return study_of(path).plan(
-        list(item.ask), epsilon=item.epsilon, rho=item.rho, delta=item.delta, people=people, want=wanted or None
+    opened = study_of(path)
+    return opened.plan(
+        list(item.ask),
+        epsilon=item.epsilon,
+        rho=item.rho,
+        delta=item.delta,
+        people=people,
+        want=wanted or None,
+        override=item.override or opened.spec.budget.override,
     )
 
 

@@ -155,12 +155,9 @@ def ask_first(voice: Voice, study: Study, item: ReleaseSpec, reason: str) -> Non
 
     if not sys.stdin.isatty():
         return
-    cost = "this"
-    if not reason:
-        made = study.plan(list(item.ask), epsilon=item.epsilon, rho=item.rho, delta=item.delta)
-        voice.say(*plan_parts(made, item.name))
-        cost = words(made.guarantee.loss)
-    confirm(f"Release, and spend {cost}?", yes=False)
+    made = study.plan(list(item.ask), epsilon=item.epsilon, rho=item.rho, delta=item.delta, override=reason)
+    voice.say(*plan_parts(made, item.name))
+    confirm(f"Release, and spend {words(made.guarantee.loss)}?", yes=False)
 
 
 def _publish(voice: Voice, made: Release, stem: Path, suffixes: Sequence[str]) -> None:

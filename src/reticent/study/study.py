@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from reticent.study.release import Release
     from reticent.study.snapshot import Known
 
-    Cost: TypeAlias = tuple[Number | None, Number | None, Number | None]  # epsilon, rho, delta
+    Cost: TypeAlias = tuple[Number | None, Number | None, Number | None, str]  # epsilon, rho, delta, override
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +124,7 @@ class Study:
         delta: Number | None = None,
         people: int | None = None,
         want: Mapping[str, float] | None = None,
+        override: str = "",
     ) -> Plan:
         """What a release would cost and give. Free: no row is read and nothing is charged.
 
@@ -131,7 +132,7 @@ class Study:
         ----------
         questions : sequence of statistics or text
             ``[rt.mean("x"), "median(y)"]``.
-        epsilon, rho, delta : number, optional
+        epsilon, rho, delta, override : optional
             As for ``release``.
         people : int, optional
             How many people to assume; by default the declared number, else 10,000, and the plan says so.
@@ -146,7 +147,7 @@ class Study:
         """
         from reticent.study.plan import plan_of
 
-        prepared, size = self._settled(questions, (epsilon, rho, delta), people, want)
+        prepared, size = self._settled(questions, (epsilon, rho, delta, override), people, want)
         assumed = people is None and self.schema.person.people is None
         ledger = self._existing()
         left = ledger.left() if ledger is not None else self.spec.budget.loss
@@ -168,8 +169,7 @@ class Study:
         at_least_one(people)
         within = limit(epsilon, rho, delta)
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
-        prepared = self._prepare(questions, within, public)
-        return rehearse(prepared, self.schema, people)
+        return rehearse(self._prepare(questions, within, public), self.schema, people)
 
     def audit(
         self,
@@ -210,7 +210,7 @@ class Study:
         from reticent.study.plan import Plan
 
         if not isinstance(questions, Plan):
-            prepared, _ = self._settled(questions, (epsilon, rho, delta), people, want)
+            prepared, _ = self._settled(questions, (epsilon, rho, delta, ""), people, want)
         elif any(given is not None for given in (epsilon, rho, delta, people, want)):
             raise PublicParameterError("a plan has its cost and its people already: audit it by itself")
         else:
@@ -519,8 +519,8 @@ class Study:
     def _prepare(self, questions: Sequence[Question | Asked], within: Limit, units: int | None) -> Prepared:
         from reticent.study.asking import settle, understand
 
-        understood = understand(questions, self.schema, self._groups)
-        return settle(understood, within, self.schema, units, self._currency, self._known())
+        asked = understand(questions, self.schema, self._groups)
+        return settle(asked, within, self.schema, units, self._currency, self._known())
 
     def _known(self) -> Known:
         from reticent.study.snapshot import known
