@@ -13,7 +13,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Final, TypeAlias
 
@@ -274,6 +274,24 @@ def test_a_list_is_scored_and_transformed_by_the_width_of_the_fit() -> None:
         if len(rows) == len(targets):
             assert 0 <= model.score(rows, targets, epsilon=1) <= 1
         assert scaler.transform(rows).shape == (len(rows), 2)
+
+
+# --- prices that are not taken ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*EVERY, "GridSearchCV", "Clip"])
+@pytest.mark.parametrize("price", ["rho", "eps", "mu", "budget", "score_epsilon"])
+def test_a_price_that_is_not_taken_is_refused_in_our_words(name: str, price: str) -> None:
+    kind = getattr(private, name)
+    if price in {one.name for one in fields(kind)}:
+        return
+    first = (private.GaussianNB(), {"rows_each": [1]}) if name == "GridSearchCV" else ()
+    with pytest.raises(PublicParameterError, match=f"{name} has no {price}: a fit is priced by epsilon="):
+        kind(*first, **{price: 1})
+    with pytest.raises(PublicParameterError, match=f"{name} has no {price}"):
+        kind(*first).set_params(**{price: 1})
+    with pytest.raises(TypeError, match="unexpected keyword"):  # any other name is Python's to refuse
+        kind(*first, elbow=1)
 
 
 # --- what was refuted -------------------------------------------------------------------------------------------------

@@ -7,11 +7,11 @@ scikit-learn itself is imported only when it asks (tags, errors): the models wor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, fields, replace
+from dataclasses import Field, dataclass, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound="Estimator")
 T = TypeVar("T")
 NOTED = ("_left", "guarantee_", "certificate_", "score_certificate_", "n_features_in_", "feature_names_in_")
+PRICES = frozenset({"epsilon", "eps", "delta", "rho", "mu", "budget", "epsilon_delta", "score_epsilon"})
 APART = frozenset({"ledger", "study", "bounds", "purpose", "who"})  # parameters that a certificate states elsewhere
 
 
@@ -85,8 +86,18 @@ class Kept(Protocol):
     def ledger(self) -> Ledger: ...
 
 
+class Priced:
+    """Refusal of a price that is not taken, in place of Python's words for an unknown argument."""
+
+    def __new__(cls, *given: object, **named: object) -> Self:
+        refuse_prices(cls.__name__, [name for name in named if name not in cls.__dataclass_fields__])
+        return super().__new__(cls)
+
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class Estimator:
+class Estimator(Priced):
     """Parameters every private estimator has.
 
     Parameters
@@ -209,6 +220,7 @@ class Estimator:
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
+                refuse_prices(type(self).__name__, [name])
                 raise ValueError(f"Invalid parameter {name!r} for estimator {type(self).__name__}.")
             setattr(self, name, value)
         return self
@@ -375,6 +387,22 @@ class Estimator:
         return given
 
 
+def refuse_prices(who: str, names: Iterable[str]) -> None:
+    """Refuse names of prices that are not taken.
+
+    Raises
+    ------
+    PublicParameterError
+        With the name of the one that is.
+    """
+    for name in names:
+        if name in PRICES:
+            raise PublicParameterError(
+                f"{who} has no {name}: a fit is priced by epsilon=, and by delta= where its noise is Gaussian. A "
+                "ledger in ρ is charged the ρ of that fit. Nothing was charged."
+            )
+
+
 def same_as(estimator: T, parts: dict[str, object]) -> T:
     """Another estimator of the same parts; in this process it shares the ledger."""
     made = object.__new__(type(estimator))
@@ -431,4 +459,4 @@ def routing_of(estimator: object) -> MetadataRequest:
     return found
 
 
-__all__ = ["Estimator", "Work", "not_fitted", "same_as", "tags_of", "worded"]
+__all__ = ["Estimator", "Priced", "Work", "not_fitted", "refuse_prices", "same_as", "tags_of", "worded"]

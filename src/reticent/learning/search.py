@@ -30,7 +30,7 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.circumstances import Bounds, bought, columns_of, names_of, price_of, read_bounds
 from reticent.learning.classifiers import Classifier
 from reticent.learning.dealing import Deal, persons_named
-from reticent.learning.estimator import APART, Estimator, Work, not_fitted, same_as, worded
+from reticent.learning.estimator import APART, Estimator, Priced, Work, not_fitted, refuse_prices, same_as, worded
 from reticent.learning.folds import Folds, of_person
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held import held
@@ -141,7 +141,7 @@ class Clip(Estimator):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GridSearchCV:
+class GridSearchCV(Priced):
     """The candidate of a grid with the fewest wrong labels, selected privately, refitted on all rows: one reservation.
 
     Parameters
@@ -186,6 +186,7 @@ class GridSearchCV:
         """Set parameters by name."""
         for name, value in params.items():
             if name not in self.get_params():
+                refuse_prices("GridSearchCV", [name])
                 raise ValueError(f"Invalid parameter {name!r} for estimator GridSearchCV.")
             setattr(self, name, value)
         return self
