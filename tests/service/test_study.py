@@ -14,6 +14,7 @@ import pytest
 
 import reticent as rt
 from reticent.entropy import Replayed
+from reticent.errors import QuestionError
 from reticent.ledger import Ledger
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
@@ -581,3 +582,16 @@ def test_an_interrupted_release_cannot_be_undone_by_an_older_copy_of_the_ledger(
     shutil.copy(folder / "older", folder / "visits.ledger")
     with pytest.raises(rt.LedgerError, match="older copy"):
         rt.open(folder / "visits.toml").release([rt.count()], epsilon="0.5")
+
+
+@pytest.mark.parametrize(
+    "text", ["mean(x)", "count()", "sum(x)", "median(x)", "variance(x)", "test(x ~ y)", "regress(y ~ x)"]
+)
+def test_no_people_under_substitution_are_refused_before_the_charge(text: str) -> None:
+    """Their number is public there: an empty table once ended in a charged fault."""
+    study = rt.study(
+        {"x": [], "y": []}, adjacency="substitute", columns={"x": rt.real(0, 1), "y": rt.real(0, 1)}, budget=5
+    )
+    with pytest.raises(QuestionError, match="no people, which is public here"):
+        study.release([text], epsilon=1)
+    assert {line.state for line in study.ledger.releases()} == {"refused"}

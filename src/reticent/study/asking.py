@@ -191,7 +191,15 @@ def settle(
 
     ``currency`` is the ledger's, "approximate" or "zcdp": a release in rho enters an (epsilon, delta) ledger by its
     best conversion at the release's delta. ``known`` is what earlier releases told of incomplete rows.
+    best conversion at the release's delta.
+
+    Raises
+    ------
+    QuestionError
+        Where it is public that there are no people: then there is nothing to ask about.
     """
+    if units == 0:
+        raise QuestionError("The table has no people, which is public here. Nothing was charged.")
     settings = [
         Setting(schema, units, item.keys, delta) for item, delta in zip(asked, deltas(asked, within), strict=True)
     ]
