@@ -93,3 +93,11 @@ def test_a_loss_and_a_ledger_are_printed_in_words() -> None:
     assert str(ledger.left()) == "ε 3.75"
     assert str(ledger) == "the ledger in memory: ε 0.25 spent, ε 3.75 left"
     assert repr(ledger.left()) == "PureDP(epsilon=Fraction(15, 4))"
+
+
+def test_how_one_of_several_answers_was_drawn_is_told_with_its_name() -> None:
+    study = rt.study({"x": [0.5] * 900}, adjacency="add_remove", columns={"x": rt.real()}, budget=5)
+    found = study.release(["iqr(x)", "mean(x, method=clipped)"], epsilon=2).certificate.caveats
+    assert "iqr(x): by joint exponential mechanisms" in found
+    assert "by joint exponential mechanisms" not in found
+    assert "by joint exponential mechanisms" in study.release(["iqr(x)"], epsilon=1).certificate.caveats

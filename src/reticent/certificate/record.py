@@ -22,6 +22,8 @@ from reticent.statistics.answer import Answer
 Kind: TypeAlias = Literal["release", "model", "session"]
 NOT_DURABLE: Final = "The ledger of this release was not durable: it ended with the program that held it."
 
+MANNER: Final = "exponential mechanisms"  # the last words of a caveat on how one answer was drawn
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -78,7 +80,8 @@ class Record:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Every caveat, of the release and of its answers, each once; those of a test, of several answers, by name."""
+        """Every caveat, of the release and of its answers, each once; of several answers those of a test, and how
+        one was drawn, with its name."""
         answers = self.answers
         found = [*self.document["caveats"]]
         for answer in answers:
@@ -86,7 +89,8 @@ class Record:
             if len(answers) > 1 and answer.name.startswith("test(") and own:
                 found.append(f"{answer.name}: {'; '.join(own)}")
             else:
-                found += own
+                how = len(answers) > 1
+                found += [f"{answer.name}: {text}" if how and text.endswith(MANNER) else text for text in own]
         return tuple(dict.fromkeys(found))
 
     @property

@@ -336,3 +336,12 @@ def test_an_answer_to_a_test_has_its_p_value_by_name() -> None:
     assert found.p_value == last.value.value < 0.01
     with pytest.raises(rt.QuestionError, match="no test"):
         _ = release["count"].p_value
+
+
+def test_means_of_a_column_without_bounds_are_refused_with_the_test_of_ranks_that_can_be_asked() -> None:
+    with pytest.raises(QuestionError, match="compare ranks: ") as refusal:
+        made("test(free ~ sex)")
+    said = str(refusal.value).split("compare ranks: ")[1]
+    asked = said[: said.index("),") + 1]
+    assert asked == "test(free ~ sex, kind=ranks, edges=0:50:5)"
+    assert made(asked).name.startswith("test(free ~ sex, kind=ranks")

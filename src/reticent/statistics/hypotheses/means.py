@@ -241,6 +241,12 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
         raise QuestionError(
             f"{asked.name} compares two groups: name them by among, or ask kind=ranks. Nothing was charged."
         )
+    if not facts.bounded(asked.column, asked.low, asked.high, setting):
+        raise QuestionError(
+            f"{asked.name} compares means, which need a range known without looking at the file: low and high of "
+            f"{asked.column}. If you know edges alone, compare ranks: test({asked.formula}, kind=ranks, edges=0:50:5), "
+            "which asks for no range of the mean. Nothing was charged."
+        )
     bounds = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
     person = setting.schema.person
     per: Per = "row" if person.rows == 1 else "person"
