@@ -191,7 +191,6 @@ def settle(
 
     ``currency`` is the ledger's, "approximate" or "zcdp": a release in rho enters an (epsilon, delta) ledger by its
     best conversion at the release's delta. ``known`` is what earlier releases told of incomplete rows.
-    best conversion at the release's delta.
 
     Raises
     ------
