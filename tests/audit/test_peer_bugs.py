@@ -237,7 +237,7 @@ def excess(questions: Sequence[str], column: Column, kind: Any = "add_remove", t
     return {found.kind for found in audit(prepared, schema, triples=triples).findings}
 
 
-@pytest.mark.few(2)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_bounds_of_either_sign_are_paid_for(kind: Any, broken: pytest.MonkeyPatch) -> None:
     for low, high in ((1, 10), (-10, -1), (-1, 10), (0, 10), (-10, 1)):
@@ -254,6 +254,7 @@ def test_bounds_of_either_sign_are_paid_for(kind: Any, broken: pytest.MonkeyPatc
     assert "sensitivity" in excess(["sum(x)"], real(1, 10), kind)
 
 
+@pytest.mark.wide
 def test_spread_is_paid_for_whatever_the_mean(broken: pytest.MonkeyPatch) -> None:
     """The mutant pays for squares as if the exact mean were taken off first, which moves a quarter of the range."""
     assert excess(["variance(x)", "sd(x)"], real(0, 10), triples=80) == set()
