@@ -104,13 +104,13 @@ def drawn(n: int, columns: int, key: int) -> tuple[NDArray[np.int64], float]:
     return np.rint(256 * np.column_stack([y, z])).astype(np.int64), slope
 
 
-def methods(seeds: int) -> None:
+def methods(seeds: int, only: str) -> None:
     """Every case, fewer seeds where n is large."""
     print("| n | epsilon | columns | neighbours | method | replies | error over least squares' | covered | s a draw |")
     print("|---|---|---|---|---|---|---|---|---|")
     for n, epsilon, columns, kind, names in CASES:
         count = max(3, seeds if n <= 10_000 else seeds // 5)
-        for name in names:
+        for name in (name for name in names if only in name):
             print(f"| {n} | {epsilon} | {columns} | {kind} | {name} | {row(name, n, epsilon, columns, kind, count)} |")
 
 
@@ -227,6 +227,6 @@ if __name__ == "__main__":
     if "--distances" in parts or not parts:
         distances("--quick" in asked)
     if "--methods" in parts or not parts:
-        methods(many)
+        methods(many, asked[asked.index("--only") + 1] if "--only" in asked else "")
     if "--heaped" in parts or not parts:
         heaped(many)
