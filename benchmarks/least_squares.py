@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from reticent.data.schema import Category, Column, Person, Real, Schema
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
-from reticent.learning.solved import Solved
 from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.ask import parse
 from reticent.statistics.planned import PlannedStep
 from reticent.statistics.prepare import prepare
 from reticent.statistics.price import Price
 from reticent.statistics.regression.frame import Frame
+from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.regression.squares_step import Squares
 from reticent.statistics.scaling import UNIT
@@ -229,7 +229,7 @@ def plain(frame: Frame, x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return start + turn @ model, AT_95 * np.sqrt(np.diag(spread))
 
 
-def measured(made: LeastSquares | Solved, rows: Floats, n: int, runs: int, name: str) -> tuple[float, ...]:
+def measured(made: LeastSquares | Point, rows: Floats, n: int, runs: int, name: str) -> tuple[float, ...]:
     """Replies and coverage of the worst coefficient, coverage of all, number of replies, the ratio of half-widths."""
     true, _ = plain(made.frame, rows[:, 1:], rows[:, 0])
     draw = np.random.default_rng(zlib.crc32(name.encode()))
@@ -285,7 +285,7 @@ def wide(case: tuple[int, str, str, str], runs: int) -> Row:
     near = Adjacency("add_remove" if kind == "add_remove" else "substitute")
     box = (Fraction(-1), Fraction(1))
     frame = Frame((box,) * 10, box)
-    made = Solved(frame, Price(Fraction(epsilon), Fraction(delta), near), n)
+    made = Point(frame, Price(Fraction(epsilon), Fraction(delta), near), n)
     if not made.refined:
         return Row("made up", "y ~ ten columns", case, "point", 0, math.nan, math.nan, 0, math.nan, False)
     told, least, covered, replies, ratio = measured(made, np.column_stack([y, x]), n, runs, f"wide {case}")

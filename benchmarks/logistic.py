@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Replayed
-from reticent.learning import erm
-from reticent.learning.losses import Logistic
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.statistics.convex import erm
+from reticent.statistics.convex.losses import Logistic
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import Scaling
 

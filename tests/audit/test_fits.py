@@ -16,7 +16,6 @@ from reticent.audit.readers import engine
 from reticent.audit.replay import Rows
 from reticent.learning import (
     classifiers,
-    descent,
     given,
     held,
     moments,
@@ -29,6 +28,7 @@ from reticent.ledger import Ledger
 from reticent.mechanisms import Candidates, gate
 from reticent.privacy.loss import PureDP
 from reticent.statistics import scaling
+from reticent.statistics.convex import descent
 from reticent.statistics.regression import products
 from reticent.statistics.scaling import UNIT, Scaling
 

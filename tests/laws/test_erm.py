@@ -20,17 +20,17 @@ from reticent.audit.changes import change_of
 from reticent.audit.conformance import Case, Effort, check
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
-from reticent.learning import erm, losses, minimum, slowly, tabled
-from reticent.learning.descent import Descent
-from reticent.learning.erm import Inferred, Minimum, Perturbed, Released
-from reticent.learning.losses import Hinge, Logistic, Loss, Quantile, Squared
-from reticent.learning.minimum import Problem, Sum, newton
 from reticent.mechanisms import Gaussian, Geometric, Objective, axiom_again
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.mechanisms.objective import one_sided_down, turned
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.privacy.sensitivity import L1
+from reticent.statistics.convex import erm, losses, minimum, slowly, tabled
+from reticent.statistics.convex.descent import Descent
+from reticent.statistics.convex.erm import Inferred, Minimum, Perturbed, Released
+from reticent.statistics.convex.losses import Hinge, Logistic, Loss, Quantile, Squared
+from reticent.statistics.convex.minimum import Problem, Sum, newton
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths
 

@@ -13,14 +13,14 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Replayed
-from reticent.learning.erm import Inferred
-from reticent.learning.intervals import AT_95, Around, curvature, moved
-from reticent.learning.losses import Logistic, Loss, Squared
 from reticent.mechanisms import Geometric
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.mechanisms.objective import Objective
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
+from reticent.statistics.convex.erm import Inferred
+from reticent.statistics.convex.intervals import AT_95, Around, curvature, moved
+from reticent.statistics.convex.losses import Logistic, Loss, Squared
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths, longest, shortened
 

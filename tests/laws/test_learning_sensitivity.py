@@ -12,16 +12,17 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Replayed
-from reticent.learning import descent, losses, moments, reach, tabled, trees
+from reticent.learning import moments, reach, trees
 from reticent.learning.clusters import Lloyd
-from reticent.learning.descent import Descent
-from reticent.learning.losses import Hinge, Logistic, Quantile, Squared
 from reticent.learning.moments import Axes, Moments
 from reticent.learning.trees import Growth
 from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.statistics import scaling
+from reticent.statistics.convex import descent, losses, tabled
+from reticent.statistics.convex.descent import Descent
+from reticent.statistics.convex.losses import Hinge, Logistic, Quantile, Squared
 from reticent.statistics.price import Price
 from reticent.statistics.regression import products
 from reticent.statistics.regression.frame import Frame

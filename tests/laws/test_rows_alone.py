@@ -29,16 +29,16 @@ from reticent.learning import (
     LogisticRegression,
     QuantileRegressor,
     circumstances,
-    losses,
 )
 from reticent.learning.classifiers import Classifier
 from reticent.learning.clusters import nearest
 from reticent.learning.linear import Regressor
-from reticent.learning.tabled import of_classes
 from reticent.ledger import Ledger
 from reticent.mechanisms import Candidates, Exponential, Geometric, gate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from reticent.statistics.convex import losses
+from reticent.statistics.convex.tabled import of_classes
 from reticent.statistics.scaling import UNIT, Floats, Scaling, filled, scored, weighed
 
 BATCHES = (*range(1, 18), 100)

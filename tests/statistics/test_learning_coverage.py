@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 
 from reticent.entropy import Replayed
-from reticent.learning import erm
-from reticent.learning.descent import Linear
-from reticent.learning.erm import Fit
-from reticent.learning.losses import Logistic
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.statistics.convex import erm
+from reticent.statistics.convex.descent import Linear
+from reticent.statistics.convex.erm import Fit
+from reticent.statistics.convex.losses import Logistic
 from reticent.statistics.price import Price
 from reticent.statistics.regression.frame import Frame
 from reticent.statistics.regression.squares import Fitted, LeastSquares

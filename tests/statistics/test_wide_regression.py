@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from reticent.entropy import Replayed
-from reticent.learning.solved import Solved
 from reticent.ledger import Ledger
 from reticent.mechanisms import Gaussian, Geometric
 from reticent.mechanisms.gate import Recorder
@@ -17,6 +16,7 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.statistics.price import Price
 from reticent.statistics.regression.frame import Frame
+from reticent.statistics.regression.point import Point
 from reticent.statistics.scaling import Floats
 
 BOX = (Fraction(-1), Fraction(1))
@@ -24,8 +24,8 @@ TINY = Fraction(1, 10**6)
 WIDTH = 8
 
 
-def made(epsilon: str, people: int, kind: Kind = "add_remove", delta: Fraction = Fraction(0)) -> Solved:
-    return Solved(Frame((BOX,) * WIDTH, BOX), Price(Fraction(epsilon), delta, Adjacency(kind)), people)
+def made(epsilon: str, people: int, kind: Kind = "add_remove", delta: Fraction = Fraction(0)) -> Point:
+    return Point(Frame((BOX,) * WIDTH, BOX), Price(Fraction(epsilon), delta, Adjacency(kind)), people)
 
 
 def rows(n: int, key: int, spread: float = 1.0) -> tuple[Floats, Floats]:

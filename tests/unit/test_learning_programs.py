@@ -11,11 +11,11 @@ import pytest
 
 from reticent import sklearn as private
 from reticent.errors import PublicParameterError
-from reticent.learning import tabled
-from reticent.learning.tabled import CELLS, FINE, Tabled
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.statistics.convex import tabled
+from reticent.statistics.convex.tabled import CELLS, FINE, Tabled
 from reticent.statistics.scaling import Floats
 
 WILD = np.array([[1e308, -1e308], [np.inf, np.nan], [5e-324, 0.0], [1.0, -1.0]] * 5)

@@ -15,15 +15,15 @@ import pytest
 from reticent import sklearn as private
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
-from reticent.learning import losses, tabled
-from reticent.learning.descent import Descent
-from reticent.learning.losses import Logistic, Loss
-from reticent.learning.minimum import Problem
-from reticent.learning.tabled import CELLS, FINE, LINES, Tabled
 from reticent.ledger import Ledger
 from reticent.mechanisms.gate import Recorder
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.statistics.convex import losses, tabled
+from reticent.statistics.convex.descent import Descent
+from reticent.statistics.convex.losses import Logistic, Loss
+from reticent.statistics.convex.minimum import Problem
+from reticent.statistics.convex.tabled import CELLS, FINE, LINES, Tabled
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Floats, Scaling
 

@@ -14,10 +14,10 @@ import pytest
 
 from reticent import sklearn as private
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning import minimum
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.statistics.convex import minimum
 
 RNG = np.random.default_rng(8)
 X = RNG.uniform(-1, 1, (4000, 3))

@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 from reticent.data.schema import Key
 from reticent.entropy import Entropy
 from reticent.errors import NoReplyError, PublicParameterError
-from reticent.learning import losses
 from reticent.learning.circumstances import Circumstances, numbers, outward, price_of
-from reticent.learning.descent import Descent, Linear
-from reticent.learning.erm import Fit, Inferred, Solver, planned
 from reticent.learning.estimator import Estimator, Work, not_fitted
 from reticent.learning.handles import Handle
-from reticent.learning.intervals import AT_95, Around
 from reticent.learning.scores import Scored, Scoring, of_numbers, r_squared
 from reticent.learning.summaries import promise
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.asked import robust_regression
+from reticent.statistics.convex import losses
+from reticent.statistics.convex.descent import Descent, Linear
+from reticent.statistics.convex.erm import Fit, Inferred, Solver, planned
+from reticent.statistics.convex.intervals import AT_95, Around
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import Bound, Floats, Scaling, weighed
 
@@ -333,19 +333,19 @@ class LinearRegression(Regressor):
 
     def _least_squares(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
         from reticent.learning.designs import design
-        from reticent.learning.solved import Solved
+        from reticent.statistics.regression.point import Point
         from reticent.statistics.regression.squares import LeastSquares
 
         _middle(bounds)
         made = design(here, bounds, tuple(self.reference), intercept=self.fit_intercept)
         clip = None if self.clip is None else read(self.clip, "clip")
         sums = LeastSquares(made.frame, price, here.people, here.complete, clip)
-        point = Solved(made.frame, price, here.people, clip)
+        point = Point(made.frame, price, here.people, clip)
         # by public numbers: as regress does, unless of many columns sums one by one have more noise than a point
         noisy = sums.hopeless or point.error() < sums.products.error("sums")
         many = len(made.frame.features) > FEW and sums.products.way == "sums"
         by_point = many and noisy and not point.hopeless
-        plan: LeastSquares | Solved = point if by_point else sums
+        plan: LeastSquares | Point = point if by_point else sums
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             found = plan.draw(made.placed(values), numbers(targets), entropy)

@@ -20,11 +20,11 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.learning.circumstances import Circumstances, numbers, outward, price_of
 from reticent.learning.classifiers import LinearClassifier
-from reticent.learning.erm import Solver, planned
 from reticent.learning.estimator import Work
 from reticent.learning.linear import Regressor
-from reticent.learning.tabled import CELLS, NODES, Slope, asked, between, of_classes, of_numbers, placed
 from reticent.privacy.numbers import Number, read
+from reticent.statistics.convex.erm import Solver, planned
+from reticent.statistics.convex.tabled import CELLS, NODES, Slope, asked, between, of_classes, of_numbers, placed
 from reticent.statistics.scaling import Floats, Scaling
 
 Link: TypeAlias = Callable[[Floats], object]  # or of one float

@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import assert_never
 
 from reticent.exact.rounding import exp_bounds, sqrt_up
-from reticent.learning import losses
-from reticent.learning.losses import Hinge, Logistic, Loss, Quantile, Squared, Tabled
+from reticent.statistics.convex import losses
+from reticent.statistics.convex.losses import Hinge, Logistic, Loss, Quantile, Squared, Tabled
 from reticent.statistics.scaling import UNIT, Floats, Integers
 
 Row = tuple[list[int], Fraction]

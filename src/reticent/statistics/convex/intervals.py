@@ -24,9 +24,9 @@ from typing import Final
 
 import numpy as np
 
-from reticent.learning import losses
-from reticent.learning.losses import Loss
 from reticent.privacy.adjacency import Adjacency
+from reticent.statistics.convex import losses
+from reticent.statistics.convex.losses import Loss
 from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, product, scored
 
 AT_95: Final = 1.959963984540054

@@ -27,11 +27,11 @@ import numpy as np
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.learning import losses
-from reticent.learning.intervals import Around, curvature, moved, spread_of, whole
-from reticent.learning.losses import Loss
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.convex import losses
+from reticent.statistics.convex.intervals import Around, curvature, moved, spread_of, whole
+from reticent.statistics.convex.losses import Loss
 from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.scaling import UNIT, Floats, Integers, Scaling, longest, product, scored, shortened
 

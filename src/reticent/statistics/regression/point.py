@@ -9,6 +9,9 @@ The noise of a point has one number for each column, that of sums one for each p
 curvature leads to least squares; its interval is the sandwich of ``regress`` (docs/proofs/regression.md, section 14),
 about the point instead of 0, so that the noise of the curvature enters times the step alone. Where public numbers say
 that the curvature is mostly noise as well, all of the price goes to the point, and there are no intervals.
+
+Without intervals, a point whose noise is one pure draw may have less of it than a descent that a delta pays for: then
+the delta is left. ``level``, 1/20 of the price, moves the intercept to where errors cut alike have no mean.
 """
 
 from __future__ import annotations
@@ -22,12 +25,12 @@ from typing import Final
 import numpy as np
 
 from reticent.entropy import Entropy
-from reticent.learning import erm
-from reticent.learning.descent import LAPLACE, Descent
-from reticent.learning.erm import Fit, Inferred
-from reticent.learning.losses import Squared
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.convex import erm
+from reticent.statistics.convex.descent import LAPLACE, Descent
+from reticent.statistics.convex.erm import Fit, Inferred
+from reticent.statistics.convex.losses import Squared
 from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.regression.frame import Frame
 from reticent.statistics.regression.products import SPREAD
@@ -45,7 +48,7 @@ USUAL: Final = 10_000  # rows, for the choice of the way, where their number is 
 
 
 @dataclass(frozen=True)
-class Solved:
+class Point:
     """Least squares by a least point and, where it may be told, its sandwich.
 
     Attributes
@@ -165,4 +168,4 @@ class Solved:
         return Fitted(start + turn @ model, estimates, n)
 
 
-__all__ = ["Solved"]
+__all__ = ["Point"]

@@ -21,9 +21,9 @@ from typing import Final
 
 import numpy as np
 
-from reticent.learning import losses
-from reticent.learning.losses import Loss
-from reticent.learning.slowly import slowly
+from reticent.statistics.convex import losses
+from reticent.statistics.convex.losses import Loss
+from reticent.statistics.convex.slowly import slowly
 from reticent.statistics.scaling import UNIT, Floats, Integers
 
 STEPS: Final = 60  # of Newton's

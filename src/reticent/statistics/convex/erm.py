@@ -29,11 +29,6 @@ import numpy as np
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_down, sqrt_up
-from reticent.learning import losses
-from reticent.learning.descent import LAPLACE, Descent, Linear
-from reticent.learning.intervals import Around, curvature, moved, whole
-from reticent.learning.losses import Loss
-from reticent.learning.minimum import Problem
 from reticent.mechanisms import gate
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.geometric import Geometric
@@ -41,6 +36,11 @@ from reticent.mechanisms.objective import Objective, power_below
 from reticent.privacy import convert
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2
+from reticent.statistics.convex import losses
+from reticent.statistics.convex.descent import LAPLACE, Descent, Linear
+from reticent.statistics.convex.intervals import Around, curvature, moved, whole
+from reticent.statistics.convex.losses import Loss
+from reticent.statistics.convex.minimum import Problem
 from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.scaling import UNIT, Floats, Scaling, longest, shortened
 
