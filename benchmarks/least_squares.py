@@ -1,4 +1,4 @@
-"""Measured coverage of least squares on real tables, by default options: ``regress`` and wide ``LinearRegression``.
+"""Measured coverage of least squares on real tables, by default options: the engine of ``regress``.
 
     python benchmarks/least_squares.py [--runs 500] [--adult FILE] [--only diamonds] [--write]
 
@@ -17,7 +17,7 @@ import sys
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,11 @@ from reticent.statistics.ask import parse
 from reticent.statistics.planned import PlannedStep
 from reticent.statistics.prepare import prepare
 from reticent.statistics.price import Price
+from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import Frame
+from reticent.statistics.regression.plain import Plain
 from reticent.statistics.regression.point import Point
-from reticent.statistics.regression.squares import LeastSquares
-from reticent.statistics.regression.squares_step import Squares
+from reticent.statistics.regression.squares_step import Squares, shown
 from reticent.statistics.scaling import UNIT
 from reticent.statistics.setting import Setting
 
@@ -52,6 +53,7 @@ CASES = (  # n, epsilon, delta, neighbours
     (20_000, "1", "1e-6", "substitute"),
     (50_000, "0.3", "0", "add_remove"),
 )
+BARE = "no intervals"
 WIDE_CASES = ((10_000, "1", "0", "add_remove"), (10_000, "1", "1e-6", "substitute"), (40_000, "1", "0", "add_remove"))
 
 
@@ -188,6 +190,8 @@ class Row:
     replies: int
     ratio: float
     fixed_on: bool
+    use: float = math.nan
+    planned: str = ""
 
 
 def schema_of(table: Table, kind: str) -> Schema:
@@ -203,7 +207,7 @@ def schema_of(table: Table, kind: str) -> Schema:
     return Schema(columns, Person("add_remove" if kind == "add_remove" else "substitute"))
 
 
-def engine(table: Table, case: tuple[int, str, str, str]) -> LeastSquares | None:
+def prepared(table: Table, case: tuple[int, str, str, str]) -> Engine | None:
     """What ``regress`` prepares by default; None where it is refused before any row is read."""
     n, epsilon, delta, kind = case
     question = f"regress({table.formula}{f', delta={delta}' if delta != '0' else ''})"
@@ -229,7 +233,7 @@ def plain(frame: Frame, x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return start + turn @ model, AT_95 * np.sqrt(np.diag(spread))
 
 
-def measured(made: LeastSquares | Point, rows: Floats, n: int, runs: int, name: str) -> tuple[float, ...]:
+def measured(made: Engine, rows: Floats, n: int, runs: int, name: str) -> tuple[float, ...]:
     """Replies and coverage of the worst coefficient, coverage of all, number of replies, the ratio of half-widths."""
     true, _ = plain(made.frame, rows[:, 1:], rows[:, 0])
     draw = np.random.default_rng(zlib.crc32(name.encode()))
@@ -257,25 +261,41 @@ def measured(made: LeastSquares | Point, rows: Floats, n: int, runs: int, name: 
     )
 
 
+def use(table: Table, rows: Floats) -> float:
+    """The least deviation of a number on the right, as a share of its range."""
+    pairs = [pair if isinstance(pair[0], float | int) else None for pair in table.bounds]
+    wide = [(at, float(pair[1]) - float(pair[0])) for at, pair in enumerate(pairs) if pair is not None and at]
+    return min(float(np.std(rows[:, at])) / width for at, width in wide)
+
+
+def planned(made: Engine, n: int) -> str:
+    """In how many of the plan's made-up tables every coefficient is told, by shape."""
+    found = shown(made, n)
+    return "–" if found is None else " ".join(str(shape.told) for shape in found.values())
+
+
 def _work(item: tuple[Path, int, tuple[int, str, str, str], int]) -> Row:
     adult, place, case, runs = item
     table = tables(adult)[place]
-    made = engine(table, case)
+    made = prepared(table, case)
     if made is None:
         return Row(table.name, table.formula, case, "refused", 0, math.nan, math.nan, 0, math.nan, table.fixed_on)
     rows = table.rows()
     if len(rows) < 1_000:  # a table this small is asked as it is
         case = (len(rows), *case[1:])
-        made = engine(table, case)
+        made = prepared(table, case)
         if made is None:
             return Row(table.name, table.formula, case, "refused", 0, math.nan, math.nan, 0, math.nan, table.fixed_on)
+    if isinstance(made, Plain):
+        return Row(table.name, table.formula, case, BARE, 0, math.nan, math.nan, 0, math.nan, table.fixed_on)
     told, least, covered, replies, ratio = measured(made, rows, case[0], runs, f"{table.name} {table.formula} {case}")
-    way = made.products.way
-    return Row(table.name, table.formula, case, way, told, least, covered, int(replies), ratio, table.fixed_on)
+    way = "point" if isinstance(made, Point) else made.products.way
+    found = Row(table.name, table.formula, case, way, told, least, covered, int(replies), ratio, table.fixed_on)
+    return replace(found, use=use(table, rows), planned=planned(made, case[0]))
 
 
 def wide(case: tuple[int, str, str, str], runs: int) -> Row:
-    """Ten columns, errors skewed and in proportion to one of them: by a least point, as ``LinearRegression`` takes."""
+    """Ten columns, errors skewed and in proportion to one of them."""
     n, epsilon, delta, kind = case
     draw, size = np.random.default_rng(7), 200_000
     x = draw.uniform(-1, 1, (size, 10))
@@ -285,20 +305,22 @@ def wide(case: tuple[int, str, str, str], runs: int) -> Row:
     near = Adjacency("add_remove" if kind == "add_remove" else "substitute")
     box = (Fraction(-1), Fraction(1))
     frame = Frame((box,) * 10, box)
-    made = Point(frame, Price(Fraction(epsilon), Fraction(delta), near), n)
-    if not made.refined:
-        return Row("made up", "y ~ ten columns", case, "point", 0, math.nan, math.nan, 0, math.nan, False)
+    made = engine(frame, Price(Fraction(epsilon), Fraction(delta), near), n)
+    if isinstance(made, Plain):
+        return Row("made up", "y ~ ten columns", case, BARE, 0, math.nan, math.nan, 0, math.nan, False)
     told, least, covered, replies, ratio = measured(made, np.column_stack([y, x]), n, runs, f"wide {case}")
-    return Row("made up", "y ~ ten columns", case, "point", told, least, covered, int(replies), ratio, False)
+    found = Row("made up", "y ~ ten columns", case, "point", told, least, covered, int(replies), ratio, False)
+    return replace(found, use=float(x.std(axis=0).min()) / 2, planned=planned(made, n))
 
 
 def line(row: Row) -> str:
     n, epsilon, delta, kind = row.case
     head = f"| {row.table}{' *' if row.fixed_on else ''} | {row.formula} | {n:,} | {epsilon} | {delta} | {kind} "
     if not row.replies:
-        return head + f"| {row.way if row.way == 'refused' else '0 %'} | | | |"
+        return head + f"| {row.way if row.way in ('refused', BARE) else '0 %'} | | | | | {row.planned} |"
     error = math.sqrt(row.covered * (1 - row.covered) / row.replies)
-    return head + (f"| {100 * row.told:.0f} % | {row.covered:.3f} ± {error:.3f} | {row.least:.3f} | {row.ratio:.2f} |")
+    told = f"| {100 * row.told:.0f} % | {row.covered:.3f} ± {error:.3f} | {row.least:.3f} | {row.ratio:.2f} "
+    return head + told + f"| {row.use:.3f} | {row.planned} |"
 
 
 def page(rows: list[Row], runs: int) -> str:
@@ -313,12 +335,16 @@ it is not. Errors spread unequally in all of them, and y is skewed in most.
 *replies*: share of samples in which the coefficient that is told least often was told. *covers*: share of all told
 coefficients, intercept included, whose 95 % interval holds the line's, with its standard error were they independent.
 *least*: the same of the coefficient that is covered least. *ratio*: median half-width of slopes over that of the
-sandwich without privacy. *refused*: declined before any row is read. Shares and caps were fixed on the tables with a
+sandwich without privacy. *refused*: declined before any row is read. *no intervals*: by public numbers noise would hide
+them, and coefficients are told for prediction alone. Shares and caps were fixed on the tables with a
 star; the others were measured once, after that. Where few samples are answered, those are the ones whose noise made
 columns seem to vary more: their slopes are too flat, and *least* is not judged below one reply in ten.
 
-| table | line | n | ε | δ | neighbours | replies | covers | least | ratio |
-|---|---|--:|--:|--:|---|--:|--:|--:|--:|
+*use*: the least deviation of a number on the right, as a share of its range. *plan*: in how many of five made-up tables
+the plan says that every coefficient is told, for columns whose deviation is 1/16, 1/8 and 1/4 of their range.
+
+| table | line | n | ε | δ | neighbours | replies | covers | least | ratio | use | plan |
+|---|---|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|
 """
     return head + "\n".join(line(row) for row in rows) + "\n"
 

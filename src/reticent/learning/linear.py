@@ -46,11 +46,14 @@ HIDDEN: Final = (
 HIDES: Final = "the noise hides how far off"
 ENOUGH: Final = 50  # times d (d + 1): epsilon times rows from which eight or nine coefficients of ten are told
 SQUARES: Final = "least-squares coefficients, every number cut to its bounds"
-CUT: Final = ", and errors to half the range of y"
 WHOLE: Final = ", among rows that lack none"
-FEW: Final = 3  # coefficients, the intercept among them, that are always told by sums
 ANY_N: Final = 1 << 30
 NONE_BOUGHT: Final = "no intervals were bought"
+PREDICTS: Final = (
+    f"{NONE_BOUGHT}: by public numbers these columns predict better without; rt.regress has those that noise does not "
+    "hide"
+)
+WORTH: Final = 0.02  # of the variance of y, that intervals may cost a prediction
 USUAL: Final = Fraction(13, 20)  # of the longest row in the box: few rows of a real table reach further
 
 
@@ -297,7 +300,9 @@ class LinearRegression(Regressor):
 
     The engine is that of ``rt.regress``: sums are told by cells, with far less noise, for few columns. Where the noise
     hides a coefficient it has no interval, and a ridge shrinks it; where it hides all, the mean of y is left: at once,
-    where a public number of rows is too small. A category of a study is told from its first key, which has a 0.
+    where a public number of rows is too small. Of three columns or more, where public numbers say that intervals
+    would cost a prediction more than 1/50 of the variance of y, none are bought. A category of a study is told from its
+    first key, which has a 0.
 
     Parameters
     ----------
@@ -333,28 +338,23 @@ class LinearRegression(Regressor):
 
     def _least_squares(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
         from reticent.learning.designs import design
-        from reticent.statistics.regression.point import Point
+        from reticent.statistics.regression.engine import engine
+        from reticent.statistics.regression.plain import Plain
         from reticent.statistics.regression.squares import LeastSquares
 
         _middle(bounds)
         made = design(here, bounds, tuple(self.reference), intercept=self.fit_intercept)
         clip = None if self.clip is None else read(self.clip, "clip")
-        sums = LeastSquares(made.frame, price, here.people, here.complete, clip)
-        point = Point(made.frame, price, here.people, clip)
-        # by public numbers: as regress does, unless of many columns sums one by one have more noise than a point
-        noisy = sums.hopeless or point.error() < sums.products.error("sums")
-        many = len(made.frame.features) > FEW and sums.products.way == "sums"
-        by_point = many and noisy and not point.hopeless
-        plan: LeastSquares | Point = point if by_point else sums
+        plan = engine(made.frame, price, here.people, complete=here.complete, clip=clip, worth=WORTH)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             found = plan.draw(made.placed(values), numbers(targets), entropy)
             self._found(found.values, found.estimates, made.features)
-            self.note_ = "" if None not in found.estimates else HIDDEN
-            self.estimand_ = f"{SQUARES}{CUT if by_point else ''}{'' if here.complete else WHOLE}"
+            self.note_ = PREDICTS if isinstance(plan, Plain) else HIDDEN if None in found.estimates else ""
+            self.estimand_ = f"{SQUARES}{plan.errors}{'' if here.complete else WHOLE}"
             self.outcome_: Outcome[None] = Reply(None)
-            if plan is sums and not sums.hopeless:
-                self._lacking(found.n, sums.products.noise_of_rows, here)
+            if isinstance(plan, LeastSquares) and not plan.hopeless:
+                self._lacking(found.n, plan.products.noise_of_rows, here)
 
         return Work(plan.guarantee, draw)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from reticent.data.schema import Key
 from reticent.errors import NoReplyError, QuestionError
@@ -35,6 +35,9 @@ class Law(Protocol):
     def to_json(self) -> str: ...
 
 
+NO_INTERVAL: Final = "coefficient without interval"  # the label of one: its ends stand at the value
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """One number of an answer. ``label`` says which group and bin it is: ``(("site", 1), ("bin", "[0, 5)"))``."""
@@ -44,8 +47,9 @@ class Cell:
 
     @property
     def as_it_is(self) -> bool:
-        """Whether it has no interval: the statistic of a test and its p-value, which estimate nothing."""
-        return self.label in ((("test", "statistic"),), (("test", "p-value"),))
+        """Whether it has no interval: the statistic of a test, its p-value, a coefficient that was bought without."""
+        bare = any(column == NO_INTERVAL for column, _ in self.label)
+        return bare or self.label in ((("test", "statistic"),), (("test", "p-value"),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ from reticent.outcome import NoReply, Reply
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
-from reticent.statistics.answer import Answer, Cell, estimates, said
+from reticent.statistics.answer import NO_INTERVAL, Answer, Cell, estimates, said
 from reticent.statistics.setting import Step
 from reticent.study.asking import Prepared
 
@@ -325,6 +325,8 @@ def _columns(query: Query) -> set[str]:
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:
     shown = cell_to_json(cell)
     del shown["label"]
+    if any(column == NO_INTERVAL for column, _ in cell.label):
+        shown |= dict.fromkeys(("low", "high", "noise", "sampling", "level"))
     share = None if answer.incomplete is None else answer.incomplete.outcome
     incomplete = share.value.value if isinstance(share, Reply) else None
     return {"answer": answer.name, **dict(cell.label), **shown, "incomplete": incomplete}

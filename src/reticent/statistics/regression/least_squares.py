@@ -22,6 +22,7 @@ RIDGES: Final = (0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)  #
 CLEAR: Final = 2.0  # spectral norms of the noise beyond which directions are told apart
 DOUBT: Final = 1.0  # standard deviations of half a risk's noise that a slope has to be worth
 STEEPEST: Final = 4.0  # half-widths of y per half-width of a column
+AT_95: Final = 1.959963984540054
 MIDDLING: Final = 1.0 / 12.0  # variance of means of columns among tables: evenly in the middle half of the bounds
 
 
@@ -52,6 +53,15 @@ def blur_of(deviations: Floats) -> float:
     return 2.0 * math.sqrt(float((deviations**2).sum(axis=1).max(initial=0.0)))
 
 
+def hidden(of_gram: Floats, squares: Floats) -> float:
+    """How far noise hides X'X with ``squares`` on its diagonal: from 1 on, a slope has no interval or A no inverse.
+
+    Twice 1.96 deviations of a square's noise, as ``sandwich.CLEAR`` has it, or the noise's spectral norm.
+    """
+    relative = of_gram / np.sqrt(np.outer(squares, squares))
+    return max(2 * AT_95 * float(np.diag(relative).max()), blur_of(relative))
+
+
 def shrunk(means: Floats | float, spread: Floats | float) -> Floats:
     """Noisy means in [-1, 1], moved to its middle by as much as is noise of deviation ``spread``."""
     return np.asarray(np.clip(means, -1.0, 1.0) * MIDDLING / (MIDDLING + np.asarray(spread) ** 2))
@@ -77,4 +87,4 @@ def _ridge(values: Floats, along: Floats, turned: Floats, blur: float, of_cross:
     return ridge
 
 
-__all__ = ["blur_of", "shrunk", "solved"]
+__all__ = ["blur_of", "hidden", "shrunk", "solved"]

@@ -7,11 +7,7 @@
 
 The noise of a point has one number for each column, that of sums one for each pair. From the point a step by the noisy
 curvature leads to least squares; its interval is the sandwich of ``regress`` (docs/proofs/regression.md, section 14),
-about the point instead of 0, so that the noise of the curvature enters times the step alone. Where public numbers say
-that the curvature is mostly noise as well, all of the price goes to the point, and there are no intervals.
-
-Without intervals, a point whose noise is one pure draw may have less of it than a descent that a delta pays for: then
-the delta is left. ``level``, 1/20 of the price, moves the intercept to where errors cut alike have no mean.
+about the point instead of 0, so that the noise of the curvature enters times the step alone.
 """
 
 from __future__ import annotations
@@ -29,10 +25,11 @@ from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.convex import erm
 from reticent.statistics.convex.descent import LAPLACE, Descent
-from reticent.statistics.convex.erm import Fit, Inferred
+from reticent.statistics.convex.erm import Inferred
 from reticent.statistics.convex.losses import Squared
 from reticent.statistics.price import Noise, Price, deviation
-from reticent.statistics.regression.frame import Frame
+from reticent.statistics.regression.frame import Frame, Keys
+from reticent.statistics.regression.least_squares import hidden
 from reticent.statistics.regression.products import SPREAD
 from reticent.statistics.regression.sandwich import Meat, Told
 from reticent.statistics.regression.squares import MEAT, WORTH, Fitted
@@ -42,14 +39,11 @@ from reticent.statistics.scaling import UNIT, Scaling, scored
 LEFT: Final = Fraction(1, 20)
 CUT: Final = Fraction(1)  # half-widths of y
 RIDGE: Final = Fraction(1)
-EVEN: Final = 1.0 / 3.0  # mean square of a number that fills its bounds evenly
-SHORT: Final = Fraction(13, 20)  # of the longest row, where no interval rests on the rows
-USUAL: Final = 10_000  # rows, for the choice of the way, where their number is not public
 
 
 @dataclass(frozen=True)
 class Point:
-    """Least squares by a least point and, where it may be told, its sandwich.
+    """Least squares by a least point and its sandwich.
 
     Attributes
     ----------
@@ -68,33 +62,24 @@ class Point:
         count = len(self.frame.features) - int(self.frame.intercept)
         return Scaling(((Fraction(-1), Fraction(1)),) * count, self.frame.intercept)
 
-    def _planned(self, price: Price, refined: bool) -> Fit:
-        blocks, constant = len(self.frame.blocks), int(self.frame.intercept)
-        if self.clip is not None:
-            length = self.clip
-        elif price.delta:
-            inner = float(1 if refined else SHORT**2) * blocks
-            length = Fraction(math.ceil(math.sqrt(inner + constant) * 1024), 1024)
-        else:
-            length = constant + (Fraction(1) if refined else SHORT) * blocks
-        people, scaling = self.people, self.scaling
-        return erm.planned("auto", Squared(CUT), scaling, price, length, RIDGE, people, refined=refined)
-
     @cached_property
-    def told(self) -> Fit:
+    def plan(self) -> Inferred | Descent:
         """The point with its curvature, for what the meat leaves."""
-        return self._planned(self.price.within(1 - MEAT - LEFT), True)
+        price, constant = self.price.within(1 - MEAT - LEFT), int(self.frame.intercept)
+        length = self.clip or Fraction(constant + len(self.frame.blocks))
+        if self.clip is None and price.delta:
+            length = Fraction(math.ceil(math.sqrt(length) * 1024), 1024)
+        found = erm.planned("auto", Squared(CUT), self.scaling, price, length, RIDGE, self.people, refined=True)
+        assert isinstance(found, Inferred | Descent)
+        return found
 
     @property
     def noise(self) -> float:
         """Standard deviation of the noise in a coordinate of the point's gradient, in rows."""
-        match self.told:
-            case Inferred():
-                return math.sqrt(2.0) * float(self.told.mechanism.scale)
-            case Descent() if self.told.last is not None:
-                return deviation(self.told.last) / UNIT**2
-            case _:
-                return math.inf
+        if isinstance(self.plan, Inferred):
+            return math.sqrt(2.0) * float(self.plan.mechanism.scale)
+        assert self.plan.last is not None
+        return deviation(self.plan.last) / UNIT**2
 
     def error(self) -> float:
         """As ``Products.error``: of a slope, times rows, for columns of a usual spread."""
@@ -105,19 +90,18 @@ class Point:
         """Whether a public number of rows is too small for any slope."""
         return self.people is not None and WORTH * self.noise > self.people
 
-    @cached_property
-    def refined(self) -> bool:
-        """Whether the curvature of columns that fill their bounds would stand out of its noise in every direction."""
-        curved = self.told.curved if isinstance(self.told, Inferred | Descent) else None
-        if curved is None:
-            return False
-        rows = float(self.people or USUAL)
-        norm = 2.0 * math.sqrt(len(self.frame.features)) * deviation(curved) / UNIT**2  # spectral, of the noise
-        return norm < EVEN * rows
+    @property
+    def errors(self) -> str:
+        """As ``Plain.errors``."""
+        return ", and errors to half the range of y"
 
-    @cached_property
-    def plan(self) -> Fit:
-        return self.told if self.refined else self._planned(self.price, False)
+    def hidden(self, rows: int) -> float:
+        """As ``Products.hidden``, of the curvature."""
+        assert self.plan.curved is not None
+        keys = [(place, key) for place, key in self.frame.features if place >= 0]
+        blocks = [self.frame.blocks[place] for place, _ in keys]
+        squares = np.array([1.0 / block.count if isinstance(block, Keys) else SPREAD**2 for block in blocks])
+        return hidden(np.full((len(squares),) * 2, deviation(self.plan.curved) / UNIT**2), squares * rows)
 
     @cached_property
     def leaving(self) -> Noise:
@@ -130,9 +114,6 @@ class Point:
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        if not self.refined:
-            return self.plan.guarantee
-        assert isinstance(self.plan, Inferred | Descent)
         parts = [*self.plan.parts, self.leaving.guarantee, self.meat.noise.guarantee]
         return self.price.whole(parts, "a least point, its curvature and what it leaves")
 
@@ -146,10 +127,8 @@ class Point:
         held, (start, turn) = self.frame.held(values, targets), self.frame.back
         rows, y = self.frame.featured(held), held.y
         plain = rows[:, int(self.frame.intercept) :] / UNIT
-        found = self.plan.draw(plain, y / UNIT, entropy)
-        if found.around is None:
-            return Fitted(start + turn @ found.scaled[0], (None,) * len(start), found.rows)
-        around, size = found.around, len(start)
+        around, size = self.plan.draw(plain, y / UNIT, entropy).around, len(start)
+        assert around is not None
         left = y[:, None] / UNIT - scored(rows.astype(np.float64), around.at[None, :])
         cut = np.floor(np.clip(left, -1.0, 1.0) ** 2 * UNIT**2).astype(np.int64) - UNIT**2 // 2
         (half,) = gate.draw(self.leaving, [int(cut.sum())], entropy)

@@ -41,6 +41,7 @@ from reticent.mechanisms import Geometric, gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.regression.frame import Frame, Held, Keys
+from reticent.statistics.regression.least_squares import hidden
 from reticent.statistics.regression.sums import Loads, Sums
 from reticent.statistics.scaling import PART, UNIT, Floats, Integers, product, shortened
 
@@ -120,11 +121,23 @@ class Products:
         many = len(self.frame.numbers)
         slope = math.sqrt(0.5 / max(many, 1))  # half of the variance of y, of the same spread, is told
         model, size = self._usual(slope)
-        sums = Sums(np.zeros((len(size),) * 2), np.zeros(len(size)), 0.0, 0.0, loads, self._deviations(way), 0.0)
+        sums = Sums(*self._nothing, loads, self._deviations(way), 0.0)
         errors = [
             float(np.linalg.norm(sums.weights(np.eye(len(size))[at], model))) / size[at] for at in range(len(size))
         ]
         return float(max(errors[int(self.frame.intercept) :]))
+
+    def hidden(self, rows: int) -> float:
+        """How far noise hides the squares and products of so many rows of usual columns (``least_squares.hidden``)."""
+        loads, _ = self._linear(self.way)
+        sums = Sums(*self._nothing, loads, self._deviations(self.way), 0.0)
+        first, (_, size) = int(self.frame.intercept), self._usual(0.0)
+        return hidden(sums.of_gram[first:, first:], size[first:] * rows)
+
+    @property
+    def _nothing(self) -> tuple[Floats, Floats, float, float]:
+        size = len(self.frame.features)
+        return np.zeros((size, size)), np.zeros(size), 0.0, 0.0
 
     @property
     def noise_of_cross(self) -> float:

@@ -82,6 +82,19 @@ class LeastSquares:
     def known(self) -> int | None:
         return self.people if self.complete else None
 
+    @property
+    def errors(self) -> str:
+        """As ``Plain.errors``: they are not cut."""
+        return ""
+
+    def hidden(self, rows: int) -> float:
+        """As ``least_squares.hidden``."""
+        return self.products.hidden(rows)
+
+    def error(self) -> float:
+        """As ``Products.error``."""
+        return self.products.error(self.products.way)
+
     @cached_property
     def products(self) -> Products:
         return Products(self.frame, self.price, self.clip, self.known, 1 - MEAT)

@@ -22,23 +22,30 @@ from reticent.data.schema import Category, Integer, Key
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import QuestionError
-from reticent.outcome import NO_REPLY, Reply
+from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import facts
+from reticent.statistics.answer import NO_INTERVAL
 from reticent.statistics.asked import Regression
 from reticent.statistics.estimand import kept
 from reticent.statistics.planned import Drawn, PlannedStep
 from reticent.statistics.price import Price
 from reticent.statistics.regression.coefficients import INTERCEPT
+from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import MOST_KEYS, Block, Frame, Keys
+from reticent.statistics.regression.plain import Plain
 from reticent.statistics.regression.plans import unit_values
-from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.scaling import Bound, Floats, Integers
 from reticent.statistics.setting import Expected, Setting
 
 FINE: Final = 20  # a unit is about 2^-FINE of a column's range
-SPREAD: Final = 0.25  # of a made-up column, in half-widths of its bounds
+MIDDLE: Final = "1/8"
+SHAPES: Final = {"1/16": 0.125, MIDDLE: 0.25, "1/4": 0.5}  # deviation of a made-up column: in words, in half-widths
 TABLES: Final = 5
+NONE: Final = (
+    "by public numbers noise would hide the intervals of usual columns: coefficients are told for prediction, without "
+    "intervals"
+)
 LARGEST_SHOWN: Final = 20_000
 MOST_FEATURES: Final = 60
 
@@ -47,7 +54,7 @@ MOST_FEATURES: Final = 60
 class Squares:
     """Least squares as a plan: records of y and the columns on ``units``, a category as the place of its key."""
 
-    plan: LeastSquares
+    plan: Engine
     units: tuple[Fraction, ...]
 
     @property
@@ -60,40 +67,75 @@ class Squares:
             values[:, place] = (data[:, place] + (0.0 if unit == 1 else 0.5)) * float(unit)
         values[data[:, 0] == ABSENT] = np.nan
         found = self.plan.draw(values[:, 1:], values[:, 0], entropy)
-        outcomes = tuple(NO_REPLY if told is None else Reply(told) for told in found.estimates)
-        return Drawn(outcomes)
+        if isinstance(self.plan, Plain):
+            bare = [Estimate(value, value, value, 0.0, 0.0) for value in found.values.tolist()]
+            return Drawn(tuple(Reply(one) for one in bare), (NONE,))
+        return Drawn(tuple(NO_REPLY if told is None else Reply(told) for told in found.estimates))
 
     def expected(self, people: int) -> Expected:
-        """Of the first slope, as made-up rows show it."""
-        size = min(people, LARGEST_SHOWN)
-        plan = replace(self.plan, people=size) if self.plan.people is not None else self.plan
-        if plan.hopeless:
+        """Of the first slope of middling columns, and the chance of a reply, as made-up rows of public shapes show."""
+        if replace(self.plan, people=people).hopeless:
             return Expected(None, None, "no reply: too few people for a slope at this ε", 0.0)
-        noise, sampling, replies = _made_up(plan, size)
-        if noise is None or sampling is None:
-            return Expected(None, None, "no reply on made-up columns that fill a quarter of their bounds", 0.0)
-        more = size / people  # noise falls with n, sampling with its root
-        note = "of the first slope, for columns whose deviation is 1/8 of their range"
-        return Expected(noise * more, sampling * math.sqrt(more), note, replies)
+        shapes = shown(self.plan, people)
+        if shapes is None:
+            return Expected(None, None, NONE)
+        told = ", ".join(f"{name} of their range in {shape.told}" for name, shape in shapes.items())
+        note = f"every coefficient is told, of {TABLES} made-up tables whose columns have a deviation of {told}"
+        for name in (MIDDLE, *SHAPES):
+            if (widths := shapes[name].widths) is not None:
+                return Expected(
+                    *widths, f"of the first slope, for columns whose deviation is {name} of their range; {note}"
+                )
+        return Expected(None, None, note, max(shape.told for shape in shapes.values()) / TABLES)
 
 
-@lru_cache(maxsize=64)
-def _made_up(plan: LeastSquares, size: int) -> tuple[float | None, float | None, float]:
-    """Half-widths of the first slope on made-up rows, and the share of tables where every coefficient is told."""
+def shown(plan: Engine, people: int) -> dict[str, Shape] | None:
+    """What made-up tables of each shape show; None where no intervals are bought.
+
+    Fewer rows at a larger epsilon have the same noise for each row; with a delta, the same epsilon has more.
+    """
+    if isinstance(plan, Plain):
+        return None
+    size = min(people, LARGEST_SHOWN)
+    if plan.people is not None:
+        plan = replace(plan, people=size)
+    more, pure = size / people, not plan.price.delta
+    if pure:
+        plan = replace(plan, price=replace(plan.price, epsilon=plan.price.epsilon * people / size))
+    found = {}
+    for name, spread in SHAPES.items():
+        widths, told = _made_up(plan, size, spread)
+        if widths is not None:  # noise falls with n, sampling with its root
+            widths = widths[0] * (1.0 if pure else more), widths[1] * math.sqrt(more)
+        found[name] = Shape(widths, told)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Half-widths of the first slope on made-up rows, and in how many of ``TABLES`` every coefficient is told."""
+
+    widths: tuple[float, float] | None
+    told: int
+
+
+@lru_cache(maxsize=192)
+def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[float, float] | None, int]:
+    """What made-up rows of one shape show."""
     found, told, first = [], 0, int(plan.frame.intercept)
     for key in range(TABLES):
-        values, targets = made_up_rows(plan.frame, size, key)
+        values, targets = made_up_rows(plan.frame, size, key, spread)
         estimates = plan.draw(values, targets, Replayed(f"expected {key}")).estimates
         told += None not in estimates
         if (slope := estimates[first]) is not None:
             found.append((slope.noise, slope.sampling))
     if len(found) <= TABLES // 2:
-        return None, None, told / TABLES
+        return None, told
     noise, sampling = (statistics.median(widths) for widths in zip(*found, strict=True))
-    return noise, sampling, told / TABLES
+    return (noise, sampling), told
 
 
-def made_up_rows(frame: Frame, n: int, key: int) -> tuple[Floats, Floats]:
+def made_up_rows(frame: Frame, n: int, key: int, spread: float = SHAPES[MIDDLE]) -> tuple[Floats, Floats]:
     """Normal numbers about the middle of their bounds, even categories, and y of which the numbers tell half."""
     columns, told, many = [], np.zeros(n), max(len(frame.numbers), 1)
     for place, block in enumerate(frame.blocks):
@@ -103,9 +145,9 @@ def made_up_rows(frame: Frame, n: int, key: int) -> tuple[Floats, Floats]:
             continue
         unit = _normal(n, 97 * key + place)
         told += unit * math.sqrt(0.5 / many)
-        columns.append(_placed(unit, block))
+        columns.append(_placed(unit, block, spread))
     y = told + math.sqrt(0.5) * _normal(n, 97 * key + 96)
-    return np.column_stack(columns), _placed(y, frame.y)
+    return np.column_stack(columns), _placed(y, frame.y, spread)
 
 
 def _normal(n: int, key: int) -> Floats:
@@ -114,9 +156,9 @@ def _normal(n: int, key: int) -> Floats:
     return np.asarray(values / max(float(values.std()), 1e-9))
 
 
-def _placed(unit: Floats, bounds: Bound) -> Floats:
+def _placed(unit: Floats, bounds: Bound, spread: float) -> Floats:
     low, high = float(bounds[0]), float(bounds[1])
-    return np.asarray((low + high) / 2 + unit * SPREAD * (high - low) / 2)
+    return np.asarray((low + high) / 2 + unit * spread * (high - low) / 2)
 
 
 def is_bounded(asked: Regression, setting: Setting) -> bool:
@@ -137,7 +179,7 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
     delta = setting.delta if asked.tested.delta is not None and setting.delta is not None else Fraction(0)
     people = setting.units if setting.schema.person.column is None else None
     complete = people is not None and not facts.may_be_incomplete(setting.schema.column(name) for name in names)
-    plan = LeastSquares(frame, Price(epsilon, delta, near), people, complete)
+    plan = engine(frame, Price(epsilon, delta, near), people, complete=complete)
     if plan.hopeless:
         raise QuestionError(
             f"{asked.name}: {people:,} rows are too few for a slope at this ε. A larger ε, more rows or fewer columns "
@@ -152,11 +194,15 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
         Squares(plan, units),
         setting,
         near.rows,
-        facts.labels(None, tuple((("coefficient", label),) for label in labels)),
+        facts.labels(None, tuple(((_heading(plan), label),) for label in labels)),
         _caveats(asked, setting),
-        f"least-squares coefficients of {asked.formula} in the population, every number cut to its bounds"
+        f"least-squares coefficients of {asked.formula} in the population, every number cut to its bounds{plan.errors}"
         f"{kept('row', setting.schema.person)}",
     )
+
+
+def _heading(plan: Engine) -> str:
+    return NO_INTERVAL if isinstance(plan, Plain) else "coefficient"
 
 
 def records(result: Result) -> Sequence[Integers]:
@@ -216,4 +262,4 @@ def _caveats(asked: Regression, setting: Setting) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-__all__ = ["Squares", "is_bounded", "least_squares", "made_up_rows"]
+__all__ = ["Shape", "Squares", "is_bounded", "least_squares", "made_up_rows", "shown"]

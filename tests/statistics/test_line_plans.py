@@ -1,0 +1,84 @@
+"""What the plan of least squares says of replies, for public shapes, beside what releases of such tables give."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from reticent.data.schema import Person, Real, Schema
+from reticent.entropy import Replayed
+from reticent.outcome import Reply
+from reticent.statistics.ask import parse
+from reticent.statistics.planned import PlannedStep
+from reticent.statistics.prepare import prepare
+from reticent.statistics.regression.squares_step import SHAPES, TABLES, Shape, Squares, shown
+from reticent.statistics.scaling import Integers
+from reticent.statistics.setting import Setting
+
+
+def step(columns: int, people: int, epsilon: str) -> PlannedStep[Integers]:
+    names = [f"x{place}" for place in range(columns)]
+    declared = {name: Real(Fraction(-1), Fraction(1)) for name in ("y", *names)}
+    asked = parse(f"regress(y ~ {' + '.join(names)})")[0]
+    made = prepare(asked, Setting(Schema(declared, Person("add_remove", people=people)), people), Fraction(epsilon))
+    assert isinstance(made, PlannedStep)
+    return made
+
+
+def planned(made: PlannedStep[Integers], people: int) -> dict[str, Shape]:
+    assert isinstance(made.plan, Squares)
+    found = shown(made.plan.plan, people)
+    assert found is not None
+    return found
+
+
+def told(made: PlannedStep[Integers], people: int, spread: float, runs: int) -> float:
+    """The share of releases in which every coefficient is told; columns are even, errors skewed."""
+    assert isinstance(made.plan, Squares)
+    units, replies = np.array([float(unit) for unit in made.plan.units]), 0
+    for key in range(runs):
+        draw = np.random.default_rng(key)
+        x = spread * 3**0.5 * draw.uniform(-1, 1, (people, len(units) - 1))
+        y = np.clip(x.mean(axis=1) + spread / 2 * (draw.gamma(2, 1, people) - 2), -1, 1)
+        rows = np.floor(np.column_stack([y, x]) / units).astype(np.int64)
+        replies += all(isinstance(one, Reply) for one in made.plan.draw(rows, Replayed(f"told {key}")).outcomes)
+    return replies / runs
+
+
+@pytest.mark.parametrize(("columns", "people"), [(1, 300), (2, 1200), (3, 2500)])
+def test_a_shape_that_is_always_told_or_never_is_so_in_releases(columns: int, people: int) -> None:
+    """Ten releases of each shape: all or none of five made-up tables stands for at least or at most half of them.
+
+    A share above .87 is below one half of ten releases once in 2,500 runs.
+    """
+    made = step(columns, people, "1")
+    decided = 0
+    for name, shape in planned(made, people).items():
+        share = told(made, people, SHAPES[name], 10)
+        if shape.told in (0, TABLES):
+            decided += 1
+            assert (share >= 0.5) == (shape.told == TABLES)
+    assert decided >= 2
+
+
+def test_the_chance_of_a_reply_is_told_for_several_shapes() -> None:
+    """Narrow columns have no reply where wide ones have: one number said .999 of both."""
+    made = step(2, 800, "1")
+    found = planned(made, 800)
+    assert found["1/16"].told < found["1/4"].told == TABLES
+    expected = made.expected(800)
+    assert expected.reply is None
+    assert all(f"{name} of their range in {shape.told}" in expected.note for name, shape in found.items())
+
+
+def test_more_rows_are_told_as_much_as_a_larger_epsilon() -> None:
+    """200,000 rows at epsilon 1/20 have the noise for each row of 20,000 at 1/2: no fewer replies, no wider noise."""
+    many, few = planned(step(2, 200_000, "0.05"), 200_000), planned(step(2, 20_000, "0.5"), 20_000)
+    for name, shape in many.items():
+        assert shape.told == few[name].told
+        assert shape.widths is not None
+        assert few[name].widths is not None
+        assert shape.widths[0] == pytest.approx(few[name].widths[0], rel=0.2)
+        assert shape.widths[1] == pytest.approx(few[name].widths[1] / 10**0.5, rel=0.2)
