@@ -78,7 +78,8 @@ def test_more_rows_are_told_as_much_as_a_larger_epsilon() -> None:
     many, few = planned(step(2, 200_000, "0.05"), 200_000), planned(step(2, 20_000, "0.5"), 20_000)
     for name, shape in many.items():
         assert shape.told == few[name].told
-        assert shape.widths is not None
-        assert few[name].widths is not None
-        assert shape.widths[0] == pytest.approx(few[name].widths[0], rel=0.2)
-        assert shape.widths[1] == pytest.approx(few[name].widths[1] / 10**0.5, rel=0.2)
+        wide, narrow = few[name].widths, shape.widths
+        assert wide is not None
+        assert narrow is not None
+        assert narrow[0] == pytest.approx(wide[0], rel=0.2)
+        assert narrow[1] == pytest.approx(wide[1] / 10**0.5, rel=0.2)

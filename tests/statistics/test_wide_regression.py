@@ -26,6 +26,7 @@ from reticent.statistics.regression.frame import Frame
 from reticent.statistics.regression.plain import Plain
 from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares import LeastSquares
+from reticent.statistics.regression.squares_step import Squares
 from reticent.statistics.scaling import Floats
 from reticent.statistics.setting import Setting
 
@@ -176,6 +177,7 @@ def test_a_regression_of_ten_columns_predicts_as_the_model_does() -> None:
     asked = parse(f"regress(y ~ {' + '.join(names)})")[0]
     step = prepare(asked, Setting(schema, 10_000), Fraction(1))
     assert isinstance(step, PlannedStep)
+    assert isinstance(step.plan, Squares)
     assert "no intervals" in step.estimand
     assert step.expected(10_000).noise is None
     found = []
