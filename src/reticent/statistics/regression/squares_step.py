@@ -81,6 +81,7 @@ class Squares:
             return Expected(None, None, NONE)
         told = ", ".join(f"{name} of their range in {shape.told}" for name, shape in shapes.items())
         note = f"every coefficient is told, of {TABLES} made-up tables whose columns have a deviation of {told}"
+        note += "; rare keys are told less often" if self.plan.frame.numbers != self.plan.frame.blocks else ""
         for name in (MIDDLE, *SHAPES):
             if (widths := shapes[name].widths) is not None:
                 return Expected(
