@@ -22,7 +22,7 @@ from reticent.errors import CheckError, PublicParameterError
 from reticent.outcome import Estimate, restore
 from reticent.privacy import record
 from reticent.privacy.guarantee import Guarantee
-from reticent.synthesis import axis, check, noticed
+from reticent.synthesis import axis, check, drawing, noticed
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import Check
 from reticent.synthesis.noticed import Noticed
@@ -297,8 +297,6 @@ class Density:
 
     def plot(self) -> Figure:
         """The density with its band as a matplotlib figure; it belongs to no window and no pyplot state."""
-        from reticent.synthesis import drawing
-
         return drawing.figure(self)
 
     def to_json(self) -> str:

@@ -5,24 +5,55 @@ Where the method bounds its distribution function as a whole, that function is d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
-from reticent.synthesis.density import Density
+from reticent.synthesis.axis import Axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Floats: TypeAlias = NDArray[np.float64]
 INK: Final = "#1f3b57"
 SHADE: Final = "#9db7d1"
 POINTS: Final = 1025  # of a curve
 ROOT: Final = 0.5  # power of the scale of colours, so that a peak does not hide the rest
 
 
-def figure(density: Density) -> Figure:
+class Drawable(Protocol):
+    """The parts of a ``Density`` that a picture shows. ``density`` imports this file and not the other way."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]: ...
+    @property
+    def masses(self) -> Floats: ...
+    @property
+    def boxes(self) -> NDArray[np.int64] | None: ...
+    @property
+    def atoms(self) -> tuple[tuple[float, float], ...]: ...
+    @property
+    def band(self) -> Floats | None: ...
+    @property
+    def wander(self) -> float | None: ...
+    @property
+    def within(self) -> float | None: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def n(self) -> int: ...
+    def cdf(self, points: ArrayLike) -> Floats: ...
+    def marginal(self, column: str) -> Drawable: ...
+    def _along(self, place: int, masses: Floats) -> Floats: ...
+
+
+def figure(density: Drawable) -> Figure:
     """One panel for one or two columns, one for each column beyond, and one for a bounded distribution function.
 
     Where two columns have atoms, a panel for each column beside the map, which is of the others.
@@ -48,7 +79,7 @@ def figure(density: Density) -> Figure:
     return drawn
 
 
-def curve(density: Density, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
+def curve(density: Drawable, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
     """The density of one column as steps, with the noise band, and its atoms as stems."""
     (one,) = density.axes
     marginal = density if density.boxes is None else density.marginal(one.column)
@@ -74,7 +105,7 @@ def curve(density: Density, panel: Axes, *, label: str = "", colour: str = INK, 
     panel.set_ylabel("density" if not one.whole else "probability of each whole number")
 
 
-def distribution(density: Density, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
+def distribution(density: Drawable, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
     """The distribution function of one column with its band."""
     (one,) = density.axes
     points = np.linspace(one.low, one.high, POINTS)
@@ -89,7 +120,7 @@ def distribution(density: Density, panel: Axes, *, label: str = "", colour: str 
     panel.set_ylabel("probability up to a value")
 
 
-def plane(density: Density, panel: Axes) -> None:
+def plane(density: Drawable, panel: Axes) -> None:
     """The density of two columns as a map; of the records that are at no atom."""
     from matplotlib.collections import PatchCollection
     from matplotlib.colors import PowerNorm
