@@ -27,10 +27,10 @@ from scipy import stats
 from reticent import survey
 from reticent.entropy import system
 from reticent.mechanisms import Hashing, LocalMean, Subset
-from reticent.survey import device
-from reticent.survey.design import Design, chances
+from reticent.survey import Design, device
+from reticent.survey.design import chances
 from reticent.survey.estimate import Interval, bounds, of_tally
-from reticent.survey.make import CHOICES, Mean
+from reticent.survey.methods import CHOICES, Mean
 from reticent.survey.tally import Tally
 from reticent.survey.variance import worst_mean
 

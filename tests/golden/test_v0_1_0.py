@@ -30,7 +30,7 @@ from reticent.privacy import compose, filters, record
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, from_json, to_json
 from reticent.survey.answers import collect
-from reticent.survey.checking import check, passed
+from reticent.survey.verification import check, passed
 from reticent.synthesis.density import from_json as density_from_json
 from tests.conventions.test_theorems import theorems
 from tests.support.cli_kit import run

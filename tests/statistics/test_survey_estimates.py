@@ -19,10 +19,10 @@ from reticent import survey
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import LocalMean
-from reticent.survey import device
-from reticent.survey.design import Design, chances
+from reticent.survey import Design, device
+from reticent.survey.design import chances
 from reticent.survey.estimate import Interval, bounds, of_tally
-from reticent.survey.make import CHOICES
+from reticent.survey.methods import CHOICES
 from reticent.survey.regression import chance_heard, information
 from reticent.survey.tally import Tally
 

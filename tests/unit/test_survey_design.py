@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pickle
 import re
 import tomllib
 from fractions import Fraction
@@ -16,10 +17,9 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, SpecError
 from reticent.mechanisms import Hashing, KAry, LocalMean, RandomizedResponse, Subset
 from reticent.privacy.loss import ApproxDP, PureDP
-from reticent.survey import device, variance
-from reticent.survey.design import Design
-from reticent.survey.make import CHOICES
-from reticent.survey.store import text_of
+from reticent.survey import Design, Method, device, variance
+from reticent.survey.design_file import text_of
+from reticent.survey.methods import CHOICES
 
 QUESTION = "Have you had an affair while married?"
 COINS = survey.two_coins(QUESTION)
@@ -263,6 +263,36 @@ def test_a_questionnaire_splits_its_budget_and_composes_it(tmp_path: Path) -> No
         survey.several(rows, 1)
     with pytest.raises(PublicParameterError, match="asked once"):
         survey.several([COINS, COINS], 3)
+
+
+def test_whatever_gives_a_design_gives_one_with_methods(tmp_path: Path) -> None:
+    design = survey.warner("Have you?", epsilon=1)
+    asked = survey.several([design, survey.two_coins("Did you?"), survey.mean("How many?", 0, 9, epsilon=1)], 3)
+    found = [design.at(2), *asked.designs, pickle.loads(pickle.dumps(design))]
+    kept: list[Design | survey.Questionnaire] = [design, asked]
+    for number, saved in enumerate(kept):
+        again = survey.read(saved.save(tmp_path / f"{number}.survey.toml"))
+        assert again == saved
+        found += again.designs if isinstance(again, survey.Questionnaire) else [again]
+    assert {type(one) for one in found} == {survey.Design}
+    assert pickle.loads(pickle.dumps(asked)) == asked
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+@pytest.mark.parametrize("method", [*CHOICES, "warner", "duchi", "piecewise"])
+def test_a_design_at_another_epsilon_is_the_one_made_there(method: Method, epsilon: str) -> None:
+    def made(epsilon: str) -> Design:
+        match method:
+            case "warner":
+                return survey.warner("Have you?", epsilon=epsilon)
+            case "duchi" | "piecewise":
+                return survey.mean("How many?", 0, 9, epsilon=epsilon, method=method)
+            case "two_coins" | "forced" | "unrelated" | "one_sided":
+                raise AssertionError("its coins are fixed")
+            case _:
+                return survey.choice("Which?", ["a", "b", "c"], epsilon=epsilon, method=method)
+
+    assert made("1").at(epsilon) == made(epsilon)
 
 
 def test_designs_with_fixed_coins_stay_as_they_are() -> None:

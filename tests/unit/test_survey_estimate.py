@@ -13,11 +13,10 @@ import pytest
 from reticent import survey
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError, SpecError
-from reticent.survey import device
-from reticent.survey.codes import heard, token
-from reticent.survey.design import Design
+from reticent.survey import Design, device
 from reticent.survey.estimate import simplex
 from reticent.survey.tally import tally
+from reticent.survey.tokens import heard, token
 
 COINS = survey.two_coins("Have you had an affair while married?")
 FIVE = ["a", "b", "c", "d", "e"]

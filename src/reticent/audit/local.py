@@ -33,6 +33,7 @@ from reticent.entropy import Entropy
 from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, Subset, Unary, local
 from reticent.survey import device
 from reticent.survey.design import Design, Truth
+from reticent.survey.methods import CHOICES, Choice
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
 LEAST: Final = Fraction(1, 1 << 14)  # of strings of words that are followed
@@ -65,7 +66,7 @@ def lines(*, deep: bool = False) -> Iterator[Line]:
 def _designs(epsilon: str, k: int) -> Iterator[tuple[Design, Sequence[Truth]]]:
     among = [f"a{place}" for place in range(k)]
     yield survey.warner("?", epsilon=epsilon), ("yes", "no")
-    methods: tuple[survey.make.Choice, ...] = survey.make.CHOICES
+    methods: tuple[Choice, ...] = CHOICES
     for method in methods:
         yield survey.choice("?", among, epsilon=epsilon, method=method), among
     between = (0, THIRD, 1, Fraction(3, 2), 3)
@@ -94,7 +95,7 @@ def _stated(deep: bool) -> Line:
             for truth in truths:
                 law = law_of(partial(device.one, design, truth))
                 found.append(law)
-                right = right and same(law, design.distribution(truth), Fraction(0))
+                right = right and same(law, device.distribution(design, truth), Fraction(0))
     return sampler("survey tokens", f"one at a time; {len(found)} truths against distribution()", found, right)
 
 

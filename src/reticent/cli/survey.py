@@ -171,9 +171,9 @@ def _read(file: Path) -> Design | Questionnaire:
 
 
 def _designs(made: Design | Questionnaire) -> tuple[Design, ...]:
-    from reticent.survey.form import designs_of
+    from reticent import survey
 
-    return designs_of(made)
+    return made.designs if isinstance(made, survey.Questionnaire) else (made,)
 
 
 def _margin(one: Design, margin: float) -> float:
@@ -518,8 +518,8 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Check the record of an estimate: design, proof and, with the answers, every number. Exit code 6 if one fails."""
-    from reticent.survey.checking import check as checked
-    from reticent.survey.checking import passed
+    from reticent.survey.verification import check as checked
+    from reticent.survey.verification import passed
 
     found = checked(record, answers)
     voice_of(ctx).result(

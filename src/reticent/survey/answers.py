@@ -17,16 +17,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from reticent.errors import SpecError
-from reticent.survey import codes
-from reticent.survey.form import FORMAT, MOST_OPEN, RESERVED, check_open, designs_of, harmless
-
-if TYPE_CHECKING:
-    from reticent.survey.design import Design
-    from reticent.survey.form import Open
-    from reticent.survey.questionnaire import Questionnaire
+from reticent.survey import tokens
+from reticent.survey.design import Design
+from reticent.survey.form import FORMAT, MOST_OPEN, RESERVED, Open, check_open, designs_of, harmless
+from reticent.survey.questionnaire import Questionnaire
 
 MARK: Final = "reticent1."
 KINDS: Final = (".json", ".jsonl", ".txt")
@@ -208,7 +205,7 @@ def _token(design: Design, token: str) -> str:
     said = NONE
     while said in design.among:
         said += NONE
-    return token if codes.heard(design, token) is not None else said
+    return token if tokens.heard(design, token) is not None else said
 
 
 def _open(found: Any) -> dict[str, str]:

@@ -14,12 +14,15 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import cos, radians, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from reticent.errors import QuestionError, SpecError
 from reticent.mechanisms import KAry, OneSided, RandomizedResponse
 from reticent.privacy.numbers import about
+from reticent.survey.description import say
+from reticent.survey.design import Design
 from reticent.survey.form import odds_words, shown
 from reticent.survey.report import svg
 
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from reticent.survey.design import Design
 
 A4: Final = (8.27, 11.69)  # inches
 MOST: Final = 12  # parts of a disc that can still be told apart
@@ -165,7 +167,7 @@ def _composed(design: Design, parts: tuple[Part, ...], size: float) -> tuple[Fig
     right = _steps(axes, "If you ask", INTERVIEWER, 4.4, under, size)
     end = _text(axes, "What it protects", 0.8, min(left, right) - 0.15, size=size + 1.5, width=wide, weight="bold")
     chances = "; ".join(f"{part.words}: {_times(part.chance)}" for part in parts)
-    for words in (design.say(), odds_words([design], "say"), f"The disc: {chances}."):
+    for words in (say(design), odds_words([design], "say"), f"The disc: {chances}."):
         end = _text(axes, words, 0.8, end - 0.04, size=size, width=wide)
     _text(axes, f"Design: sha256 {design.fingerprint}", 0.8, FOOT, size=7.5, width=140, color=QUIET)
     return drawn, end
@@ -193,8 +195,6 @@ def _disc(axes: Axes, parts: tuple[Part, ...], middle: tuple[float, float], radi
 
 
 def _label(axes: Axes, part: Part, middle: tuple[float, float], radius: float, angle: float) -> None:
-    from math import cos, radians, sin
-
     x, y = cos(radians(angle)), sin(radians(angle))
     words = textwrap.fill(part.words, 18, replace_whitespace=False)
     if part.chance >= NARROW:

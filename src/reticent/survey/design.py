@@ -1,9 +1,12 @@
-"""A design: one question, the answers it allows, and the mechanism each respondent's answer goes through.
+"""The value of a design: one question, the answers it allows, and the mechanism each respondent's answer goes through.
 
-    make (two_coins, choice, mean, ...) --> Design --> device (randomize) --> tokens --> tally --> estimate --> Result
-                                               '-----> store (save, read)
+Every other file of this folder takes this value and imports this file; this file imports none of them. ``survey`` adds
+the methods that people call, and ``designs`` makes designs:
 
-What travels is a *token*, a short text: the label of an answer, a word of 0 and 1, a number, or ``function:value``.
+    designs (two_coins, choice, ...) --> Design --> device (randomize) --> tokens --> tally --> estimate --> Result
+                                            '-----> design_file (save, read)
+
+A *token* is the short text that travels: the label of an answer, a word of 0 and 1, a number, or ``function:value``.
 The truth of one respondent meets the mechanism in ``device`` and nowhere else.
 """
 
@@ -12,24 +15,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
-from reticent.entropy import system
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, OneSided, RandomizedResponse, Subset, Unary
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, show
-from reticent.survey import variance
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from reticent.survey.result import Result
 
 Mechanism: TypeAlias = RandomizedResponse | OneSided | KAry | Unary | Subset | Hadamard | Hashing | LocalMean
 Frequency: TypeAlias = KAry | Unary | Subset | Hadamard | Hashing
@@ -56,7 +49,7 @@ YES_NO: Final = ("yes", "no")
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """One question asked through coins. Make one with ``survey.two_coins`` and its sisters, or ``survey.read``.
+    """Fields and checks of one question asked through coins; ``survey.Design`` has its methods.
 
     Attributes
     ----------
@@ -114,175 +107,6 @@ class Design:
     def code(self) -> str:
         """The first 12 places of ``fingerprint``, to travel with each answer."""
         return self.fingerprint[:12]
-
-    def distribution(self, truth: Truth) -> dict[str, Fraction]:
-        """The probability of each token, given the truth; for at most 65,536 tokens."""
-        from reticent.survey import device
-
-        return device.distribution(self, truth)
-
-    def recipe(self) -> dict[str, object]:
-        """What a device needs to draw by itself, in integers that JSON holds as text; see docs/theory/local.md."""
-        from reticent.survey import device
-
-        return device.recipe(self)
-
-    def say(self) -> str:
-        """The coins in plain words, for respondents and for a report."""
-        from reticent.survey import words
-
-        return words.say(self)
-
-    def randomize(self, truth: Truth) -> str:
-        """The token to send for one truth, with the operating system's coins.
-
-        Raises
-        ------
-        PublicParameterError
-            For a truth that is not on the list or not in the range; nothing is drawn, nothing is sent.
-        """
-        from reticent.survey import device
-
-        return device.one(self, truth, system())
-
-    def randomize_many(self, truths: Sequence[Truth] | NDArray[np.generic]) -> NDArray[np.generic]:
-        """One randomized answer for each truth, with the operating system's coins.
-
-        Parameters
-        ----------
-        truths : array or sequence of shape (n,)
-            Labels; or, as integers where the labels are none, places in ``among``; or numbers in the range.
-
-        Returns
-        -------
-        array
-            Labels for yes-no and k-ary designs; 0 and 1 of shape (n, k) for unary and subset; integers else. What
-            ``estimate`` takes.
-        """
-        from reticent.survey import device
-
-        return device.many(self, truths, system())
-
-    def design_effect(self, share: float | None = None) -> float:
-        """Variance of the estimate over that of asking directly, for a true share; of a number, for its spread.
-
-        Parameters
-        ----------
-        share : float
-            In (0, 1), the share of an answer. For a number: the standard deviation of the truths, in its units.
-        """
-        return variance.design_effect(self, share)
-
-    def people_for(self, margin: float, *, share: float | None = None, level: float = 0.95) -> int:
-        """How many answers make the half-width ``margin``; at the worst share, unless ``share`` is named.
-
-        Parameters
-        ----------
-        margin : float
-            Half-width of the interval: a share such as 0.02, or the units of a number.
-        """
-        return variance.people_for(self, margin, share=share, level=level)
-
-    def estimate(
-        self,
-        answers: Sequence[object] | Mapping[str, int] | NDArray[np.generic],
-        *,
-        groups: Mapping[str, Sequence[object]] | None = None,
-        interval: Literal["wilson", "exact"] = "wilson",
-        level: float = 0.95,
-    ) -> Result:
-        """The population share of each answer, or the mean, from randomized answers.
-
-        Parameters
-        ----------
-        answers : sequence of tokens, array of ``randomize_many``, or mapping of tokens to counts
-            None and empty text are counted as no answer; what the design cannot say is counted and left out.
-        groups : mapping of name to one value per answer
-            For ``Result.by``.
-        interval : str
-            "wilson", or "exact": at least ``level`` for every share and size.
-        """
-        from reticent.survey import estimate
-
-        return estimate.of_answers(self, answers, groups=groups or {}, interval=interval, level=level)
-
-    def estimate_table(
-        self,
-        path: str | Path,
-        column: str,
-        *,
-        table: str | None = None,
-        groups: Sequence[str] = (),
-        respondent: str | None = None,
-        code: str | None = None,
-        interval: Literal["wilson", "exact"] = "wilson",
-        level: float = 0.95,
-    ) -> Result:
-        """The same from a column of a CSV, Parquet or DuckDB file, counted in the engine.
-
-        Parameters
-        ----------
-        path : path
-            ``*.csv``, ``*.parquet`` or ``*.duckdb`` (then name the ``table``).
-        respondent : str
-            The column that says who answered: somebody who answered twice is refused.
-        code : str
-            The column that holds ``Design.code``: answers to another design are refused.
-        """
-        from reticent.survey import estimate
-
-        return estimate.of_table(
-            self,
-            Path(path),
-            column,
-            table=table,
-            groups=tuple(groups),
-            respondent=respondent,
-            code=code,
-            interval=interval,
-            level=level,
-        )
-
-    def shuffled(self, people: int, delta: Number, *, shuffler: str) -> Guarantee:
-        """The central guarantee when only the counts of ``people`` answers are seen, and a shuffler is trusted.
-
-        Raises
-        ------
-        PublicParameterError
-            Where a condition of the theorem fails (docs/theory/amplification.md).
-        """
-        from reticent.survey import shuffle
-
-        return shuffle.guarantee(self, people, delta, shuffler)
-
-    def at(self, epsilon: Number) -> Design:
-        """The same question and method at another epsilon."""
-        from reticent.survey import make
-
-        return make.at(self, epsilon)
-
-    def form(
-        self, path: str | Path, post: str | None = None, *, ask: Mapping[str, Sequence[str]] | None = None
-    ) -> Path:
-        """Write a page that asks the question and draws in the browser: ``reticent.survey.form``."""
-        from reticent.survey import form
-
-        return form.form(self, path, post, ask=ask)
-
-    def cards(self, path: str | Path) -> Path:
-        """Write a card with a spinner, for asking without a device: ``reticent.survey.cards``."""
-        from reticent.survey import cards
-
-        return cards.cards(self, path)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the design to a new ``*.survey.toml`` file, with its fingerprint."""
-        from reticent.survey import store
-
-        return store.save(self, Path(path))
-
-    def __str__(self) -> str:
-        return f"{self.question}\n{self.say()}"
 
 
 def check_among(among: tuple[str, ...]) -> None:

@@ -19,8 +19,8 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, OneSided, RandomizedResponse, Subset, Unary
 from reticent.mechanisms.local import coins
 from reticent.privacy.numbers import read, show
-from reticent.survey.codes import token
 from reticent.survey.design import Design, Truth
+from reticent.survey.tokens import token
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -22,6 +22,7 @@ from reticent.mechanisms import LocalMean, OneSided, RandomizedResponse
 from reticent.survey import variance
 from reticent.survey.design import Design, chances
 from reticent.survey.result import Result, Share, checked_level
+from reticent.survey.table import tallies
 from reticent.survey.tally import Answers, Tally, tally
 
 Interval: TypeAlias = Literal["wilson", "exact"]
@@ -64,9 +65,7 @@ def of_table(
     level: float,
 ) -> Result:
     """See ``Design.estimate_table``."""
-    from reticent.survey import table as tables
-
-    whole, parts = tables.tallies(design, path, column, table=table, groups=groups, respondent=respondent, code=code)
+    whole, parts = tallies(design, path, column, table=table, groups=groups, respondent=respondent, code=code)
     return of_tally(design, whole, parts, interval=interval, level=level)
 
 

@@ -18,16 +18,16 @@ from fractions import Fraction
 from importlib.resources import files
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from reticent.errors import QuestionError, SpecError
 from reticent.exact.rounding import round_up
 from reticent.privacy.numbers import about, show
+from reticent.survey import device
+from reticent.survey.description import say
+from reticent.survey.design import Design
 from reticent.survey.questionnaire import Questionnaire
-
-if TYPE_CHECKING:
-    from reticent.survey.design import Design
 
 FORMAT: Final = "reticent survey answer 1"
 TITLE: Final = "A survey with chance in every answer"
@@ -190,7 +190,7 @@ def _script(design: Design | Questionnaire, address: str | None, ask: Open) -> s
 
 def _facts(design: Design) -> dict[str, object]:
     """What the script knows of a question; the answers to choose among only where they are what is sent."""
-    recipe = design.recipe()
+    recipe = device.recipe(design)
     among = list(design.among) if recipe["kind"] in SETTLED else []
     return {
         "design": design.code,
@@ -247,7 +247,7 @@ def _promise(designs: Sequence[Design], ask: Open) -> str:
     for design in designs:
         if len(designs) > 1:
             parts.append(f"<p><strong>{_own(design.question)}</strong></p>")
-        parts.append(f"<p>{_safe(design.say())}</p>")
+        parts.append(f"<p>{_safe(say(design))}</p>")
         parts.append(_table(design))
     parts.append(f"<p>{_safe(odds_words(designs))}</p>")
     if ask:
@@ -281,12 +281,12 @@ def _up(number: Fraction) -> str:
 
 def _table(design: Design) -> str:
     """The chances as a table, where it is small enough to be read."""
-    if design.recipe()["kind"] not in SETTLED or len(design.among) > TABLE:
+    if device.recipe(design)["kind"] not in SETTLED or len(design.among) > TABLE:
         return ""
     head = "".join(f'<th scope="col">{_own(answer)}</th>' for answer in design.among)
     rows = []
     for truth in design.among:
-        law = design.distribution(truth)
+        law = device.distribution(design, truth)
         cells = (about(100 * law.get(answer, Fraction(0)), 3) for answer in design.among)
         shares = "".join(f"<td>{cell}\u00a0%</td>" for cell in cells)
         rows.append(f'<tr><th scope="row">{_own(truth)}</th>{shares}</tr>')

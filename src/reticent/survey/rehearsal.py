@@ -17,12 +17,12 @@ from reticent.errors import PublicParameterError
 from reticent.mechanisms import LocalMean
 from reticent.privacy.numbers import Number, read, show
 from reticent.survey import device, estimate
+from reticent.survey.design import Design
+from reticent.survey.result import Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reticent.survey.design import Design
-    from reticent.survey.result import Result
 
 WORK: Final = 20_000_000  # numbers drawn in one rehearsal, about: some seconds
 RUNS: Final = 400

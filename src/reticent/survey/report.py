@@ -22,15 +22,15 @@ from reticent.privacy import record as trees
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import show
+from reticent.survey.description import say
+from reticent.survey.design import Design
 from reticent.survey.form import shown as cleaned
-from reticent.survey.result import clipped, ends, shown
+from reticent.survey.result import Result, Share, clipped, ends, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from reticent.privacy.guarantee import Guarantee
-    from reticent.survey.design import Design
-    from reticent.survey.result import Result, Share
 
 FORMAT: Final = "reticent survey estimate"
 VERSION: Final = 1
@@ -143,7 +143,7 @@ def record(design: Design, result: Result, read: Read, *, together: Guarantee | 
             "settings": design.settings,
             "fingerprint": design.fingerprint,
             "code": design.code,
-            "says": design.say(),
+            "says": say(design),
         },
         "guarantee": trees.to_json(design.guarantee),
         "protects": sentence(design.guarantee.loss, design.guarantee.adjacency),
@@ -250,7 +250,7 @@ def _section(design: Design, result: Result) -> Iterator[str]:
             yield "</tr>\n"
     yield "</tbody>\n</table></div>\n"
     yield (
-        f"<p>Each answer was randomized before it was sent, by {_safe(NAMES[design.method])}: {_safe(design.say())} "
+        f"<p>Each answer was randomized before it was sent, by {_safe(NAMES[design.method])}: {_safe(say(design))} "
         f"{_safe(sentence(design.guarantee.loss, design.guarantee.adjacency))}</p>\n"
         f'<p class="quiet">Design: sha256 {design.fingerprint}.</p>\n'
         f"<details><summary>Outline of the proof</summary><pre>{_safe(outline(design.guarantee))}</pre></details>\n"

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, OneSided, RandomizedResponse, Subset, Unary
-from reticent.survey.codes import heard
 from reticent.survey.design import Design
+from reticent.survey.tokens import heard
 
 Answers: TypeAlias = Sequence[object] | Mapping[str, int] | NDArray[np.generic]
 

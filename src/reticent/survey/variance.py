@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import LocalMean
-
-if TYPE_CHECKING:
-    from reticent.survey.design import Design
+from reticent.survey.design import Design, chances, whole_up
 
 MOST = 10**15
 
@@ -58,8 +56,6 @@ def worst_mean(made: LocalMean) -> float:
 
 def design_effect(design: Design, share: float | None) -> float:
     """See ``Design.design_effect``."""
-    from reticent.survey.design import chances
-
     made = design.mechanism
     if isinstance(made, LocalMean):
         if share is None or not share > 0:
@@ -72,8 +68,6 @@ def design_effect(design: Design, share: float | None) -> float:
 
 def people_for(design: Design, margin: float, *, share: float | None, level: float) -> int:
     """See ``Design.people_for``."""
-    from reticent.survey.design import chances, whole_up
-
     if not 0 < margin < math.inf or not 0 < level < 1:
         raise PublicParameterError("margin is above 0, level between 0 and 1")
     made = design.mechanism
@@ -98,6 +92,4 @@ def width(design: Design) -> float:
 
 def quantile(level: float) -> float:
     """The normal deviate beyond which (1 - level) / 2 lies on each side."""
-    from statistics import NormalDist
-
     return NormalDist().inv_cdf((1 + level) / 2)

@@ -1,25 +1,27 @@
-"""Making designs: coins that people know by name, and the best mechanism for k answers or for a number.
+"""Mechanisms of a design: the one of each method at an epsilon, and the best for k answers or for a number.
 
 Epsilon lies above 0 and is at most 10: beyond that one answer moves odds by a factor of 22,000.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias, assert_never, get_args
+from typing import Final, Literal, TypeAlias, TypeVar, assert_never, get_args
 
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, OneSided, RandomizedResponse, Subset, Unary
 from reticent.mechanisms.local import ratio_below
 from reticent.privacy.numbers import Number, about, read, show
 from reticent.survey import variance
-from reticent.survey.design import YES_NO, Design, Frequency, Mechanism, Method, check_among
+from reticent.survey.design import Design, Frequency, Mechanism, Method
 
+D = TypeVar("D", bound=Design)
 Choice: TypeAlias = Literal["kary", "unary", "optimised_unary", "subset", "hadamard", "hashing"]
 Mean: TypeAlias = Literal["duchi", "piecewise"]
 CHOICES: Final[tuple[Choice, ...]] = ("kary", "subset", "hadamard", "hashing", "optimised_unary", "unary")
+FIXED: Final = ("two_coins", "forced", "unrelated", "one_sided")  # coins that no epsilon chooses
 LARGEST: Final = 10
 LISTED: Final = 256  # answers for which a message of one bit each is short
 CLOSE: Final = 1.01  # a variance so near the least is the least
@@ -40,119 +42,6 @@ class Advice:
 
     def __str__(self) -> str:
         return f"{self.method}: {self.why}"
-
-
-def two_coins(question: str) -> Design:
-    """Two fair coins: tails, the truth; heads, a second coin says yes or no. e^epsilon = 3.
-
-    Source: Warner 1965; 001.
-    """
-    return Design(question, "two_coins", YES_NO, RandomizedResponse(Fraction(1, 2), Fraction(1, 2)))
-
-
-def forced(question: str, *, truth: Number, yes: Number) -> Design:
-    """The truth with probability ``truth``, else yes with probability ``yes``; both strictly between 0 and 1.
-
-    Raises
-    ------
-    PublicParameterError
-        For ``yes`` = 1 or 0, which protects one answer only (``one_sided``), and where epsilon would pass 10.
-    """
-    if read(yes, "yes") in (0, 1):
-        raise PublicParameterError(
-            "a forced answer that is always the same protects one truth only: no finite ε holds. Its true guarantee "
-            "is (0, truth); ask for it by name: survey.one_sided(question, truth=…)"
-        )
-    return _sane(Design(question, "forced", YES_NO, RandomizedResponse(read(truth, "truth"), read(yes, "yes"))))
-
-
-def warner(question: str, *, epsilon: Number | None = None, truth: Number | None = None) -> Design:
-    """The statement with probability ``truth``, else its opposite: answer honestly which of the two you were given.
-
-    Name ``epsilon``, above 0 and at most 10, or ``truth``, strictly between 1/2 and 1.
-
-    Source: Warner 1965: epsilon = ln(truth / (1 - truth)), the least variance of all yes-no designs of that epsilon.
-    """
-    if (epsilon is None) == (truth is None):
-        raise PublicParameterError("name epsilon= or truth=, one of them")
-    if epsilon is not None:
-        ratio = ratio_below(within(epsilon))
-        chance = ratio / (ratio + 1)
-    else:
-        chance = read(truth if truth is not None else 0, "truth")
-    if not Fraction(1, 2) < chance < 1:
-        raise PublicParameterError("truth must lie strictly between 1/2 and 1: below, exchange the two statements")
-    return _sane(Design(question, "warner", YES_NO, RandomizedResponse(2 * chance - 1, Fraction(1, 2))))
-
-
-def unrelated(question: str, *, other_share: Number, truth: Number) -> Design:
-    """The question with probability ``truth``, else an innocent one to which a known share says yes.
-
-    Parameters
-    ----------
-    other_share : number
-        Probability of yes to the innocent question, strictly between 0 and 1. It must be a coin's: a fact about the
-        respondent that somebody can look up (a birthday) hides nothing from that somebody.
-
-    Source: Greenberg and others 1969, with a known share.
-    """
-    made = RandomizedResponse(read(truth, "truth"), read(other_share, "other_share"))
-    return _sane(Design(question, "unrelated", YES_NO, made))
-
-
-def one_sided(question: str, *, truth: Number) -> Design:
-    """The truth with probability ``truth``, else yes. (0, truth)-differentially private, for no epsilon with delta 0.
-
-    Who says no has told the truth, and everybody knows. Source: 002 section 2, corrected.
-    """
-    return Design(question, "one_sided", YES_NO, OneSided(read(truth, "truth")))
-
-
-def choice(
-    question: str, among: Sequence[str], *, epsilon: Number, method: Choice | Literal["auto"] = "auto"
-) -> Design:
-    """One of several answers.
-
-    Parameters
-    ----------
-    among : sequence of str
-        2 or more; 4,096 at most for unary and subset, 65,536 for kary, 4 million for hadamard and hashing.
-    epsilon : number
-        Above 0, at most 10.
-    method : str
-        "auto" takes what ``best`` names.
-    """
-    answers = tuple(among)
-    check_among(answers)
-    if not answers:
-        raise PublicParameterError("name at least two answers")
-    limit = within(epsilon)
-    chosen = best(len(answers), limit).method if method == "auto" else method
-    return Design(question, chosen, answers, frequency(chosen, len(answers), limit))
-
-
-def mean(
-    question: str, low: Number, high: Number, *, epsilon: Number, method: Mean | Literal["auto"] = "auto"
-) -> Design:
-    """A number between public bounds, for the mean of all.
-
-    Parameters
-    ----------
-    low, high : number
-        ``low`` < ``high``.
-    method : str
-        "duchi" says one of two numbers, "piecewise" one of many; "auto" takes the one with the smaller worst variance:
-        duchi up to an epsilon of about 1.18.
-    """
-    bottom, top, limit = read(low, "low"), read(high, "high"), within(epsilon)
-    if bottom >= top:
-        raise PublicParameterError(f"low must be below high, got {show(bottom)} and {show(top)}")
-    two, many = LocalMean(1, 1, limit), _window(_cells(top - bottom), limit)
-    if method not in ("auto", *get_args(Mean)):
-        raise PublicParameterError(f"method is one of: auto, {', '.join(get_args(Mean))}")
-    if method == "auto":
-        method = "duchi" if variance.worst_mean(two) <= variance.worst_mean(many) else "piecewise"
-    return Design(question, method, (), two if method == "duchi" else many, bottom, top)
 
 
 def best(k: int, epsilon: Number) -> Advice:
@@ -182,19 +71,48 @@ def best(k: int, epsilon: Number) -> Advice:
     return Advice(method, why, tuple(found))
 
 
-def at(design: Design, epsilon: Number) -> Design:
-    """See ``Design.at``."""
+def at(design: D, epsilon: Number) -> D:
+    """The same question and method at another epsilon; see ``Design.at``."""
+    if design.method in FIXED:
+        raise PublicParameterError(f"the coins of a {design.method} design are fixed: make another design")
+    return replace(design, mechanism=_again(design, within(epsilon)))
+
+
+def _again(design: Design, epsilon: Fraction) -> Mechanism:
     match design.method:
-        case "two_coins" | "forced" | "unrelated" | "one_sided":
-            raise PublicParameterError(f"the coins of a {design.method} design are fixed: make another design")
         case "warner":
-            return warner(design.question, epsilon=epsilon)
+            return statements(statement(epsilon))
         case "duchi" | "piecewise":
             if design.low is None or design.high is None:
                 raise PublicParameterError("this design is not about a number")
-            return mean(design.question, design.low, design.high, epsilon=epsilon, method=design.method)
+            return scale(design.high - design.low, epsilon, design.method)[1]
+        case "two_coins" | "forced" | "unrelated" | "one_sided":
+            return design.mechanism
         case method:
-            return choice(design.question, design.among, epsilon=epsilon, method=method)
+            return frequency(method, len(design.among), epsilon)
+
+
+def statement(epsilon: Fraction) -> Fraction:
+    """The chance of the true one of Warner's two statements at epsilon."""
+    ratio = ratio_below(epsilon)
+    return ratio / (ratio + 1)
+
+
+def statements(chance: Fraction) -> RandomizedResponse:
+    """Warner's two statements: the true one with probability ``chance``, strictly between 1/2 and 1."""
+    if not Fraction(1, 2) < chance < 1:
+        raise PublicParameterError("truth must lie strictly between 1/2 and 1: below, exchange the two statements")
+    return RandomizedResponse(2 * chance - 1, Fraction(1, 2))
+
+
+def scale(span: Fraction, epsilon: Fraction, method: Mean | Literal["auto"]) -> tuple[Mean, LocalMean]:
+    """The mechanism for a number of a range ``span`` wide; of "auto" the one with the smaller worst variance."""
+    if method not in ("auto", *get_args(Mean)):
+        raise PublicParameterError(f"method is one of: auto, {', '.join(get_args(Mean))}")
+    two, many = LocalMean(1, 1, epsilon), _window(_cells(span), epsilon)
+    if method == "auto":
+        method = "duchi" if variance.worst_mean(two) <= variance.worst_mean(many) else "piecewise"
+    return method, two if method == "duchi" else many
 
 
 def frequency(method: Choice, k: int, epsilon: Fraction) -> Frequency:
@@ -239,7 +157,7 @@ def rebuilt(question: str, method: str, among: tuple[str, ...], numbers: Mapping
             made = frequency(named, k, within(numbers["epsilon"]))
         case _:
             assert_never(named)
-    return _sane(Design(question, named, among, made, low, high))
+    return limited(Design(question, named, among, made, low, high))
 
 
 def within(epsilon: Number) -> Fraction:
@@ -254,7 +172,7 @@ def within(epsilon: Number) -> Fraction:
     return limit
 
 
-def _sane(design: Design) -> Design:
+def limited(design: D) -> D:
     """Refuse coins whose epsilon is beyond the limit of surveys."""
     if isinstance(design.mechanism, RandomizedResponse) and design.mechanism.ratio > ratio_below(Fraction(LARGEST)):
         raise PublicParameterError("with these coins ε is above 10: this protects no one")

@@ -10,14 +10,12 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from reticent.errors import PublicParameterError, SpecError
 from reticent.survey.design import FORMAT, Design
-from reticent.survey.make import rebuilt
-
-if TYPE_CHECKING:
-    from reticent.survey.questionnaire import Questionnaire
+from reticent.survey.methods import rebuilt
+from reticent.survey.questionnaire import Questionnaire
 
 ENDING: Final = ".survey.toml"
 LARGEST: Final = 1 << 26
@@ -96,8 +94,6 @@ def read(path: str | Path) -> Design | Questionnaire:
 
 
 def _found(blocks: list[Mapping[str, Any]]) -> Design | Questionnaire:
-    from reticent.survey.questionnaire import Questionnaire
-
     designs = tuple(_design(block) for block in blocks)
     return designs[0] if len(designs) == 1 else Questionnaire(designs)
 

@@ -19,8 +19,10 @@ from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
 from reticent.privacy import record as trees
 from reticent.privacy.explain import sentence
+from reticent.survey.description import say
 from reticent.survey.design import Design
-from reticent.survey.make import rebuilt
+from reticent.survey.estimate import of_table
+from reticent.survey.methods import rebuilt
 from reticent.survey.report import FORMAT, VERSION
 
 LARGEST: Final = 1 << 28
@@ -93,7 +95,7 @@ def _design(one: dict[str, Any]) -> tuple[Design | None, Checked]:
         told = stated["fingerprint"], stated["code"], stated["says"]
     except (KeyError, TypeError, AttributeError, ValueError, PublicParameterError):
         return None, Checked("design", False, "the design cannot be made from the numbers of the record")
-    if told != (made.fingerprint, made.code, made.say()):
+    if told != (made.fingerprint, made.code, say(made)):
         return None, Checked("design", False, "the design of these numbers has another fingerprint or other words")
     return made, Checked("design", True, f"{made.question} sha256 {made.fingerprint}")
 
@@ -121,7 +123,8 @@ def _again(one: dict[str, Any], design: Design, answers: Path) -> Iterator[Check
         if digest != stated["sha256"]:
             yield Checked("answers", False, f"{answers.name} is not the file the estimate was made from")
             return
-        made = design.estimate_table(
+        made = of_table(
+            design,
             answers,
             stated["column"],
             table=stated["table"],
