@@ -36,6 +36,7 @@ check: $(VENV)/.check ## format, lint, types, import contracts, documentation
 	$(BIN)/ruff check .
 	$(BIN)/mypy src tests
 	$(BIN)/lint-imports
+	$(BIN)/python -m pytest tests/conventions/test_circles.py
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 
 docs: $(VENV)/.check ## build the documentation into docs/_build/html
