@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from reticent.data.schema import Key
 from reticent.errors import NoReplyError, QuestionError
@@ -35,6 +35,7 @@ class Law(Protocol):
     def to_json(self) -> str: ...
 
 
+Label: TypeAlias = tuple[tuple[str, Key], ...]
 NO_INTERVAL: Final = "coefficient without interval"  # the label of one: its ends stand at the value
 
 

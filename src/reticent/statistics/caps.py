@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from reticent.data.query import Capped, Persons, Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
+from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.counts import guarantee_of, noisy
 from reticent.statistics.intervals import NONE, half_width, too_few
@@ -77,3 +80,13 @@ class CapStep:
     def expected(self, people: int) -> Expected:
         radius = half_width(NONE, [float(self.mechanism.scale)]) / people
         return Expected(radius, None, "share of people with more rows than are kept")
+
+
+def prepare(setting: Setting, epsilon: Fraction) -> CapStep:
+    """Persons above the cap and persons in all, as two counts that together change by one at most (two if replaced)."""
+    if setting.schema.person.column is None:
+        raise QuestionError("Every row is another person: there is no cap. Nothing was charged.")
+    substitute = setting.neighbours.kind == "substitute"
+    units = setting.units if substitute else None
+    bound = Fraction(2 if substitute and units is None else 1)
+    return CapStep(Geometric(L1(bound, setting.neighbours), epsilon), setting, units)

@@ -9,23 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
+from typing import Final, assert_never
 
-from reticent.data.query import Query
-from reticent.data.schema import Key
+from reticent.data.query import Persons, Query, Rows, Tally, Total
+from reticent.data.schema import Category, Integer, Real, grid_by_size, grid_whole
 from reticent.data.table import Result
 from reticent.entropy import Entropy
+from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import Estimate, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.answer import Answer, Cell
+from reticent.privacy.numbers import show
+from reticent.statistics import facts
+from reticent.statistics.answer import Answer, Cell, Label
+from reticent.statistics.asked import Histogram, Sum
 from reticent.statistics.setting import Expected, Setting
 
 BETA: Final = 0.05
 CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
-
-Label = tuple[tuple[str, Key], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +95,104 @@ def guarantee_of(mechanism: Geometric | None, setting: Setting, label: str) -> G
     if mechanism is None:
         return compose.public(setting.neighbours, label=label)
     return compose.in_sequence([mechanism.guarantee], label=label)
+
+
+EACH: Final = 400  # integers that have a bin each in a histogram without edges
+
+
+def count(name: str, query: Rows | Persons, setting: Setting, epsilon: Fraction) -> CountStep:
+    mechanism = facts.geometric(facts.stability_of(query, setting), setting, epsilon)
+    caveats: tuple[str, ...] = ()
+    person = setting.schema.person
+    if isinstance(query, Rows) and person.column is not None:
+        caveats = (f"at most {person.rows} rows of each person count",)
+    return CountStep(
+        facts.title(name, setting.keys),
+        query,
+        mechanism,
+        setting,
+        Fraction(1),
+        facts.labels(setting.keys),
+        True,
+        caveats,
+    )
+
+
+def total(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
+    low, high = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    whole = isinstance(setting.schema.column(asked.column), Integer)  # then noisy sums are integers, as sums are
+    grid = grid_whole(low, high) if whole else grid_by_size(low, high)
+    query = Total(asked.column, grid, setting.keys)
+    mechanism = facts.geometric(facts.stability_of(query, setting), setting, epsilon)
+    caveats = list(facts.caveats_of(asked.column, (low, high), setting, "person"))
+    rows = setting.schema.person.rows
+    if rows > 1:
+        least, most = show(min(Fraction(0), rows * low)), show(max(Fraction(0), rows * high))
+        caveats.append(f"the total of each person counts as at least {least} and at most {most}")
+    return CountStep(
+        facts.title(asked.name, setting.keys),
+        query,
+        mechanism,
+        setting,
+        grid.unit,
+        facts.labels(setting.keys),
+        grid.lowest >= 0,
+        tuple(caveats),
+    )
+
+
+def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountStep:
+    declared = setting.schema.column(asked.column)
+    match declared:
+        case Category(among=among):
+            if asked.edges:
+                raise QuestionError(
+                    f"{asked.column} is a category: a histogram of it has no edges. Nothing was charged."
+                )
+            query = Tally(asked.column, among=among, keys=setting.keys)
+            bins: tuple[Label, ...] = tuple(((asked.column, key),) for key in among)
+        case Integer(low=low, high=high) if not asked.edges and _few(low, high):
+            assert low is not None
+            assert high is not None
+            values = range(low, high + 1)
+            query = Tally(asked.column, edges=tuple(map(Fraction, (*values, values.stop))), keys=setting.keys)
+            bins = tuple(((asked.column, value),) for value in values)
+        case Real() | Integer():
+            if not asked.edges:
+                raise QuestionError(
+                    f"histogram({asked.column}) needs edges known without looking at the file: "
+                    f"histogram({asked.column}, edges=0:50:5). Bounded integers of at most {EACH} values need none. "
+                    "Nothing was charged."
+                )
+            query = Tally(asked.column, edges=asked.edges, keys=setting.keys)
+            bins = tuple((("bin", text),) for text in _intervals(asked.edges))
+        case _:
+            assert_never(declared)
+    mechanism = facts.geometric(facts.stability_of(query, setting), setting, epsilon)
+    caveats = []
+    if query.edges:
+        last = asked.edges[-1] if asked.edges else query.edges[-1] - 1
+        ends = f"[{show(query.edges[0])}, {show(last)}]"
+        caveats.append(f"values of {asked.column} outside {ends} count in the nearer end bin")
+    if setting.schema.person.column is not None:
+        caveats.append(f"at most {setting.schema.person.rows} rows of each person count")
+    return CountStep(
+        facts.title(asked.name, setting.keys),
+        query,
+        mechanism,
+        setting,
+        Fraction(1),
+        facts.labels(setting.keys, bins),
+        True,
+        tuple(caveats),
+    )
+
+
+def _few(low: int | None, high: int | None) -> bool:
+    """Whether integers with these bounds are so few that a histogram has a bin for each."""
+    return low is not None and high is not None and high - low < EACH
+
+
+def _intervals(edges: tuple[Fraction, ...]) -> list[str]:
+    last = len(edges) - 2
+    return [f"[{show(edges[i])}, {show(edges[i + 1])}{']' if i == last else ')'}" for i in range(last + 1)]

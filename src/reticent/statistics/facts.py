@@ -12,7 +12,7 @@ from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.counts import Label
+from reticent.statistics.answer import Label
 from reticent.statistics.ranks import within
 from reticent.statistics.setting import Setting
 
@@ -102,3 +102,8 @@ def candidates(
     if isinstance(declared, Category) or declared.low is None or declared.high is None:
         return cells, None
     return cells, (Fraction(declared.low), Fraction(declared.high))
+
+
+def groups(setting: Setting) -> int:
+    """The number of declared groups; 1 where there are none."""
+    return 1 if setting.keys is None else len(setting.keys.among)

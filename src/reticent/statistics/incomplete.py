@@ -24,6 +24,7 @@ from reticent.data.query import Incomplete, Keys, Query, Rows
 from reticent.data.schema import Key, Schema
 from reticent.data.table import Result
 from reticent.entropy import Entropy
+from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
@@ -111,6 +112,8 @@ def incomplete_step(
 
     ``of_rows`` is the scale of the noise of a number of rows that the release buys besides.
     """
+    if setting.keys is not None:
+        raise QuestionError("A share of incomplete rows is one for all groups: leave out 'by'. Nothing was charged.")
     for name in columns:
         setting.schema.column(name)
     person, neighbours = setting.schema.person, setting.neighbours

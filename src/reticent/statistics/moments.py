@@ -12,17 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
-from reticent.data.query import Moments, Query
-from reticent.data.schema import Fixed
+from reticent.data.query import Moments, Present, Query, kept_rows
+from reticent.data.schema import Fixed, grid_by_width
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.mechanisms import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.answer import Answer, Cell, ValueCount
-from reticent.statistics.counts import CLIPPED, Label, guarantee_of, noisy
+from reticent.privacy.sensitivity import L1
+from reticent.statistics import facts
+from reticent.statistics.answer import Answer, Cell, Label, ValueCount
+from reticent.statistics.asked import Mean, Variance
+from reticent.statistics.counts import CLIPPED, guarantee_of, noisy
 from reticent.statistics.intervals import (
     FEW,
     NONE,
@@ -34,7 +38,7 @@ from reticent.statistics.intervals import (
     too_few,
 )
 from reticent.statistics.setting import Expected, Setting
-from reticent.statistics.soft import UNIT, Design
+from reticent.statistics.soft import UNIT, Design, Kind, design
 
 FLATTEST, USUAL = (
     0.25,
@@ -252,3 +256,38 @@ def _clipped(outcomes: Sequence[Outcome[Estimate]], step: MomentStep) -> tuple[s
             if any(not least <= middle + factor * x <= most for x in (e.value, e.low, e.high)):
                 return (CLIPPED,)
     return ()
+
+
+def prepare(asked: Mean | Variance, setting: Setting, epsilon: Fraction) -> MomentStep:
+    """The step of a mean, variance or standard deviation between public bounds."""
+    column, per = asked.column, asked.per
+    bounds = facts.bounds(asked.name, setting, column, asked.low, asked.high)
+    shape: Shape = "mean" if isinstance(asked, Mean) else ("sd" if asked.root else "variance")
+    order = (1 if shape == "mean" else 2) * (2 if asked.interval else 1)
+    grid = grid_by_width(*bounds)
+    person = setting.schema.person
+    query = Moments(column, grid, order, setting.keys, per)
+    units = facts.public_size(Present(column, setting.keys, per), setting)
+    # Substitution without groups replaces rows in place; elsewhere rows come and go, and soft counts are the better.
+    in_place = setting.neighbours.kind == "substitute" and setting.keys is None
+    kind: Kind = "soft" if not in_place else ("plain" if units is None else "sized")
+    chosen = design(kind, order, grid)
+    rows = kept_rows(person, per, setting.keys)
+    steps = rows if setting.neighbours.kind != "substitute" or in_place else 2 * rows
+    mechanism = Geometric(L1(chosen.sensitivity(steps, min(steps, facts.groups(setting))), setting.neighbours), epsilon)
+    caveats = list(facts.caveats_of(column, bounds, setting, per))
+    if not asked.interval:
+        caveats.append("the interval covers the noise alone: sampling error was not bought")
+    return MomentStep(
+        facts.title(asked.name, setting.keys),
+        query,
+        shape,
+        chosen,
+        mechanism,
+        setting,
+        units,
+        kept_rows(person, per),
+        asked.interval,
+        facts.labels(setting.keys),
+        tuple(caveats),
+    )

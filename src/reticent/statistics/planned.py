@@ -18,8 +18,7 @@ from reticent.outcome import Estimate, Outcome
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.counts import Label
+from reticent.statistics.answer import Answer, Cell, Label
 from reticent.statistics.setting import Expected, Setting
 
 D = TypeVar("D")

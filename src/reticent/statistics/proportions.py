@@ -9,15 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
-from reticent.data.query import Present, Query
+from reticent.data.query import Present, Query, Tally
+from reticent.data.schema import Category, Key
 from reticent.data.table import Result
 from reticent.entropy import Entropy
+from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.answer import Answer, Cell, ValueCount
-from reticent.statistics.counts import Label, guarantee_of, noisy
+from reticent.privacy.sensitivity import L1
+from reticent.statistics import facts
+from reticent.statistics.answer import Answer, Cell, Label, ValueCount
+from reticent.statistics.asked import Proportion
+from reticent.statistics.counts import guarantee_of, noisy
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.setting import Expected, Setting
 
@@ -95,3 +101,49 @@ class ProportionStep:
             return Expected(None, None, FEW)
         noise = half_width(NONE, self._forms(0.5)[0]) / size
         return Expected(noise, normal_half_width(self.alike * 0.25 / size), "assumes a share of one half")
+
+
+def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> ProportionStep:
+    declared = setting.schema.column(asked.column)
+    if not isinstance(declared, Category):
+        raise QuestionError(
+            f'{asked.name} needs a category: [columns.{asked.column}] kind = "category", among = [...]. '
+            "Nothing was charged."
+        )
+    value = _chosen(asked, declared)
+    queries = (Tally(asked.column, among=(value,), keys=setting.keys), Present(asked.column, setting.keys))
+    rows = setting.schema.person.rows
+    in_place = setting.neighbours.kind == "substitute" and setting.keys is None
+    # (others, chosen) or (present, chosen - others); see proportions
+    steps = 2 * rows if setting.neighbours.kind == "substitute" else rows
+    mechanism = Geometric(L1(Fraction(steps), setting.neighbours), epsilon)
+    return ProportionStep(
+        facts.title(asked.name, setting.keys),
+        queries,
+        in_place,
+        mechanism,
+        setting,
+        rows,
+        facts.labels(setting.keys),
+        facts.caveats_of(asked.column, None, setting, "row"),
+    )
+
+
+def _chosen(asked: Proportion, declared: Category) -> Key:
+    """The value asked for, or the only one of True, 1 and "yes" in the category."""
+    listed = ", ".join(map(str, declared.among))
+    if asked.value is not None:
+        asked_for = str(asked.value)
+        by_spelling = [key for key in declared.among if key == asked.value or str(key) == asked_for]
+        by_letters = [key for key in declared.among if str(key).lower() == asked_for.lower()]
+        if by_spelling or len(by_letters) == 1:
+            return (by_spelling or by_letters)[0]
+        raise QuestionError(
+            f"'{asked.value}' is not one of the values of {asked.column}: {listed}. Nothing was charged."
+        )
+    found = [key for key in declared.among if (isinstance(key, str) and key.lower() == "yes") or key == 1]
+    if len(found) != 1:
+        raise QuestionError(
+            f"Which share? proportion({asked.column}, value=…) with one of: {listed}. Nothing was charged."
+        )
+    return found[0]

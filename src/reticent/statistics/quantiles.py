@@ -18,12 +18,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 from typing import Final
 
 import numpy as np
 
 from reticent.data.cells import Cells
-from reticent.data.query import Query, Ranks, kept_rows
+from reticent.data.query import Present, Query, Ranks, kept_rows
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
@@ -33,10 +34,11 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
-from reticent.privacy.sensitivity import Linf
-from reticent.statistics import magnitude
-from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.counts import Label, noisy
+from reticent.privacy.sensitivity import L1, Linf
+from reticent.statistics import facts, magnitude
+from reticent.statistics.answer import Answer, Cell, Label
+from reticent.statistics.asked import QUARTILES, Iqr, Quantiles
+from reticent.statistics.counts import noisy
 from reticent.statistics.intervals import (
     FEW,
     NONE,
@@ -388,3 +390,50 @@ def _density(level: float) -> float:
 
     normal = NormalDist()
     return normal.pdf(normal.inv_cdf(level))
+
+
+def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> QuantileStep:
+    person, keys = setting.schema.person, setting.keys
+    spread = isinstance(asked, Iqr)
+    levels = QUARTILES if isinstance(asked, Iqr) else asked.levels
+    cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
+    present = Present(asked.column, keys, asked.per)
+    units = facts.public_size(present, setting)
+    rows = kept_rows(person, asked.per, keys)
+    # (others, ties): one of them changes by one for a row that comes or goes; a replaced row does both, and
+    # changes the ties alone by one at most, which are all that is drawn where the number of values is public.
+    steps = 2 * rows if setting.neighbours.kind == "substitute" and units is None else rows
+    size: Geometric | None = Geometric(L1(Fraction(steps), setting.neighbours), epsilon * SIZE_SHARE)
+    left = epsilon * (1 - SIZE_SHARE)
+    if not asked.interval and units is not None:
+        size, left = None, epsilon
+    # no bounds: the magnitude first (statistics/magnitude.py)
+    magnitude_share = epsilon * MAGNITUDE_SHARE if cells.free else Fraction(0)
+    each = (left - magnitude_share) / len(levels)
+    value = each * VALUE_SHARE if asked.interval else each
+    crowd = max(CROWD, isqrt(setting.units) // 8) if setting.units is not None and keys is None else CROWD
+    pricing = Pricing(size, magnitude_share, value, (each - value) / 2, rows, keys is not None, crowd)
+    caveats = list(facts.caveats_of(asked.column, bounds, setting, asked.per))
+    if asked.method == "auto" and len(levels) > 1:
+        caveats.append("by separate exponential mechanisms")
+    if not asked.interval:
+        caveats.append("no interval was bought: the ends are those of the possible values")
+    inner: tuple[Label, ...] = ((),)
+    if len(levels) > 1 and not spread:
+        inner = tuple((("level", show(level)),) for level in levels)
+    step = QuantileStep(
+        facts.title(asked.name, keys),
+        Ranks(asked.column, keys, asked.per),
+        cells,
+        levels,
+        spread,
+        setting,
+        pricing,
+        units,
+        facts.groups(setting),
+        facts.labels(keys, inner),
+        tuple(caveats),
+    )
+    if setting.units is not None:
+        step.refuse_if_hopeless(setting.units * kept_rows(person, asked.per))
+    return step

@@ -23,9 +23,9 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import show
 from reticent.statistics import facts
-from reticent.statistics.answer import Answer
+from reticent.statistics.answer import Answer, Label
 from reticent.statistics.asked import Iqr, Location, Mean, Quantiles, TrimmedMean
-from reticent.statistics.counts import CLIPPED, Label
+from reticent.statistics.counts import CLIPPED
 from reticent.statistics.estimand import kept, subject
 from reticent.statistics.intervals import FEW
 from reticent.statistics.magnitude import reach
