@@ -91,8 +91,11 @@ def test_a_plan_says_each_estimand_and_each_note_once_below_its_table() -> None:
     asked = ["median(cost)", "median(rent)", "median(cost_2)", "iqr(cost)", "mean(age)", "quantile(cost, 0.9)"]
     plan = study.plan(asked, epsilon="1", people=9_000)
     told = dict(plan.estimands())
-    assert told["median(…)"] == "population median of … (any value of a gap there), among rows with a readable …"
-    quartiles = "distance of the population quartiles of cost (any value of a gap there)"
+    assert (
+        told["median(…)"]
+        == "population median of … (any of them where there are several), among rows with a readable …"
+    )
+    quartiles = "distance of the population quartiles of cost (any of them where there are several)"
     assert told["iqr(cost)"] == f"{quartiles}, among rows with a readable cost"
     assert told["mean(age)"] == "population mean of age, values cut to [0, 99]"
     assert told["incomplete(…)"] == "share of rows of this table with a missing or unreadable …"

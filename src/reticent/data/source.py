@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+def path_of(rows: object) -> str:
+    """The path of rows that are a file, empty for a table in memory.
+
+    It goes by the type alone: ``isinstance`` may ask an object for its class, and rows are asked nothing here.
+    """
+    return str(rows) if issubclass(type(rows), str | Path) else ""
+
+
 class Source(Protocol):
     """Rows to be read. ``place`` is the resolved path, or None for a table in memory."""
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
 from typing import Any, Final, TypeAlias
 
 from reticent.errors import LedgerError
+from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind, Unit
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, from_json, to_json
 
@@ -74,6 +75,9 @@ class Committed:
     id: str
     digest: str
     shares: str | None = None
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
 
 @dataclass(frozen=True, slots=True)

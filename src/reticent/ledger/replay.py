@@ -7,7 +7,7 @@ The same code serves a running ledger, ``verify`` and an exported file, so what 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal, TypeAlias, assert_never
@@ -28,6 +28,7 @@ from reticent.ledger.events import (
     digest_of,
     parse,
 )
+from reticent.outcome import restore
 from reticent.privacy import filters
 from reticent.privacy.loss import Loss
 
@@ -63,6 +64,9 @@ class Line:
     note: str = ""
     entry: str = ""
     shares: str | None = None
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
 
 @dataclass(slots=True)

@@ -127,7 +127,7 @@ def _levels(levels: tuple[Fraction, ...]) -> str:
 
 def _gap(asked: Quantiles | Iqr) -> str:
     """What counts as a quantile where next to no values lie around it; propose-test-release gives no reply there."""
-    return "" if asked.method in ("M", "S", "smooth") else " (any value of a gap there)"
+    return "" if asked.method in ("M", "S", "smooth") else " (any of them where there are several)"
 
 
 def _unbounded(asked: Mean) -> str:

@@ -119,12 +119,13 @@ def study(
 
 def _account(rows: object, declared: Sequence[str], spec: Spec) -> Ledger:
     """The ledger of ``spec``; of a file the one that counts for it, as for a study file: one file, one ledger."""
+    from reticent.data.source import path_of
     from reticent.ledger import Ledger
     from reticent.ledger.fingerprint import claim, open_for
 
     near, person, budget = spec.schema.person.neighbours(), spec.schema.person.column, spec.budget.loss
-    # By type alone: isinstance may ask the object for its class, and rows are not asked anything here.
-    source = Path(str(rows)) if issubclass(type(rows), str | Path) and _found(Path(str(rows))) else None
+    path = path_of(rows)
+    source = Path(path) if path and _found(Path(path)) else None
     bare = (
         spec.ledger is not None and Path(spec.ledger).expanduser().exists() and Ledger.open(spec.ledger).source is None
     )

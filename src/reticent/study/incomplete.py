@@ -23,6 +23,7 @@ from reticent.entropy import Entropy
 from reticent.outcome import Reply
 from reticent.statistics.answer import Answer, IncompleteRows
 from reticent.statistics.asked import Count, IncompleteShare
+from reticent.statistics.estimand import odd_cells
 from reticent.statistics.incomplete import (
     WIDEST,
     IncompleteStep,
@@ -94,14 +95,15 @@ class Beside:
         return of_step + among(self.columns[place], self.schema)
 
     def expected(self, place: int, of_step: Expected) -> Expected:
-        """The expectation of an answer; the note says where its share is left out or is that of an earlier release."""
+        """The expectation of an answer; the note says where its share is left out, free, or of an earlier release."""
         if place >= len(self.columns):
             return of_step
         columns = self.columns[place]
         told = IncompleteRows(columns, None) if columns in self.left_out else self._earlier(columns)
-        if told is None:
-            return of_step
-        note = "; ".join(text for text in (of_step.note, words(told, self.schema)) if text)
+        text = "" if told is None else words(told, self.schema)
+        if not text and place in self.tellers and all(step.columns != columns for step in self.steps):
+            text = f"tells the share of rows with {odd_cells(columns, self.schema)} free"
+        note = "; ".join(part for part in (of_step.note, text) if part)
         return replace(of_step, note=note)
 
     def draw(self, found: Mapping[Query, Result], answers: Sequence[Answer], entropy: Entropy) -> tuple[Answer, ...]:

@@ -450,9 +450,9 @@ class Study:
     @property
     def _place(self) -> str:
         """The source as a path, or an empty text for a table in memory."""
-        if self._rows is None:
-            return self.spec.source
-        return str(self._rows) if isinstance(self._rows, str | Path) else ""
+        from reticent.data.source import path_of
+
+        return self.spec.source if self._rows is None else path_of(self._rows)
 
     @property
     def _declared(self) -> list[str]:
