@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Final, cast
 
 import numpy as np
-from least_squares import Table, engine
+from least_squares import Table, prepared
 from numpy.typing import NDArray
 
 from reticent.entropy import Replayed
@@ -155,7 +155,7 @@ def squares(n: int, epsilon: str, columns: int, kind: Kind, seeds: int) -> str:
     """What ``regress`` does by default where bounds are declared: those of AdaSSP."""
     formula = f"y ~ {' + '.join('abcdef'[:columns])}"
     limits = tuple((float(low), float(high)) for low, high in (BOUNDS[0], *[BOUNDS[1]] * columns))
-    made = engine(Table("made up", formula, limits, lambda: np.zeros((0, 0))), (n, epsilon, "0", kind))
+    made = prepared(Table("made up", formula, limits, lambda: np.zeros((0, 0))), (n, epsilon, "0", kind))
     if made is None:
         return "refused before rows are read | - | - | -"
     errors, usual, covered, start = list[float](), list[float](), 0, time.process_time()
