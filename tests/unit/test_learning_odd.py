@@ -18,13 +18,14 @@ from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.learning import GaussianNB, GridSearchCV, LogisticRegression, cross_val_score, folds
 from reticent.learning.circumstances import Between
-from reticent.learning.odd import ASSUMED, LEFT_OUT, SHARE, WIDEST, OddLabels, words
+from reticent.learning.odd import LABELS, OddRows, told
 from reticent.ledger import Ledger
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.privacy.sensitivity import L1
+from reticent.statistics.shares import ASSUMED, SHARE, WIDEST
 
 RNG: Final = np.random.default_rng(8)
 N: Final = 4000
@@ -58,10 +59,10 @@ def test_the_share_of_odd_labels_is_told_with_its_noise_and_charged(kind: Betwee
     assert ledger.spent() == model.guarantee_.loss == PureDP(Fraction(1))
     assert share.low <= 0.08 <= share.high or abs(share.value - 0.08) < 3 * share.noise
     assert 0.01 < share.noise < 0.02  # 60 rows of 4,000
-    told = model.certificate_.document
-    assert told["model"]["released"]["odd_labels"]["value"]["value"] == share.value
-    assert words(model.odd_labels_) in model.certificate_.caveats
-    assert words(model.odd_labels_) in model.summary()
+    stated = model.certificate_.document
+    assert stated["model"]["released"]["odd_labels"]["value"]["value"] == share.value
+    assert told(LABELS, model.odd_labels_) in model.certificate_.caveats
+    assert told(LABELS, model.odd_labels_) in model.summary()
     assert "unreadable or none of the classes" in page(model.certificate_)
     assert model.certificate_.verify(ledger, allow_unsigned=True).ok
 
@@ -73,7 +74,7 @@ def test_intervals_of_the_share_cover() -> None:
     held = 0
     odd, entropy = np.arange(N) < 320, Replayed("odd")
     for _ in range(2000):
-        found = OddLabels(Geometric(L1(Fraction(1), adjacency), Fraction(1, 20)), None).draw(odd, entropy)
+        found = OddRows(Geometric(L1(Fraction(1), adjacency), Fraction(1, 20)), None).draw(odd, entropy)
         assert isinstance(found, Reply)
         held += found.value.low <= 0.08 <= found.value.high
     assert 0.93 < held / 2000 < 0.97
@@ -90,7 +91,7 @@ def test_where_it_would_say_too_little_it_is_left_out_in_words_before_the_charge
     with pytest.warns(UserWarning, match="no better than"):
         model.fit(X[:300], ODD[:300])
     assert not hasattr(model, "odd_labels_")
-    assert LEFT_OUT in model.certificate_.caveats
+    assert told(LABELS, None) in model.certificate_.caveats
     assert len(model.guarantee_.parts) == 3  # counts, sums and squares alone have all of epsilon
 
 
@@ -99,7 +100,7 @@ def test_where_it_would_say_too_little_it_is_left_out_in_words_before_the_charge
 )
 def test_the_plan_goes_by_public_numbers(epsilon: str, people: int | None, bought: bool) -> None:
     here = naive(account(), people=people)._here(X, ODD)
-    found = OddLabels.of(here, Fraction(epsilon))
+    found = OddRows.of(here, Fraction(epsilon))
     assert (found is not None) == bought
     if found is not None:
         assert found.guarantee.loss == PureDP(SHARE * Fraction(epsilon))
@@ -110,7 +111,7 @@ def counted(kind: Between, labels: list[object]) -> tuple[Geometric, tuple[int, 
     """The mechanism and the exact counts of a table of these labels."""
     recorder = gate.Recorder(lambda mechanism, exact, start: exact, Replayed("none"))
     here = naive(account(kind))._here(np.zeros((len(labels), 2)), labels)
-    beside = OddLabels.of(replace(here, people=50_000), Fraction(10))
+    beside = OddRows.of(replace(here, people=50_000), Fraction(10))
     assert beside is not None
     beside.draw(np.array([label not in (0, 1) for label in labels], np.bool_), recorder)
     (call,) = recorder.calls
@@ -154,7 +155,7 @@ def test_a_search_buys_the_share_once_and_a_cross_validation_does_not(silent: No
     assert isinstance(spent, PureDP)
     assert Fraction(399, 100) < spent.epsilon <= 4
     assert sum(part.loss == PureDP(Fraction(1, 5)) for part in search.guarantee_.parts) == 1
-    assert words(best.odd_labels_) in search.certificate_.caveats
+    assert told(LABELS, best.odd_labels_) in search.certificate_.caveats
     found = cross_val_score(naive(ledger, score_epsilon=1), X, ODD, cv=folds(2))
     assert not any("none of the classes" in text for text in found.certificate.caveats)
 
@@ -178,7 +179,7 @@ def test_on_a_study_a_label_is_odd_whatever_the_other_columns_lack(silent: None)
     assert abs(model.odd_labels_.value.value - 0.08) < 0.02
     search: Any = GridSearchCV(LogisticRegression(intervals="no"), {"C": [1, 10]}, epsilon=4).fit(x, y)
     assert abs(search.best_estimator_.odd_labels_.value.value - 0.08) < 0.02
-    with pytest.raises(QuestionError, match="complete=True of the column y"):
+    with pytest.raises(QuestionError, match="complete=True of the columns a, y"):
         LogisticRegression(epsilon=1, complete=True).fit(x, y)
     assert of.ledger.spent() == PureDP(model.guarantee_.loss.epsilon + search.guarantee_.loss.epsilon)
 
@@ -193,10 +194,9 @@ def test_what_was_told_is_forgotten_with_the_fit() -> None:
 
 
 def test_the_words_of_a_share() -> None:
-    told = words(Reply(Estimate(0.05, 0.04, 0.06, 0.01, 0.0)))
-    assert told.startswith("5.0 % of rows, 4.0 to 6.0 %, have a label")
-    assert "could not be told" in words(NO_REPLY)
-    assert "%!" not in told
+    said = told(LABELS, Reply(Estimate(0.05, 0.043, 0.057, 0.007, 0.0)))
+    assert said.startswith("5.0 % ± 0.7 % of rows have a label")
+    assert "could not be told" in told(LABELS, NO_REPLY)
 
 
 def test_a_column_that_is_declared_complete_buys_nothing(silent: None) -> None:

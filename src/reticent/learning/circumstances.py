@@ -11,7 +11,7 @@ A row of an array is a person's, or one of at most ``rows_each`` of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, SupportsFloat, TypeAlias, TypeVar, get_args
 
@@ -50,10 +50,10 @@ class Circumstances:
 
     ``shelf`` and ``target`` are where the columns are kept and the name of y; None for arrays. ``choices``: how many
     columns are keys of categories, and of how many categories. ``source`` is what the coins are drawn for: the shelf,
-    or the study that arrays are charged to, which an audit watches. ``complete``: whether it is public that no row of
-    these ``people`` lacks a value. ``owned`` is ``read`` with a number for the person of each row beside it, for coins
-    that are dealt out by person, and with y as it is read alone. ``aside`` is the share of epsilon that is kept for
-    what stands beside a fit.
+    or the study that arrays are charged to, which an audit watches. ``complete``: whether it is public that no row
+    lacks a value. ``owned`` is ``read`` with a number for the person of each row beside it, for coins that are dealt
+    out by person, and with y as it is read alone. ``aside`` is the share of epsilon that is kept for what stands beside
+    a fit.
     """
 
     names: tuple[str, ...] | None
@@ -71,6 +71,11 @@ class Circumstances:
     complete: bool = False
     owned: Callable[[], Owned] | None = None
     aside: Fraction = Fraction(0)
+
+    @property
+    def exact(self) -> int | None:
+        """The number of rows, where it is public and exact."""
+        return self.people if self.neighbours.kind == "substitute" and self.neighbours.rows == 1 else None
 
     @property
     def known(self) -> int | None:
@@ -116,7 +121,7 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
         None if y is None else y.columns[0],
         x.clipped(given).choices,
         shelf,
-        shelf.people is not None and shelf.complete(columns),
+        shelf.complete(columns),
         owned,
     )
 
@@ -171,6 +176,24 @@ def of_arrays(
     if known is not None and known > MOST_ROWS:
         raise PublicParameterError(f"at most {MOST_ROWS:,} rows are summed exactly. Nothing was charged.")
     return Circumstances(names_of(x), given, neighbours, ledger, known, kept.read, lambda: None, lambda _: None)
+
+
+def vouched(here: Circumstances, of_y: Bound | None) -> Circumstances:
+    """Arrays of which it is vouched that no row lacks a value: where one does, the middle of the bounds stands there.
+
+    ``of_y`` are the bounds of a target that is a number; other targets stay as they are.
+    """
+    middles = np.array([float(low + high) / 2 for low, high in here.bounds])
+
+    def read() -> tuple[Floats, NDArray[np.generic] | None]:
+        values, targets = here.read()
+        values = np.where(np.isfinite(values), values, middles)
+        if of_y is None or targets is None:
+            return values, targets
+        found = cells(targets)
+        return values, np.where(np.isfinite(found), found, float(sum(of_y)) / 2)
+
+    return replace(here, read=read, complete=True)
 
 
 def columns_of(bounds: Bounds) -> int | None:
@@ -345,4 +368,5 @@ __all__ = [
     "paid",
     "price_of",
     "read_bounds",
+    "vouched",
 ]

@@ -8,9 +8,8 @@ Bounds of X, the classes and the longest row are public; no label is taken from 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Literal
 
@@ -24,7 +23,7 @@ from reticent.learning.estimator import Estimator, Work
 from reticent.learning.given import plain
 from reticent.learning.handles import Handle
 from reticent.learning.linear import LinearModel
-from reticent.learning.odd import LEFT_OUT, Labels, OddLabels
+from reticent.learning.odd import Beside, OddRows
 from reticent.learning.scores import Scored, Scoring, accuracy, of_labels
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
@@ -46,9 +45,8 @@ class Classifier(Estimator):
     score_epsilon : number, optional
         What a score of private rows costs where ``score`` is not told: for ``cross_val_score``.
     complete : bool
-        You vouch that every label of an array is one of ``classes``: an odd one counts as the first of them, and
-        nothing is bought. Else 5 % of epsilon buy the share of odd labels, unless it would be known to no better than
-        10 %. A column of a study is declared complete there.
+        As for every estimator, and that every label is one of ``classes``: an odd one counts as the first of them. Else
+        5 % of epsilon buy the share of odd labels, unless it would be known to no better than 10 %.
 
     Attributes
     ----------
@@ -59,7 +57,6 @@ class Classifier(Estimator):
 
     classes: Sequence[object] | None = None
     score_epsilon: Number | None = None
-    complete: bool = False
 
     _estimator_type = "classifier"
 
@@ -81,24 +78,18 @@ class Classifier(Estimator):
     def _scoring(self, y: object) -> Scoring:
         return of_labels(self._labelled)
 
-    def _beside(self, here: Circumstances, y: object) -> Labels:
-        """The share of odd labels; that it is left out is said before anything is charged."""
-        return self._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
+    def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, Beside]:
+        """The fit, and the share of odd labels beside it."""
+        beside = self._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
+        beside.announce(3)
+        return self._work(replace(here, aside=beside.share), y), beside
 
-    def _odd(self, here: Circumstances, y: object, epsilon: Fraction) -> Labels:
+    def _odd(self, here: Circumstances, y: object, epsilon: Fraction) -> Beside:
         """The share of odd labels for a part of ``epsilon``."""
-        if self.complete and isinstance(y, Handle):
-            raise QuestionError(
-                f"Say complete=True of the column {y.columns[0]} in its study, which knows who vouches for it. Nothing "
-                "was charged."
-            )
         labels = self._labels(y)
         if self.complete or (isinstance(y, Handle) and y.shelf.vouched(y.columns[0])):
-            return Labels(labels, None, complete=True)
-        odd = OddLabels.of(here, epsilon)
-        if odd is None:
-            warnings.warn(f"{LEFT_OUT}.", stacklevel=4)
-        return Labels(labels, odd)
+            return Beside(None, labels, complete=True)
+        return Beside(OddRows.of(here, epsilon), labels)
 
     def _labelled(self, rows: Floats) -> NDArray[np.generic]:
         raise TypeError("a classifier says how rows are labelled")

@@ -84,10 +84,10 @@ class Lloyd:
         rounds = [self.counting.guarantee, sums] * self.rounds
         return self.price.whole([*self.near.guarantees, *rounds], "rounds of noisy counts and sums")
 
-    def draw(self, values: Floats, entropy: Entropy) -> Floats:
-        """Centres of shape (clusters, columns), in half-widths."""
+    def draw(self, values: Floats, entropy: Entropy) -> tuple[float, Floats]:
+        """Noisy number of rows, and centres of shape (clusters, columns), in half-widths."""
         seen = self.near.draw(values, entropy)
-        return np.asarray(np.clip(seen.mean + self.rounded(seen, entropy), -1.0, 1.0))
+        return seen.n, np.asarray(np.clip(seen.mean + self.rounded(seen, entropy), -1.0, 1.0))
 
     def rounded(self, seen: Seen, entropy: Entropy) -> Floats:
         """Centres about the mean, after all rounds."""
@@ -155,6 +155,8 @@ class KMeans(Estimator):
 
     _estimator_type = "clusterer"
 
+    _counts = True
+
     def _work(self, here: Circumstances, y: object) -> Work:
         if self.n_clusters < 1 or (self.max_iter is not None and self.max_iter < 1):
             raise PublicParameterError("n_clusters and max_iter must be at least 1")
@@ -164,10 +166,12 @@ class KMeans(Estimator):
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             middle, self.half_ = scaling.frame
-            self.cluster_centers_ = middle + plan.draw(values, entropy) * self.half_
+            n, centres = plan.draw(values, entropy)
+            self._lacking(n, plan.near.noise_of_rows, here)
+            self.cluster_centers_ = middle + centres * self.half_
             self.n_iter_ = rounds
 
-        return Work(plan.guarantee, draw)
+        return Work(plan.guarantee, draw, counts=True)
 
     def predict(self, X: object) -> Integers:
         """The nearest centre of every row the caller holds."""

@@ -36,10 +36,7 @@ class Deal:
     @classmethod
     def of(cls, here: Circumstances, cv: Folds, groups: object) -> Deal:
         """For the rows of a fit, and the persons of arrays whose persons have several rows."""
-        exact = here.people is not None and here.neighbours.kind == "substitute" and here.neighbours.rows == 1
-        known = None
-        if exact and here.people is not None:
-            known = cv.deal(np.arange(here.people), gate.coins_for(here.source))
+        known = None if here.exact is None else cv.deal(np.arange(here.exact), gate.coins_for(here.source))
         return cls(here, cv, _owned(here, groups), known)
 
     def coins(self, owners: Integers, entropy: Entropy) -> Integers:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import Field, dataclass, fields, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -27,15 +26,16 @@ from reticent.learning.circumstances import (
     names_of,
     of_arrays,
     of_handles,
+    price_of,
+    vouched,
 )
 from reticent.learning.given import cells, table
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held import held
-from reticent.learning.incomplete import ATTRIBUTE, incomplete_rows, words
+from reticent.learning.odd import VALUES, Beside, OddRows, by_complete, caveats
 from reticent.learning.shown import shown
 from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger
-from reticent.outcome import NoReply, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number
 from reticent.statistics.scaling import Floats
@@ -55,27 +55,15 @@ APART = frozenset({"ledger", "study", "bounds", "purpose", "who"})  # parameters
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Work:
-    """One fit, understood and priced, before anything is read: ``draw`` leaves its findings in the estimator."""
+    """One fit, understood and priced, before anything is read: ``draw`` leaves its findings in the estimator.
+
+    ``counts`` is whether it buys the number of complete rows, which tells the share of the others where the number of
+    all is public (``_lacking``).
+    """
 
     guarantee: Guarantee
     draw: Callable[[Floats, NDArray[np.generic] | None, Entropy], None]
-
-
-class Beside(Protocol):
-    """A release beside a fit, of the same rows: its share of epsilon, the whole of both, and what it finds."""
-
-    @property
-    def share(self) -> Fraction: ...
-
-    def whole(self, fit: Guarantee) -> Guarantee: ...
-
-    def rows(self, here: Circumstances) -> tuple[Floats, NDArray[np.generic], NDArray[np.generic]]: ...
-
-    def draw(self, alone: NDArray[np.generic], entropy: Entropy) -> Mapping[str, object]: ...
-
-    def telling(
-        self, tell: Callable[[Mapping[str, object]], Statement]
-    ) -> Callable[[Mapping[str, object]], Statement]: ...
+    counts: bool = False
 
 
 @runtime_checkable
@@ -118,6 +106,9 @@ class Estimator(Priced):
         The public number of rows under "add_remove", if there is one; else a noisy one is bought.
     rows_each : int
         Most rows of one person in an array.
+    complete : bool
+        You vouch that no row of an array lacks a value: one that does has the middle of the bounds in its place, and no
+        share of such rows is bought. Columns of a study are declared complete there.
     purpose, who : str
         For the ledger and the certificate.
 
@@ -129,6 +120,10 @@ class Estimator(Priced):
         pickle of a fitted model leaves ledger and study behind.
     score_certificate_ : Certificate
         Of the last score of private rows.
+    incomplete_rows_ : Outcome of Estimate
+        Of a model without classes: the share of rows that lack a value. It is free where the fit buys the number of
+        complete rows and that of all is public; else it costs 5 % of epsilon. Not there where no row can lack a value,
+        or where it would be known to no better than 10 %, which is said before the charge.
     """
 
     epsilon: Number = 1
@@ -139,8 +134,11 @@ class Estimator(Priced):
     study: object = None
     people: int | None = None
     rows_each: int = 1
+    complete: bool = False
     purpose: str = ""
     who: str = "curator"
+
+    _counts = False  # whether a fit may buy the number of complete rows
 
     def fit(self: E, X: object, y: object = None) -> E:
         """Charge the ledger, read the rows, draw the noise; returns the estimator.
@@ -162,17 +160,16 @@ class Estimator(Priced):
         if here.people == 0:
             shape = (0, len(here.bounds))
             raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
-        beside = self._beside(here, y)
         with np.errstate(all="ignore"):  # of public numbers, and still no business of the caller's settings
-            work = self._work(here if beside is None else replace(here, aside=beside.share), y)
+            work, beside = self._planned_with(here, y)
         guarantee = work.guarantee if beside is None else beside.whole(work.guarantee)
 
         def draw(entropy: Entropy) -> dict[str, object]:
             if beside is None:
                 return self._drawn(work, *here.read(), entropy)
-            values, targets, alone = beside.rows(here)
+            values, targets, odd = beside.rows(here)
             found = self._drawn(work, values, targets, entropy)
-            return {**found, **self._left_by(beside.draw(alone, entropy))}
+            return {**found, **self._left_by(beside.draw(odd, entropy))}
 
         tell = self._stating("fit")
         try:
@@ -192,15 +189,29 @@ class Estimator(Priced):
         self._note(here, guarantee, made)
         return self
 
-    def _beside(self, here: Circumstances, y: object) -> Beside | None:
-        """What is bought beside a fit, and for which share of epsilon; None where nothing is."""
-        return None
+    def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, Beside | None]:
+        """The fit, and the share of rows that lack a value beside it; None where none can, or where the fit tells it.
+
+        That a share is left out is said here, before anything is charged.
+        """
+        if here.complete:
+            return self._work(here, y), None
+        if self._counts and here.exact is not None:
+            work = self._work(here, y)
+            if work.counts:
+                return work, None
+        beside = Beside(OddRows.of(here, price_of(self.epsilon, self.delta, here).epsilon))
+        work = self._work(replace(here, aside=beside.share), y)
+        beside.announce(3)
+        return work, beside
 
     def _lacking(self, complete: float, spread: float, here: Circumstances) -> None:
-        """Keep the share of rows that lack a value, where the number of complete rows tells it."""
-        share = incomplete_rows(complete, spread, here)
-        if share is not None:
-            self.incomplete_rows_ = share
+        """Keep the share of rows that lack a value, as a noisy number of complete ones tells it, if it is not bought.
+
+        ``spread`` is the standard deviation of the noise.
+        """
+        if here.exact is not None and not here.complete and not here.aside:
+            vars(self)[VALUES.attribute] = by_complete(complete, spread, here.exact)
 
     def _left_by(self, found: Mapping[str, object]) -> Mapping[str, object]:
         """Keep what was drawn beside a fit, with what the fit found."""
@@ -284,16 +295,26 @@ class Estimator(Priced):
         if isinstance(x, Handle):
             if y is not None and not isinstance(y, Handle):
                 raise QuestionError('y must be a handle where X is one: X, y = study.xy([...], "y")')
+            if self.complete:
+                names = ", ".join((*x.columns, *(() if y is None else y.columns)))
+                raise QuestionError(
+                    f"Say complete=True of the columns {names} in their study, which knows who vouches for them. "
+                    "Nothing was charged."
+                )
             here = of_handles(x, y, self.bounds)
         else:
             ledger, adjacency = self.ledger, self.adjacency
             if isinstance(self.study, Kept):
                 ledger = self.study.ledger
                 adjacency = "substitute" if ledger.adjacency.kind == "substitute" else "add_remove"
-            here = replace(
-                of_arrays(x, y, self.bounds, adjacency, ledger, self.people, self.rows_each, columns), source=self.study
-            )
+            found = of_arrays(x, y, self.bounds, adjacency, ledger, self.people, self.rows_each, columns)
+            here = replace(found, source=self.study)
+            here = self._vouched(here, y) if self.complete else here
         return here
+
+    def _vouched(self, here: Circumstances, y: object) -> Circumstances:
+        """Arrays whose rows lack nothing: in the place of what is missing stands the middle of its bounds."""
+        return vouched(here, None)
 
     def _drawn(
         self, work: Work, values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy
@@ -315,13 +336,7 @@ class Estimator(Priced):
     def _stating(self, what: str) -> Callable[[Mapping[str, object]], Statement]:
         """What a certificate will say of numbers found with this estimator; its parameters as they are before a row."""
         public = shown({name: value for name, value in self.get_params().items() if name not in APART})
-
-        def told(found: Mapping[str, object]) -> Statement:
-            share = found.get(ATTRIBUTE)
-            caveats = (words(share),) if isinstance(share, Reply | NoReply) else ()
-            return Statement(type(self).__name__, what, public, shown(found), caveats)
-
-        return told
+        return lambda found: Statement(type(self).__name__, what, public, shown(found), caveats(found))
 
     def _keep_score(self, made: Certificate) -> None:
         self.score_certificate_ = made

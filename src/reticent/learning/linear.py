@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from reticent.data.schema import Key
 from reticent.entropy import Entropy
 from reticent.errors import NoReplyError, PublicParameterError
-from reticent.learning.circumstances import Circumstances, numbers, outward, price_of
+from reticent.learning.circumstances import Circumstances, numbers, outward, price_of, vouched
 from reticent.learning.estimator import Estimator, Work, not_fitted
 from reticent.learning.handles import Handle
 from reticent.learning.scores import Scored, Scoring, of_numbers, r_squared
@@ -246,6 +246,9 @@ class Regressor(LinearModel):
     def _scored(self, x: object, y: object, epsilon: Number | None) -> Scored:
         return Scored(self, x, y, self.score_epsilon if epsilon is None else epsilon)
 
+    def _vouched(self, here: Circumstances, y: object) -> Circumstances:
+        return vouched(here, self._y_bounds(y))
+
     def _y_bounds(self, y: object) -> Bound:
         if self.y_bounds is not None:
             low, high = self.y_bounds
@@ -321,14 +324,13 @@ class LinearRegression(Regressor):
         Intercept first, with 95 % intervals that include the noise.
     estimand_ : str
         The line that is estimated, in words.
-    incomplete_rows_ : Outcome of Estimate
-        The share of rows that lack a value, where the number of rows is public and exact: free, as the number of
-        complete rows is bought. Not there where rows lack none, or where their number is private.
     guarantee_ : Guarantee
     """
 
     method: Method = "least_squares"
     reference: Sequence[Key] = ()
+
+    _counts = True
 
     def _work(self, here: Circumstances, y: object) -> Work:
         bounds, price = self._y_bounds(y), price_of(self.epsilon, self.delta, here)
@@ -340,12 +342,11 @@ class LinearRegression(Regressor):
         from reticent.learning.designs import design
         from reticent.statistics.regression.engine import engine
         from reticent.statistics.regression.plain import Plain
-        from reticent.statistics.regression.squares import LeastSquares
 
         _middle(bounds)
         made = design(here, bounds, tuple(self.reference), intercept=self.fit_intercept)
         clip = None if self.clip is None else read(self.clip, "clip")
-        plan = engine(made.frame, price, here.people, complete=here.complete, clip=clip, worth=WORTH)
+        plan = engine(made.frame, price, here.people, complete=here.known is not None, clip=clip, worth=WORTH)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             found = plan.draw(made.placed(values), numbers(targets), entropy)
@@ -353,10 +354,10 @@ class LinearRegression(Regressor):
             self.note_ = PREDICTS if isinstance(plan, Plain) else HIDDEN if None in found.estimates else ""
             self.estimand_ = f"{SQUARES}{plan.errors}{'' if here.complete else WHOLE}"
             self.outcome_: Outcome[None] = Reply(None)
-            if isinstance(plan, LeastSquares) and not plan.hopeless:
-                self._lacking(found.n, plan.products.noise_of_rows, here)
+            if plan.noise_of_rows is not None:
+                self._lacking(found.n, plan.noise_of_rows, here)
 
-        return Work(plan.guarantee, draw)
+        return Work(plan.guarantee, draw, counts=plan.noise_of_rows is not None)
 
     def _found(self, values: Floats, estimates: Sequence[Estimate | None], features: Sequence[int | None]) -> None:
         """Coefficients of all columns from those that are told; the reference of a category has 0."""

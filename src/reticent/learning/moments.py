@@ -153,17 +153,20 @@ class StandardScaler(Transformer):
     guarantee_ : Guarantee
     """
 
+    _counts = True
+
     def _work(self, here: Circumstances, y: object) -> Work:
         scaling = Scaling(here.bounds, intercept=False)
         plan = Moments(scaling, price_of(self.epsilon, self.delta, here))
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
-            _, means, variances = plan.draw(values, np.zeros(len(values)), entropy)
+            (count,), means, variances = plan.draw(values, np.zeros(len(values)), entropy)
+            self._lacking(float(count), deviation(plan.noises[0]), here)
             middle, half = scaling.frame
             self.mean_, self.var_ = middle + means[0] * half, variances[0] * half**2
             self.scale_ = np.sqrt(self.var_)
 
-        return Work(plan.guarantee, draw)
+        return Work(plan.guarantee, draw, counts=True)
 
     def _moved(self, rows: Floats) -> Floats:
         return np.asarray((rows - self.mean_) / self.scale_)
@@ -227,12 +230,12 @@ class PCA(Transformer):
     components_ : array of shape (components, columns)
         Orthonormal, of the columns divided by their half-widths, ``half_``.
     explained_variance_, explained_variance_ratio_ : arrays of shape (components,)
-    incomplete_rows_ : Outcome of Estimate
-        As for ``LinearRegression``.
     guarantee_ : Guarantee
     """
 
     n_components: int | None = None
+
+    _counts = True
 
     def _work(self, here: Circumstances, y: object) -> Work:
         scaling = Scaling(here.bounds, intercept=False)
@@ -243,8 +246,7 @@ class PCA(Transformer):
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             n, mean, spread = plan.draw(values, entropy)
-            if plan.near.sizing is not None:
-                self._lacking(n, deviation(plan.near.sizing), here)
+            self._lacking(n, plan.near.noise_of_rows, here)
             middle, self.half_ = scaling.frame
             found, axes = np.linalg.eigh(spread)
             found = np.maximum(found[::-1], 0.0)
@@ -254,7 +256,7 @@ class PCA(Transformer):
             self.explained_variance_ratio_ = found[:kept] / max(float(found.sum()), 1e-300)
             self.n_components_ = kept
 
-        return Work(plan.guarantee, draw)
+        return Work(plan.guarantee, draw, counts=True)
 
     def _moved(self, rows: Floats) -> Floats:
         return weighed((rows - self.mean_) / self.half_, self.components_, np.zeros(len(self.components_)))

@@ -1,18 +1,21 @@
-"""Share of rows with an odd label, one that is missing, cannot be read or is none of the classes, beside a classifier.
+"""Share of odd rows beside a model: of those with an odd label, or of those that lack a value.
 
-    OddLabels.of(...)   the share as it is bought: 5 % of epsilon, or None where it would say too little
-    draw(odd, ...)      the noisy share of the rows that are odd
-    Labels              both together, as a classifier asks for them: which labels are odd, and what takes their place
-    words(...)          the caveat
+    LABELS, VALUES      the two kinds, and the words in which their shares are told
+    OddRows.of(...)     the share as it is bought: 5 % of epsilon, or None where it would say too little
+    by_complete(...)    the share by a number of complete rows that a fit buys anyway: post-processing, free
+    Beside              the share as a fit asks for it: which rows are odd, and what takes the place of a label
+    told(kind, found)   the caveat
 
-A row with an odd label is in a fit as a row without values, and no message may depend on it. So how many there are is
-a release of its own: rows that are odd and rows that are not, two counts of which a row is in one; where the number
-of rows is public, the first alone. It is left out, announced beforehand, where public numbers say that it would be
-known to no better than 10 %.
+A row that is odd is in a fit as a row without values, and no message may depend on it. So how many there are is a
+release of its own: rows that are odd and rows that are not, two counts of which a row is in one; where the number of
+rows is public, the first alone. It is left out, announced beforehand, where public numbers say that it would be known
+to no better than 10 %.
 """
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,34 +27,63 @@ from numpy.typing import NDArray
 from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.learning.circumstances import Circumstances
+from reticent.learning.given import cells
 from reticent.mechanisms import Geometric, gate
-from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
+from reticent.outcome import Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.intervals import NONE, half_width, too_few
+from reticent.statistics.intervals import NONE, half_width
 from reticent.statistics.scaling import Floats
+from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, share_of, share_of_both, words
 
-ATTRIBUTE: Final = "odd_labels_"
-SHARE: Final = Fraction(1, 20)
-WIDEST: Final = 0.1
-ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
-WHICH: Final = "a label that is missing, unreadable or none of the classes"
-LEFT_OUT: Final = f"how many rows have {WHICH} is not told, as it would be known to no better than ± 10 %"
+Tell = Callable[[Mapping[str, object]], Statement]
 
 
 @dataclass(frozen=True, slots=True)
-class OddLabels:
-    """The share of rows with an odd label; ``rows`` is their number where it is public and exact."""
+class Kind:
+    """A way in which a row is odd: by ``name``, ``which`` rows these are, and ``then``, how they count."""
+
+    name: str
+    which: str
+    then: str
+
+    @property
+    def attribute(self) -> str:
+        """The attribute of a model that has the share."""
+        return f"{self.name.replace(' ', '_')}_"
+
+
+LABELS: Final = Kind(
+    "odd labels",
+    "have a label that is missing, unreadable or none of the classes",
+    "they count as rows without values",
+)
+VALUES: Final = Kind("incomplete rows", "lack a value that can be read", "they do not count")
+
+
+def told(kind: Kind, found: Outcome[Estimate] | None) -> str:
+    """The caveat beside a model; None where the share is left out."""
+    return words(found, kind.which, kind.then)
+
+
+def caveats(found: Mapping[str, object]) -> tuple[str, ...]:
+    """The caveats of the shares among what a fit found."""
+    shares = [(kind, found.get(kind.attribute)) for kind in (LABELS, VALUES)]
+    return tuple(told(kind, share) for kind, share in shares if isinstance(share, Reply | NoReply))
+
+
+@dataclass(frozen=True, slots=True)
+class OddRows:
+    """The share of odd rows; ``rows`` is their number where it is public and exact."""
 
     mechanism: Geometric
     rows: int | None
 
     @classmethod
-    def of(cls, here: Circumstances, epsilon: Fraction) -> OddLabels | None:
+    def of(cls, here: Circumstances, epsilon: Fraction) -> OddRows | None:
         """For 5 % of ``epsilon``; None where its half-width for the public number of rows exceeds 10 %."""
-        near = here.neighbours
-        public = here.people if near.kind == "substitute" and near.rows == 1 else None
+        near, public = here.neighbours, here.exact
         moves = near.rows * (2 if near.kind == "substitute" and public is None else 1)
         made = cls(Geometric(L1(Fraction(moves), near), SHARE * epsilon), public)
         return made if made.half_width(here.people or ASSUMED) <= WIDEST else None
@@ -69,94 +101,96 @@ class OddLabels:
         found, scale = int(odd.sum()), float(self.mechanism.scale)
         if self.rows is not None:
             (noisy,) = gate.draw(self.mechanism, (found,), entropy)
-            return _share(noisy, self.rows, [scale])
+            return share_of(noisy, self.rows, [scale])
         noisy, rest = gate.draw(self.mechanism, (found, len(odd) - found), entropy)
-        if too_few(noisy + rest, [scale, scale]):
-            return NO_REPLY
-        part = min(max(noisy / (noisy + rest), 0.0), 1.0)
-        return _share(noisy, noisy + rest, [scale * (1.0 - part), scale * part])
+        return share_of_both(noisy, rest, scale)
 
 
-def _share(odd: int, rows: int, scales: list[float]) -> Outcome[Estimate]:
-    if rows < 1:
-        return NO_REPLY
-    share, radius = min(max(odd / rows, 0.0), 1.0), half_width(NONE, scales) / rows
-    return Reply(Estimate(share, max(share - radius, 0.0), min(share + radius, 1.0), radius, 0.0))
+def by_complete(complete: float, spread: float, rows: int) -> Outcome[Estimate]:
+    """The share of rows that lack a value, by noisy ``complete`` ones with noise of deviation ``spread``.
+
+    Of Laplace's law ``spread`` has 95 % within the interval, and of a normal one .966.
+    """
+    return share_of(rows - complete, rows, [spread / math.sqrt(2.0)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Labels:
-    """What a classifier buys beside a fit: the share of odd labels among the declared ``classes``, if any is bought.
+class Beside:
+    """The share of odd rows beside a fit of the same rows: ``odd`` is None where none is bought.
 
-    Where the curator vouches for labels (``complete``), nothing is bought, and an odd one counts as the first class.
+    With ``classes``, of rows whose label is none of them; else of rows that lack a value. Where the curator vouches for
+    labels (``complete``), nothing is bought, and an odd one counts as the first class.
     """
 
-    classes: NDArray[np.generic]
-    odd: OddLabels | None
+    odd: OddRows | None
+    classes: NDArray[np.generic] | None = None
     complete: bool = False
 
     @property
+    def kind(self) -> Kind:
+        return VALUES if self.classes is None else LABELS
+
+    @property
     def share(self) -> Fraction:
+        """The part of epsilon that is kept for it."""
         return SHARE if self.odd is not None else Fraction(0)
+
+    def announce(self, calls: int) -> None:
+        """Warn before the charge that the share is left out; the user is so many ``calls`` away."""
+        if self.odd is None and not self.complete:
+            warnings.warn(f"{told(self.kind, None)}.", stacklevel=calls + 1)
 
     def whole(self, fit: Guarantee) -> Guarantee:
         """The fit and the share in sequence."""
         if self.odd is None:
             return fit
-        return compose.in_sequence([fit, self.odd.guarantee], label="a fit, and the share of odd labels")
+        return compose.in_sequence([fit, self.odd.guarantee], label=f"a fit, and the share of {self.kind.name}")
 
-    def rows(self, here: Circumstances) -> tuple[Floats, NDArray[np.generic], NDArray[np.generic]]:
-        """X, y as the fit meets it, and y as it is read alone."""
-        if here.owned is not None and self.odd is not None:
-            values, given, _, alone = here.owned()
+    def rows(self, here: Circumstances) -> tuple[Floats, NDArray[np.generic] | None, NDArray[np.bool_]]:
+        """X and y as the fit meets them, and which rows are odd; labels are judged by y as it is read alone."""
+        if self.classes is not None and self.odd is not None and here.owned is not None:
+            values, targets, _, alone = here.owned()
         else:
-            values, given = here.read()
-            alone = given
-        assert given is not None
-        assert alone is not None
-        return values, self.mended(given), alone
+            values, targets = here.read()
+            alone = targets
+        if self.classes is not None:
+            assert targets is not None
+            assert alone is not None
+            return values, self.mended(targets), self.which(alone)
+        there = np.isfinite(values).all(axis=1)
+        if targets is not None:
+            there &= np.isfinite(cells(targets))
+        return values, targets, np.asarray(~there, np.bool_)
 
     def mended(self, targets: NDArray[np.generic]) -> NDArray[np.generic]:
         """The targets; where the curator vouches for them, with the first class in the place of an odd one."""
-        if not self.complete:
+        if not self.complete or self.classes is None:
             return targets
         found = targets.astype(object)
-        found[self._odd(targets)] = self.classes.tolist()[0]
+        found[self.which(targets)] = self.classes.tolist()[0]
         return found
 
-    def draw(self, alone: NDArray[np.generic], entropy: Entropy) -> Mapping[str, object]:
-        """The share, by its attribute."""
-        if self.odd is None:
-            return {}
-        return {ATTRIBUTE: self.odd.draw(self._odd(alone), entropy)}
-
-    def _odd(self, targets: NDArray[np.generic]) -> NDArray[np.bool_]:
+    def which(self, targets: NDArray[np.generic]) -> NDArray[np.bool_]:
+        """The places of labels that are none of the classes."""
         known = np.zeros(len(targets), np.bool_)
-        for label in self.classes.tolist():
+        for label in () if self.classes is None else self.classes.tolist():
             known |= np.asarray(targets == label, np.bool_)
         return ~known
 
-    def telling(self, tell: Callable[[Mapping[str, object]], Statement]) -> Callable[[Mapping[str, object]], Statement]:
-        """What a certificate says, with the caveat."""
-        if self.complete:
+    def draw(self, odd: NDArray[np.bool_], entropy: Entropy) -> Mapping[str, object]:
+        """The share, by its attribute."""
+        return {} if self.odd is None else {self.kind.attribute: self.odd.draw(odd, entropy)}
+
+    def telling(self, tell: Tell) -> Tell:
+        """What a certificate says, with the caveat where the share is left out."""
+        if self.odd is not None or self.complete:
             return tell
 
-        def told(found: Mapping[str, object]) -> Statement:
-            share = found.get(ATTRIBUTE)
-            return replace(tell(found), caveats=(words(share) if isinstance(share, Reply | NoReply) else LEFT_OUT,))
+        def left_out(found: Mapping[str, object]) -> Statement:
+            made = tell(found)
+            return replace(made, caveats=(*made.caveats, told(self.kind, None)))
 
-        return told
-
-
-def words(found: Outcome[Estimate]) -> str:
-    """The caveat beside a model."""
-    match found:
-        case Reply(share):
-            value, low, high = (f"{100 * part:.1f}" for part in (share.value, share.low, share.high))
-            told = f"{value} % of rows, {low} to {high} %, have {WHICH}"
-        case NoReply():
-            told = f"how many rows have {WHICH} could not be told"
-    return f"{told}: they count as rows without values"
+        return left_out
 
 
-__all__ = ["LEFT_OUT", "SHARE", "Labels", "OddLabels", "words"]
+__all__ = ["LABELS", "VALUES", "Beside", "OddRows", "by_complete", "caveats", "told"]

@@ -64,6 +64,11 @@ class Near:
     def sizing(self) -> Noise | None:
         return None if self.people is not None else self.price.noise(Fraction(1), SIZE)
 
+    @property
+    def noise_of_rows(self) -> float:
+        """Standard deviation of the noise in n."""
+        return 0.0 if self.sizing is None else deviation(self.sizing)
+
     @cached_property
     def summing(self) -> Noise:
         share = MEAN if self.people is None else SIZE + MEAN

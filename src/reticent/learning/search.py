@@ -34,6 +34,7 @@ from reticent.learning.estimator import APART, Estimator, Priced, Work, not_fitt
 from reticent.learning.folds import Folds, of_person
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held import held
+from reticent.learning.odd import caveats
 from reticent.learning.shown import shown
 from reticent.learning.summaries import page
 from reticent.mechanisms import Candidates, Exponential, gate
@@ -249,6 +250,7 @@ class GridSearchCV(Priced):
         if self.cv is not None:
             persons_named(here, groups)
         beside = self.estimator._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
+        beside.announce(2)
         whole, deal = price_of(self.epsilon, self.delta, replace(here, aside=beside.share)), Deal.of(here, cv, groups)
         rounds = [0] if self.cv is None else list(range(cv.count))
         among = len(listed) * max(1, len(rounds) - 1)
@@ -274,7 +276,7 @@ class GridSearchCV(Priced):
             wrong = np.sum([one.wrong(values, targets, dealt == one.fold, entropy) for one in tried], axis=0)
             best = gate.draw(choice, Candidates(wrong, np.ones(len(wrong), np.int64)), entropy)
             found = last[best]._drawn(refits[best], values, targets, entropy)
-            return best, {**found, **last[best]._left_by(beside.draw(alone, entropy))}
+            return best, {**found, **last[best]._left_by(beside.draw(beside.which(alone), entropy))}
 
         tell = beside.telling(self._stating())
         (best, _), made = bought(
@@ -314,7 +316,7 @@ class GridSearchCV(Priced):
         searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}
         searched |= {} if self.cv is None else {"folds": self.cv.count}
         name, public = type(self.estimator).__name__, shown(searched)
-        return lambda found: Statement(name, "grid search", public, shown(found))
+        return lambda found: Statement(name, "grid search", public, shown(found), caveats(found))
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """By the estimator chosen."""

@@ -14,11 +14,10 @@ a second look at the incomplete ones, and the two are weighed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, assert_never
+from typing import assert_never
 
 from reticent.data.query import Incomplete, Keys, Query, Rows
 from reticent.data.schema import Key, Schema
@@ -26,10 +25,11 @@ from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric
-from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
+from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
 from reticent.statistics.asked import (
     CapShare,
@@ -56,8 +56,7 @@ from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.intervals import FEW, NONE, half_width, too_few
 from reticent.statistics.logarithms import LogMean
 from reticent.statistics.setting import Expected, Setting
-
-WIDEST: Final = 0.1  # a share that would be known less well than this is not bought
+from reticent.statistics.shares import share_of, share_of_both
 
 
 def columns_read(asked: Statistic) -> tuple[str, ...]:
@@ -164,11 +163,10 @@ class IncompleteStep:
     def _weighed(self, odd: int, rest: int, rows: float | None) -> Outcome[Estimate]:
         """The share by both looks at the odd rows, where the number of rows can be divided by."""
         scale, of_rows = self._scale, 0.0 if self.of_rows is None else float(self.of_rows)
-        if too_few(odd + rest, [scale, scale]):
-            return NO_REPLY
-        share = min(max(odd / (odd + rest), 0.0), 1.0)
-        if rows is None or self.of_rows is None or too_few(rows, [of_rows]):
-            return share_of(odd, odd + rest, [scale * (1.0 - share), scale * share])
+        alone = share_of_both(odd, rest, scale)
+        if isinstance(alone, NoReply) or rows is None or self.of_rows is None or too_few(rows, [of_rows]):
+            return alone
+        share = alone.value.value
         weight = self._weight(share)
         scales = [scale * weight, scale * (1.0 - weight), of_rows * (1.0 - weight - share)]
         return share_of(weight * odd + (1.0 - weight) * (rows - rest), rows, scales)
@@ -191,14 +189,6 @@ class IncompleteStep:
             weight = self._weight(0.0)
             scales = [self._scale * weight, self._scale * (1.0 - weight), float(self.of_rows) * (1.0 - weight)]
         return Expected(half_width(NONE, scales) / people, None)
-
-
-def share_of(odd: float, rows: float, scales: Sequence[float]) -> Outcome[Estimate]:
-    """The share of noisy ``odd`` in ``rows``, with the scales of the noises in ``odd - share x rows``."""
-    if rows < 1:
-        return NO_REPLY
-    share, radius = min(max(odd / rows, 0.0), 1.0), half_width(NONE, list(scales)) / rows
-    return Reply(Estimate(share, max(share - radius, 0.0), min(share + radius, 1.0), radius, 0.0))
 
 
 def told_by(asked: Statistic, keys: Keys | None, schema: Schema, units: int | None, *, counted: bool = False) -> bool:
@@ -236,25 +226,17 @@ def share_by_count(values: ValueCount, rows: float, of_rows: float) -> Incomplet
     columns = (values.column,)
     if rows < 1 or (of_rows and too_few(rows, [of_rows])):
         return IncompleteRows(columns, NO_REPLY)
-    share = 1.0 - values.number / rows
-    scales = [*values.scales, of_rows * (1.0 - min(max(share, 0.0), 1.0))]
-    radius = half_width(NONE, scales) / rows
-    value, low, high = (min(max(x, 0.0), 1.0) for x in (share, share - radius, share + radius))
-    return IncompleteRows(columns, Reply(Estimate(value, low, high, radius, 0.0)))
+    odd = rows - values.number
+    scales = [*values.scales, of_rows * (1.0 - min(max(odd / rows, 0.0), 1.0))]
+    return IncompleteRows(columns, share_of(odd, rows, scales))
 
 
 def words(beside: IncompleteRows, schema: Schema) -> str:
     """The caveat beside an answer, such as ``1.2 % of rows have a missing or unreadable cost: they are left out``."""
     columns = beside.columns
-    which, rest = odd_cells(columns, schema), _instead(columns, schema)
-    match beside.outcome:
-        case None:
-            return f"how many rows have {which} is not told, as it would be known to no better than ± 10 %: {rest}"
-        case Reply(estimate):
-            earlier = f" (told by {beside.origin} of this snapshot, not charged again)" if beside.origin else ""
-            return f"{_percent(estimate)} of rows have {which}: {rest}{earlier}"
-        case _:
-            return f"how many rows have {which} could not be told: {rest}"
+    which, then = f"have {odd_cells(columns, schema)}", _instead(columns, schema)
+    earlier = f" (told by {beside.origin} of this snapshot, not charged again)" if beside.origin else ""
+    return f"{shares.words(beside.outcome, which, then)}{earlier}"
 
 
 def _instead(columns: tuple[str, ...], schema: Schema) -> str:
@@ -264,13 +246,3 @@ def _instead(columns: tuple[str, ...], schema: Schema) -> str:
         taken = "; ".join(f"for {name} {_key(value)} stands in" for name, value in _stand_ins(columns, schema))
         return f"they are left out, but {taken}"
     return "; ".join(f"{_key(value)} stands in for {name}" for name, value in _stand_ins(columns, schema))
-
-
-def _percent(estimate: Estimate) -> str:
-    """``1.2 % ± 0.4 %``, to the digits that the half-width is worth; ``at most 0.4 %`` where none may be there."""
-    radius = 100 * estimate.noise
-    digits = 0 if radius >= 0.95 else min(max(1, -math.floor(math.log10(radius))), 6) if radius > 0 else 1
-    if estimate.low <= 0.0:
-        step = 10.0**-digits
-        return f"at most {math.ceil(100 * estimate.high / step - 1e-9) * step:.{digits}f} %"
-    return f"{100 * estimate.value:.{digits}f} % ± {radius:.{digits}f} %"

@@ -25,7 +25,6 @@ from reticent.statistics.answer import Answer, IncompleteRows
 from reticent.statistics.asked import Count, IncompleteShare
 from reticent.statistics.estimand import odd_cells
 from reticent.statistics.incomplete import (
-    WIDEST,
     IncompleteStep,
     among,
     odd_columns,
@@ -34,14 +33,12 @@ from reticent.statistics.incomplete import (
     told_by,
     words,
 )
+from reticent.statistics.shares import ASSUMED, SHARE, WIDEST
 from reticent.study.snapshot import NOTHING, Known, Snapshot, recorded
 
 if TYPE_CHECKING:
     from reticent.statistics.setting import Expected
     from reticent.study.asking import Asked
-
-SHARE: Final = Fraction(1, 20)  # of an answer's share of the loss
-ASSUMED: Final = 10_000  # people assumed where their number is not public
 
 Columns = tuple[str, ...]
 

@@ -18,8 +18,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about
 from reticent.statistics.setting import Expected, Step
+from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.asking import Prepared
-from reticent.study.incomplete import ASSUMED as ASSUMED
 
 if TYPE_CHECKING:
     from reticent.statistics.hypotheses.power import PowerCurve

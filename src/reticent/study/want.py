@@ -13,8 +13,9 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.asked import Statistic
 from reticent.statistics.planning import least_epsilon
 from reticent.statistics.setting import Setting
+from reticent.statistics.shares import SHARE
 from reticent.study.asking import CAVEAT_SHARE, Asked, Limit, Question, caveat_is_due, deltas, name_of, understand
-from reticent.study.incomplete import SHARE, due
+from reticent.study.incomplete import due
 from reticent.study.snapshot import NOTHING, Known
 
 STEPS: Final = 1000  # of the grid of epsilons

@@ -131,6 +131,11 @@ class Plain:
         many, one = 1 + int(self.known is None), Fraction(UNIT)
         return price.noise(many * (one**2 if price.norm == "l2" else one), LEVEL)
 
+    @property
+    def noise_of_rows(self) -> float | None:
+        """As for ``LeastSquares``."""
+        return deviation(self.levelling) / UNIT
+
     @cached_property
     def guarantee(self) -> Guarantee:
         price = self.spent if self.pure else self.price

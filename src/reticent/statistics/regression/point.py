@@ -112,6 +112,11 @@ class Point:
     def meat(self) -> Meat:
         return Meat(self.price, len(self.frame.features), MEAT)
 
+    @property
+    def noise_of_rows(self) -> float | None:
+        """As for ``LeastSquares``: the curvature counts the rows whose errors are not cut."""
+        return None
+
     @cached_property
     def guarantee(self) -> Guarantee:
         parts = [*self.plan.parts, self.leaving.guarantee, self.meat.noise.guarantee]

@@ -117,6 +117,11 @@ class LeastSquares:
         many, one = 1 + int(self.known is None), Fraction(UNIT)
         return self.price.noise(many * (one**2 if self.price.norm == "l2" else one), Fraction(1))
 
+    @property
+    def noise_of_rows(self) -> float | None:
+        """Standard deviation of the noise in the number of complete rows; None where none is bought by itself."""
+        return deviation(self.averaging) / UNIT if self.hopeless else self.products.noise_of_rows
+
     @cached_property
     def guarantee(self) -> Guarantee:
         parts = [self.averaging.guarantee] if self.hopeless else [*self.products.guarantees, self.meat.noise.guarantee]
