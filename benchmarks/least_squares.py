@@ -336,9 +336,9 @@ it is not. Errors spread unequally in all of them, and y is skewed in most.
 coefficients, intercept included, whose 95 % interval holds the line's, with its standard error were they independent.
 *least*: the same of the coefficient that is covered least. *ratio*: median half-width of slopes over that of the
 sandwich without privacy. *refused*: declined before any row is read. *no intervals*: by public numbers noise would hide
-them, and coefficients are told for prediction alone. Shares and caps were fixed on the tables with a
-star; the others were measured once, after that. Where few samples are answered, those are the ones whose noise made
-columns seem to vary more: their slopes are too flat, and *least* is not judged below one reply in ten.
+them but no coefficient of usual columns, and these are told for prediction alone. Shares and caps were fixed on the
+tables with a star; the others were measured once, after that. Where few samples are answered, those are the ones whose
+noise made columns seem to vary more: their slopes are too flat, and *least* is not judged below one reply in ten.
 
 *use*: the least deviation of a number on the right, as a share of its range. *plan*: in how many of five made-up tables
 the plan says that every coefficient is told, for columns whose deviation is 1/16, 1/8 and 1/4 of their range.

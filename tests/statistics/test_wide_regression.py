@@ -10,10 +10,11 @@ import pytest
 
 from reticent.data.schema import Person, Real, Schema
 from reticent.entropy import Replayed
+from reticent.errors import QuestionError
 from reticent.ledger import Ledger
 from reticent.mechanisms import Gaussian, Geometric
 from reticent.mechanisms.gate import Recorder
-from reticent.outcome import Reply
+from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.statistics.answer import NO_INTERVAL, Cell
@@ -22,7 +23,7 @@ from reticent.statistics.planned import PlannedStep
 from reticent.statistics.prepare import prepare
 from reticent.statistics.price import Price
 from reticent.statistics.regression.engine import engine
-from reticent.statistics.regression.frame import Frame
+from reticent.statistics.regression.frame import Frame, Keys
 from reticent.statistics.regression.plain import Plain
 from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares import LeastSquares
@@ -192,6 +193,47 @@ def test_a_regression_of_ten_columns_predicts_as_the_model_does() -> None:
     cell = Cell(step.labels[1], drawn.outcomes[1])
     assert cell.as_it_is
     assert cell.label == ((NO_INTERVAL, "x0"),)
+
+
+def asked(columns: int, people: int, epsilon: str, kind: Kind = "substitute") -> PlannedStep[Any]:
+    names = [f"x{place}" for place in range(columns)]
+    declared = {name: Real(Fraction(-1), Fraction(1)) for name in ("y", *names)}
+    schema = Schema(declared, Person(kind, people=people if kind == "substitute" else None))
+    public = people if kind == "substitute" else None
+    step = prepare(parse(f"regress(y ~ {' + '.join(names)})")[0], Setting(schema, public), Fraction(epsilon))
+    assert isinstance(step, PlannedStep)
+    assert isinstance(step.plan, Squares)
+    assert isinstance(step.plan.plan, Plain)
+    return step
+
+
+def test_coefficients_that_noise_or_ridge_would_hide_are_declined_beforehand() -> None:
+    """Four columns of 303 rows, as of star98: the ridge left a tenth of a usual slope, and all were told."""
+    with pytest.raises(QuestionError, match=r"hide every slope of 303 rows.*Nothing was charged"):
+        asked(4, 303, "1")
+    assert "11 of 11 are told, where noise and the ridge" in asked(10, 10_000, "1").expected(10_000).note
+
+
+def test_the_plan_says_no_reply_where_the_private_number_of_rows_is_too_small() -> None:
+    """The same rule by the released number of rows: told of 10,000, and of 300 none, without a remark on its rows."""
+    step, few = asked(10, 10_000, "1", "add_remove"), np.zeros((300, 11), np.int64)
+    assert isinstance(step.plan, Squares)
+    assert step.expected(300).reply == 0.0
+    drawn = step.plan.draw(few, Replayed("few"))
+    assert all(one is NO_REPLY for one in drawn.outcomes)
+    assert not drawn.words
+    x, y = narrow(1)
+    steps = np.floor(np.column_stack([y, x]) / np.array([float(unit) for unit in step.plan.units])).astype(np.int64)
+    assert all(isinstance(one, Reply) for one in step.plan.draw(steps, Replayed("many")).outcomes)
+
+
+def test_a_coefficient_is_declined_by_itself_where_its_keys_are_many() -> None:
+    """A category of 40 keys beside numbers: a key's rows are a fortieth, and a number's spread a sixteenth."""
+    frame, price = Frame((BOX,) * 6 + (Keys(40, 0),), BOX), Price(Fraction(1), Fraction(0), Adjacency("add_remove"))
+    told = Plain(frame, price, 10_000).tells(10_000)
+    assert told[1:7] == (True,) * 6
+    assert not any(told[7:])
+    assert not any(Plain(frame, price, 600).tells(600))
 
 
 def narrow(key: int) -> tuple[Floats, Floats]:

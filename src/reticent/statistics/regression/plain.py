@@ -3,6 +3,9 @@
     point   the least point of half the squared errors, each counted up to ``CUT`` half-widths of y         19/20
     level   the sum of errors there, which moves the intercept to where they have none; the rows            1/20
 
+``regress`` tells a coefficient only where public numbers predict that noise and the ridge, which draws it to 0, move it
+by less than ``FAINT`` of the largest plausible one: y crosses its range as the column does.
+
 Columns of 0 and 1 stay so, and rows of many columns are shortened, as for every model that buys no intervals. One pure
 draw may have less noise than the many of a descent that a delta pays for: then the delta is left.
 docs/proofs/learning.md, sections 2 and 8.
@@ -27,7 +30,8 @@ from reticent.statistics.convex.erm import Fit
 from reticent.statistics.convex.losses import Squared
 from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.regression.frame import Frame, Keys
-from reticent.statistics.regression.least_squares import shrunk
+from reticent.statistics.regression.least_squares import AT_95, shrunk
+from reticent.statistics.regression.products import SPREAD
 from reticent.statistics.regression.squares import WORTH, Fitted
 from reticent.statistics.scaling import UNIT, Bound, Scaling, scored
 
@@ -36,7 +40,9 @@ CUT: Final = Fraction(1, 2)  # half-widths of y, of one draw
 CUT_OF_DESCENT: Final = Fraction(1, 4)
 RIDGE: Final = Fraction(1)
 SHORT: Final = Fraction(13, 20)  # of the longest row
+FAINT: Final = 0.5  # of the largest plausible coefficient
 DRAWN_ONCE: Final = 1.06  # times the noise of a gradient of all the price: up to it one draw predicts better
+EVEN: Final = 0.25  # the variance of an even column of 0 and 1
 INDICATOR: Final = (Fraction(0), Fraction(1))
 BOX: Final = (Fraction(-1), Fraction(1))
 
@@ -123,6 +129,19 @@ class Plain:
     def hopeless(self) -> bool:
         """Whether a public number of rows is too small for any slope."""
         return self.people is not None and WORTH * _noise(self.plan) > self.people
+
+    def tells(self, rows: int) -> tuple[bool, ...]:
+        """Of each coefficient, whether so many usual rows tell it from noise and ridge; none where no slope is told."""
+        halved, first, squares = iter(self.halved), int(self.frame.intercept), []
+        for place, _ in self.frame.features[first:]:
+            block, indicator = self.frame.blocks[place], next(halved)
+            squares.append(1.0 / block.count if isinstance(block, Keys) else EVEN if indicator else SPREAD**2)
+        told = np.array([1.0] * first + squares) * max(rows, 1)
+        pulled = self.plan.penalty if isinstance(self.plan, Descent) else self.plan.ridge
+        moved = (AT_95 * _noise(self.plan) + float(pulled)) / (told + float(pulled))
+        _, turn = self.frame.back
+        shares = np.abs(turn) @ moved / np.maximum(np.abs(turn).sum(axis=1), 1e-300)
+        return tuple((shares < FAINT).tolist()) if (shares[first:] < FAINT).any() else (False,) * len(shares)
 
     @cached_property
     def levelling(self) -> Noise:

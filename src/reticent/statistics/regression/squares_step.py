@@ -46,6 +46,10 @@ NONE: Final = (
     "by public numbers noise would hide the intervals of usual columns: coefficients are told for prediction, without "
     "intervals"
 )
+RULE: Final = (
+    "where noise and the ridge move a coefficient by less than half of the largest plausible one, by which y crosses "
+    f"its range as the column does, for independent columns whose deviation is {MIDDLE} of their range"
+)
 LARGEST_SHOWN: Final = 20_000
 MOST_FEATURES: Final = 60
 
@@ -68,17 +72,23 @@ class Squares:
         values[data[:, 0] == ABSENT] = np.nan
         found = self.plan.draw(values[:, 1:], values[:, 0], entropy)
         if isinstance(self.plan, Plain):
+            told = self.plan.tells(self.plan.people or round(found.n))
             bare = [Estimate(value, value, value, 0.0, 0.0) for value in found.values.tolist()]
-            return Drawn(tuple(Reply(one) for one in bare), (NONE,))
+            replies = tuple(Reply(one) if clear else NO_REPLY for one, clear in zip(bare, told, strict=True))
+            return Drawn(replies, (NONE,) if any(told) else ())
         return Drawn(tuple(NO_REPLY if told is None else Reply(told) for told in found.estimates))
 
     def expected(self, people: int) -> Expected:
         """Of the first slope of middling columns, and the chance of a reply, as made-up rows of public shapes show."""
         if replace(self.plan, people=people).hopeless:
             return Expected(None, None, "no reply: too few people for a slope at this ε", 0.0)
+        if isinstance(self.plan, Plain):
+            clear = sum(self.plan.tells(people))
+            if not clear:
+                return Expected(None, None, "no reply: noise would hide every slope", 0.0)
+            return Expected(None, None, f"{NONE}; {clear} of {len(self.plan.frame.features)} are told, {RULE}")
         shapes = shown(self.plan, people)
-        if shapes is None:
-            return Expected(None, None, NONE)
+        assert shapes is not None
         told = ", ".join(f"{name} of their range in {shape.told}" for name, shape in shapes.items())
         note = f"every coefficient is told, of {TABLES} made-up tables whose columns have a deviation of {told}"
         note += "; rare keys are told less often" if self.plan.frame.numbers != self.plan.frame.blocks else ""
@@ -185,6 +195,11 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
         raise QuestionError(
             f"{asked.name}: {people:,} rows are too few for a slope at this ε. A larger ε, more rows or fewer columns "
             "would do. Nothing was charged."
+        )
+    if isinstance(plan, Plain) and people is not None and not any(plan.tells(people)):
+        raise QuestionError(
+            f"{asked.name}: noise would hide every slope of {people:,} rows at this ε. A larger ε, more rows or fewer "
+            "columns would do; LinearRegression predicts all the same. Nothing was charged."
         )
     units = tuple(_unit(name, setting) for name in names)
     coded = tuple(name for name in names if isinstance(setting.schema.column(name), Category))
