@@ -30,10 +30,10 @@ from reticent.data.table import Result  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.outcome import Reply  # noqa: E402
 from reticent.privacy.adjacency import Adjacency, Kind  # noqa: E402
-from reticent.synthesis.choice import auto  # noqa: E402
 from reticent.synthesis.density import Density  # noqa: E402
-from reticent.synthesis.parted import parted  # noqa: E402
-from reticent.synthesis.sums import Terms  # noqa: E402
+from reticent.synthesis.linear_queries import Terms  # noqa: E402
+from reticent.synthesis.method_selection import auto  # noqa: E402
+from reticent.synthesis.partition import parted  # noqa: E402
 
 Floats = NDArray[np.float64]
 Draw = Callable[[int, np.random.Generator], Floats]

@@ -26,8 +26,8 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import words
 from reticent.statistics.regression.blocks import Blocks
+from reticent.statistics.regression.r_s import ShortCut
 from reticent.statistics.regression.rows import rows
-from reticent.statistics.regression.short_cut import ShortCut
 from reticent.statistics.robust import scale
 from reticent.statistics.robust.median import scaled_median
 

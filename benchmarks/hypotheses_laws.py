@@ -25,16 +25,16 @@ from scipy import stats
 
 from reticent.data.schema import Column, Person, Schema, category, real
 from reticent.privacy.adjacency import Kind
-from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.context import Setting
 from reticent.statistics.hypotheses.correlation import Correlation, products
 from reticent.statistics.hypotheses.distance import from_any, steps
 from reticent.statistics.hypotheses.kolmogorov import nearest
 from reticent.statistics.hypotheses.normal import Normal
 from reticent.statistics.hypotheses.null import geometric
 from reticent.statistics.hypotheses.ranks import Ranks
+from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
 from reticent.statistics.hypotheses.steps import test
-from reticent.statistics.setting import Setting
 
 Floats = NDArray[np.float64]
 Draw = Callable[[int], Floats]

@@ -29,8 +29,9 @@ from reticent.data.schema import Category, Column, Person, Real, Schema
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.privacy.adjacency import Adjacency
-from reticent.statistics.ask import parse
-from reticent.statistics.planned import PlannedStep
+from reticent.statistics.column_step import PlannedStep
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.price import Price
 from reticent.statistics.regression.engine import Engine, engine
@@ -39,7 +40,6 @@ from reticent.statistics.regression.plain import Plain
 from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares_step import Squares, shown
 from reticent.statistics.scaling import UNIT
-from reticent.statistics.setting import Setting
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "coverage_lines.md"

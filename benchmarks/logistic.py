@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Replayed
 from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.statistics.convex import erm
 from reticent.statistics.convex.losses import Logistic
+from reticent.statistics.convex.objective_perturbation import planned
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import Scaling
 
@@ -98,7 +98,7 @@ def cell(name: str, epsilon: str, delta: Fraction, kind: Kind, tables: int) -> t
         x = draw(rng)
         y = (rng.random(len(x)) < 1 / (1 + np.exp(-x @ truth))).astype(np.float64)
         people = len(x) if kind == "substitute" else None
-        plan = erm.planned("auto", Logistic(2), scaling, price, clip, Fraction(1), people, refined=True)
+        plan = planned("auto", Logistic(2), scaling, price, clip, Fraction(1), people, refined=True)
         around = plan.draw(x[:, 1:], y, Replayed(f"{name} {epsilon} {delta} {kind} {key}")).around
         assert around is not None
         for place, row in enumerate(np.eye(size)):

@@ -34,9 +34,9 @@ from reticent.entropy import Replayed  # noqa: E402
 from reticent.errors import QuestionError  # noqa: E402
 from reticent.outcome import Reply  # noqa: E402
 from reticent.privacy.adjacency import Kind  # noqa: E402
-from reticent.statistics.ask import parse  # noqa: E402
+from reticent.statistics.context import Setting, Step  # noqa: E402
+from reticent.statistics.grammar import parse  # noqa: E402
 from reticent.statistics.prepare import prepare  # noqa: E402
-from reticent.statistics.setting import Setting, Step  # noqa: E402
 from reticent.statistics.unbounded.logs import REACH  # noqa: E402
 from tests.support.cut_laws import CUT_LAWS  # noqa: E402
 from tests.support.stat_fake import Fake, answered, schema_of  # noqa: E402

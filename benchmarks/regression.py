@@ -22,14 +22,14 @@ from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.outcome import NoReply
 from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.statistics.regression import lower
-from reticent.statistics.regression.cells import cells
+from reticent.statistics.regression import distance_bounds
+from reticent.statistics.regression.candidates import cells
 from reticent.statistics.regression.lines import gap, rows_for, solutions
 from reticent.statistics.regression.plans import Method, plan
-from reticent.statistics.regression.rays import ray_bound
+from reticent.statistics.regression.projections import ray_bound
 from reticent.statistics.regression.rows import ONE, Rows, rows
 from reticent.statistics.regression.theil_sen import pair_slopes
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.unbounded.column_counts import Terms
 
 PLACES: Final = 14
 
@@ -59,18 +59,18 @@ def distances(quick: bool) -> None:
         print(f"exact, p = 2, n = {n}, sides 1/4: {found}, {seconds(start)} (target at 10^4: 2 s)")
         start = time.process_time()
         print(f"  ray test: {[round(ray_bound(data, cell)) for cell in near]}, {seconds(start)}")
-        known = lower.public(cells((Fraction(1 << 12),) * 2))
+        known = distance_bounds.public(cells((Fraction(1 << 12),) * 2))
         start = time.process_time()
         shares = [
             bound / (float(gap(data, cell)) ** 0.5 / ONE)
-            for bound, cell in zip(lower.lower_bounds(data, known).bounds, near, strict=True)
+            for bound, cell in zip(distance_bounds.lower_bounds(data, known).bounds, near, strict=True)
         ]
         print(f"  lower bound, share of the distance: {[round(share, 2) for share in shares]}, {seconds(start)}")
     for columns in (3,) if quick else (3, 4, 5):
         data, _ = table(10_000, columns, 1)
-        known = lower.public(cells((Fraction(2 << PLACES),) * columns))
+        known = distance_bounds.public(cells((Fraction(2 << PLACES),) * columns))
         start = time.process_time()
-        bounds = [round(bound) for bound in lower.lower_bounds(data, known).bounds]
+        bounds = [round(bound) for bound in distance_bounds.lower_bounds(data, known).bounds]
         print(f"lower bound, p = {columns}, n = 10^4, sides 2, all shifts: {bounds}, {seconds(start)}")
 
 

@@ -33,18 +33,18 @@ from reticent.entropy import Replayed  # noqa: E402
 from reticent.lab.density import voids  # noqa: E402
 from reticent.outcome import Reply  # noqa: E402
 from reticent.privacy.adjacency import Adjacency, Kind  # noqa: E402
-from reticent.synthesis.ask import Method, Options, Plan, plan_for  # noqa: E402
 from reticent.synthesis.axis import Axis  # noqa: E402
 from reticent.synthesis.bernstein import Bernstein, degree_for  # noqa: E402
 from reticent.synthesis.histogram import histogram, unit_of  # noqa: E402
 from reticent.synthesis.kernel import Kernel, bandwidth_for  # noqa: E402
 from reticent.synthesis.ks import Growth, ks_release  # noqa: E402
 from reticent.synthesis.linear import Linear, settled, shares_of  # noqa: E402
+from reticent.synthesis.linear_queries import Terms  # noqa: E402
+from reticent.synthesis.options import Method, Options, Plan, plan_for  # noqa: E402
+from reticent.synthesis.parameter_selection import LADDER, OPTION  # noqa: E402
+from reticent.synthesis.parameter_selection import Kind as Tunable  # noqa: E402
 from reticent.synthesis.series import Series, grid  # noqa: E402
 from reticent.synthesis.series import degree_for as order_for  # noqa: E402
-from reticent.synthesis.sums import Terms  # noqa: E402
-from reticent.synthesis.tuned import LADDER, OPTION  # noqa: E402
-from reticent.synthesis.tuned import Kind as Tunable  # noqa: E402
 
 Floats = NDArray[np.float64]
 ONE: Final = Fraction(1)

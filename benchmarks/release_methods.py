@@ -34,12 +34,12 @@ from reticent.data.table import Result  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.outcome import Reply  # noqa: E402
 from reticent.privacy.adjacency import Adjacency  # noqa: E402
-from reticent.synthesis.ask import Columns, Method, Options, Plan, plan_for  # noqa: E402
 from reticent.synthesis.bernstein import Bernstein  # noqa: E402
 from reticent.synthesis.density import Density  # noqa: E402
 from reticent.synthesis.kernel import Kernel  # noqa: E402
+from reticent.synthesis.linear_queries import Terms  # noqa: E402
+from reticent.synthesis.options import Columns, Method, Options, Plan, plan_for  # noqa: E402
 from reticent.synthesis.series import Series  # noqa: E402
-from reticent.synthesis.sums import Terms  # noqa: E402
 
 Floats = NDArray[np.float64]
 ONE: Final = Fraction(1)

@@ -19,14 +19,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.order import Sorted, ordered
+from reticent.data.order_statistics import Sorted, ordered
 from reticent.entropy import system
 from reticent.errors import Refusal
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
-from reticent.statistics.robust import extent, median, scale, shapes, trimmed
+from reticent.statistics.robust import assumed_laws, median, reach, scale, trimmed
 
 Floats = NDArray[np.float64]
 Shape = Literal["normal", "lognormal", "cauchy"]
@@ -172,10 +172,10 @@ def replies() -> None:
     paper = scale.scale(10**4, NEAR, test=half, release=half, delta=DELTA, grid=scale.paper_grid(10**4))
     iqr_of = {"normal": 2 * QUARTILE, "lognormal": RANGES["lognormal"], "cauchy": 2.0}
     print(f"\n{'probability of a reply':60}{'normal':>10}{'lognormal':>11}{'cauchy':>9}  target >= .99")
-    rows: list[tuple[str, Callable[[Shape], shapes.Chance], int]] = [
+    rows: list[tuple[str, Callable[[Shape], assumed_laws.Chance], int]] = [
         (
             "M, scale given, n 1,000, ε of each step 1",
-            lambda s: median.Median(level, round(iqr_of[s] * shapes.UNIT / 10)),
+            lambda s: median.Median(level, round(iqr_of[s] * assumed_laws.UNIT / 10)),
             n,
         ),
         ("M, base-2 stable bin, n 1,000, ε of each step 1", lambda s: with_bin, n),
@@ -183,7 +183,7 @@ def replies() -> None:
         ("S with bins of 1 + 1/ln n, n 10,000, ε of each step .5", lambda s: paper, 10**4),
     ]
     for name, mechanism, size in rows:
-        chances = [shapes.reply_probability(mechanism(s), s, size, tables=400) for s in SHAPES]
+        chances = [assumed_laws.reply_probability(mechanism(s), s, size, tables=400) for s in SHAPES]
         met = "met" if min(chances) >= 0.99 else "MISSED"
         print(f"{name:60}{chances[0]:>10.4f}{chances[1]:>11.4f}{chances[2]:>9.4f}  {met}")
 
@@ -198,7 +198,7 @@ def main() -> None:
             found = columns(shape, n, runs)
             title = f"{shape}, n {n:,}, ε {float(epsilon):g}"
             compare(found, medians(n, epsilon), MEDIANS[shape], lambda x: float(np.median(x)), f"median {title}")
-            quartiles = extent.ranks_of(n, scale.QUARTILES)
+            quartiles = reach.ranks_of(n, scale.QUARTILES)
             compare(
                 found,
                 scales(n, epsilon),

@@ -22,13 +22,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from reticent.data import plan
-from reticent.data.brackets import Bracket, fetch
 from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
-from reticent.data.order import Fetched, Needs, RunLength, Sorted, around, fetched
+from reticent.data.order_statistics import Fetched, Needs, RunLength, Sorted, around, fetched
 from reticent.data.query import Ordered, Query, Total
+from reticent.data.rank_search import Bracket, fetch
 from reticent.data.schema import Person, Schema, grid_by_size, real
 from reticent.data.table import Result, _Column, _columns, open_table
-from reticent.statistics.robust.extent import LogGrid, leave, ranks_of, reach
+from reticent.statistics.robust.reach import LogGrid, leave, ranks_of, reach
 
 Floats = NDArray[np.float64]
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from reticent.data.schema import Person, Schema, integer
 from reticent.entropy import Replayed
 from reticent.learning import Accuracy, Product, holdout
-from reticent.learning.bounded import STEPS, Axis, Question, Rows, axes_of, contributions, mean_steps
-from reticent.learning.sparse import Size
+from reticent.learning.above_threshold import Size
+from reticent.learning.row_functions import STEPS, Axis, Question, Rows, axes_of, contributions, mean_steps
 from reticent.mechanisms.sparse_vector import Conversation
 from reticent.privacy.adjacency import Adjacency
 

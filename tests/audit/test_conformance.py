@@ -36,9 +36,9 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PureDP
 from reticent.statistics.answer import Answer
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting, Step
 
 QUICK = Effort(draws=2000, factors=(Fraction(2), Fraction(8)))  # the long tier sees 1.3
 SPECIMENS: list[Specimen[Any, Any]] = [specimen for module in mechanisms.ALL for specimen in module.SPECIMENS]

@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.audit import fits, models
+from reticent.audit.branch_charge import stated_by, unpaid
 from reticent.audit.built_in import robust
-from reticent.audit.drawn import stated_by, unpaid
 from reticent.audit.neighbours import families
-from reticent.audit.readers import engine
+from reticent.audit.reader_replay import engine
 from reticent.audit.replay import Replayer, Rows
 from reticent.audit.tape import Tape, Tosses
 from reticent.data.table import Result
@@ -33,9 +33,9 @@ from reticent.privacy.convert import zcdp_of
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.privacy.sensitivity import L1, L2
-from reticent.synthesis.choice import auto
-from reticent.synthesis.sums import Terms
-from reticent.synthesis.tuned import Kind, tuned
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.method_selection import auto
+from reticent.synthesis.parameter_selection import Kind, tuned
 
 PERSON = Adjacency("add_remove")
 BRANCHES = 12  # beyond them choices come round again

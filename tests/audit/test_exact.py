@@ -35,11 +35,11 @@ from reticent.mechanisms import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, GaussianDP, PureDP
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import moments, soft
-from reticent.statistics.asked import Count, Histogram, Mean, Proportion
+from reticent.statistics import moment_basis, moments
+from reticent.statistics.context import Setting, Step
 from reticent.statistics.moments import MomentStep
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting, Step
+from reticent.statistics.specs import Count, Histogram, Mean, Proportion
 from tests.support import exact_mutants as mutants
 from tests.support.exact_laws import exp_minus, gaussian_weights, laplace_weights
 
@@ -114,7 +114,7 @@ def test_the_median_of_a_public_number_of_values() -> None:
 
 @pytest.mark.wide
 def test_a_mean_is_enumerated_from_rows_to_answer_where_a_row_is_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(soft, "UNIT", 2)
+    monkeypatch.setattr(moment_basis, "UNIT", 2)
     monkeypatch.setattr(moments, "UNIT", 2)
     step, found, pairs = prepared(pipelines.Case(Mean("x", interval=False), Fraction(8)), "add_remove", 1)
     line = verify("mean", lambda one, entropy: step.answer(one, entropy), found, pairs, PureDP(Fraction(8)))

@@ -10,18 +10,13 @@ import numpy as np
 import pytest
 
 from reticent.audit import fits, models
-from reticent.audit.found import Comparison
+from reticent.audit.findings import Comparison
 from reticent.audit.neighbours import Family
-from reticent.audit.readers import engine
+from reticent.audit.reader_replay import engine
 from reticent.audit.replay import Rows
-from reticent.learning import (
-    classifiers,
-    given,
-    held,
-    moments,
-    scores,
-    search,
-)
+from reticent.learning import array_check as given
+from reticent.learning import classifiers, held_arrays, moments, search
+from reticent.learning import scoring as scores
 from reticent.learning.estimator import Estimator
 from reticent.learning.trees import Growth
 from reticent.ledger import Ledger
@@ -243,7 +238,7 @@ def test_pairs_reach_what_a_score_and_a_program_declare(replayed: Replayed) -> N
 def test_cells_that_fail_before_the_charge_are_found(
     told: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held, "array", lambda x, name: np.asarray(given.array(x, name), np.float64))
+    monkeypatch.setattr(held_arrays, "array", lambda x, name: np.asarray(given.array(x, name), np.float64))
     assert "exception: it fails on both neighbours: ValueError: could not convert" in told("KMeans, arrays")
 
 

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from reticent.audit import losses_again
-from reticent.audit.losses_again import DIGITS, again, coin, concentrated, gaussian, geometric, lines, rounded
+from reticent.audit import accounting_check
+from reticent.audit.accounting_check import DIGITS, again, coin, concentrated, gaussian, geometric, lines, rounded
 from reticent.audit.plan import audit
 from reticent.data.schema import Person, Schema, category, real
 from reticent.exact.grid import Grid
 from reticent.mechanisms import Geometric, KolmogorovSmirnov, ScalarGaussian
-from reticent.privacy import compose, convert, curves, groups
+from reticent.privacy import compose, convert, group_privacy, profiles
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.sensitivity import L1, Linf
-from reticent.study.asking import Prepared, limit, settle, understand
+from reticent.study.allocation import Prepared, limit, settle, understand
 
 SCHEMA = Schema({"x": real(0, 1), "g": category(["a", "b"])}, Person("add_remove", "who", 3))
 
@@ -79,19 +79,19 @@ def test_a_sequence_that_takes_the_dearest_is_found(monkeypatch: pytest.MonkeyPa
 @pytest.mark.wide
 @pytest.mark.parametrize("rho", ["1/2", "1/100"])
 def test_a_conversion_that_lacks_a_factor_of_two_is_found(monkeypatch: pytest.MonkeyPatch, rho: str) -> None:
-    honest = curves.epsilon
+    honest = profiles.epsilon
 
     def halved(loss: Loss, delta: Fraction) -> Fraction:
         return honest(loss, delta) / 2 if isinstance(loss, ZCDP) else honest(loss, delta)
 
-    monkeypatch.setattr(curves, "epsilon", halved)
+    monkeypatch.setattr(profiles, "epsilon", halved)
     assert "refuted" in verdicts()
     assert "arithmetic" in found(plan(rho, "0.000001"))
 
 
 @pytest.mark.wide
 def test_a_group_whose_size_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "group_loss", lambda loss, size: loss)
+    monkeypatch.setattr(group_privacy, "group_loss", lambda loss, size: loss)
     assert {line.name.split(": ")[1] for line in lines() if line.verdict == "refuted"} >= {
         "three rows of a person",
         "three rows, with delta",
@@ -102,20 +102,20 @@ def test_a_group_whose_size_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.wide
 def test_a_group_with_k_times_delta_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = groups.group_loss
+    honest = group_privacy.group_loss
 
     def linear(loss: Loss, size: int) -> Loss:
         return ApproxDP(size * loss.epsilon, size * loss.delta) if isinstance(loss, ApproxDP) else honest(loss, size)
 
-    monkeypatch.setattr(groups, "group_loss", linear)
+    monkeypatch.setattr(group_privacy, "group_loss", linear)
     assert {line.name.split(": ")[1] for line in lines() if line.verdict == "refuted"} >= {"three rows, with delta"}
 
 
 @pytest.mark.wide
 def test_a_group_in_rho_that_is_linear_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = groups.group_loss
+    honest = group_privacy.group_loss
     monkeypatch.setattr(
-        groups, "group_loss", lambda loss, k: ZCDP(k * loss.rho) if isinstance(loss, ZCDP) else honest(loss, k)
+        group_privacy, "group_loss", lambda loss, k: ZCDP(k * loss.rho) if isinstance(loss, ZCDP) else honest(loss, k)
     )
     assert "refuted" in verdicts()
 
@@ -175,11 +175,11 @@ def test_points_by_ks_distance_lose_all_of_epsilon_under_both_adjacencies(kind: 
         lambda: geometric(Fraction(10**9), 10**8),
         lambda: gaussian(Fraction(9), 2),
         lambda: concentrated(Fraction(1, 8), 3),
-        lambda: losses_again.flipped(Fraction(1, 20), 2),
-        lambda: next(losses_again.candidates(Fraction(1, 20), 2)),
-        lambda: list(losses_again.ranged(Fraction(2)))[5],
-        lambda: losses_again.nearest(Fraction(1, 20), 3, "add_remove"),
-        lambda: losses_again.nearest(Fraction(2), 1, "substitute"),
+        lambda: accounting_check.flipped(Fraction(1, 20), 2),
+        lambda: next(accounting_check.candidates(Fraction(1, 20), 2)),
+        lambda: list(accounting_check.ranged(Fraction(2)))[5],
+        lambda: accounting_check.nearest(Fraction(1, 20), 3, "add_remove"),
+        lambda: accounting_check.nearest(Fraction(2), 1, "substitute"),
     ],
 )
 def test_both_sides_of_a_listed_law_add_up_to_one(law: Any) -> None:
@@ -195,11 +195,11 @@ def test_listed_divergences_are_those_of_closed_forms() -> None:
     with localcontext(DIGITS):
         law = gaussian(Fraction(100), 5)
         assert law is not None
-        assert abs(losses_again._divergence([law], Decimal(3)) - Decimal(3 * 25) / 200) < Decimal("1e-20")
+        assert abs(accounting_check._divergence([law], Decimal(3)) - Decimal(3 * 25) / 200) < Decimal("1e-20")
         e = Decimal(2).exp()
-        assert abs(losses_again._divergence([coin(Fraction(2))], Decimal(2)) - ((e**3 + 1) / (e * (e + 1))).ln()) < (
-            Decimal("1e-20")
-        )
+        assert abs(
+            accounting_check._divergence([coin(Fraction(2))], Decimal(2)) - ((e**3 + 1) / (e * (e + 1))).ln()
+        ) < (Decimal("1e-20"))
 
 
 @pytest.mark.wide
@@ -223,9 +223,9 @@ def test_a_delta_below_what_laws_are_cut_off_by_is_no_finding() -> None:
     """Two coins of delta 3e-39: sums of forty digits do not tell such a delta, and the epsilon is still listed."""
     tiny = Fraction(3, 10**39)
     with localcontext(DIGITS):
-        both = losses_again.Listed(((coin(Fraction(1), tiny), coin(Fraction(1), tiny)),))
+        both = accounting_check.Listed(((coin(Fraction(1), tiny), coin(Fraction(1), tiny)),))
         right, wrong = both.share(ApproxDP(Fraction(2), 2 * tiny)), both.share(ApproxDP(Fraction(3, 2), 2 * tiny))
         assert right is not None
-        assert Decimal("0.99") < right <= 1 + losses_again.SLACK
+        assert Decimal("0.99") < right <= 1 + accounting_check.SLACK
         assert wrong is not None
         assert wrong > Decimal("1.3")

@@ -75,11 +75,11 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.audit.changes import alike
 from reticent.audit.claims import verify
+from reticent.audit.diffs import alike
 from reticent.audit.laws import law_of
 from reticent.audit.plan import audit
-from reticent.data import frames, plan
+from reticent.data import memory, plan
 from reticent.data.query import Query, Total, stability
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.table import Result, Table, open_table
@@ -89,14 +89,14 @@ from reticent.exact import sampling
 from reticent.lab.broken.exhibit import QUICK
 from reticent.lab.broken.pipelines import OWNER, SHARED, Replay, people
 from reticent.mechanisms import Gaussian, Geometric, PermuteAndFlip
-from reticent.privacy import compose, convert, curves, ptr
+from reticent.privacy import compose, convert, profiles, ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP, pld_of
 from reticent.privacy.pairs import Range
 from reticent.privacy.sensitivity import L1, L2, Linf
-from reticent.statistics import facts, quantiles, ranks, soft
-from reticent.study import asking
-from reticent.study.asking import limit, settle, understand
+from reticent.statistics import moment_basis, public_facts, quantiles, ranks
+from reticent.study import allocation
+from reticent.study.allocation import limit, settle, understand
 
 NEAR = Adjacency("add_remove")
 PUBLIC = compose.public(Adjacency("substitute"))
@@ -190,14 +190,14 @@ def test_a_conversion_of_rho_covers_the_law_of_its_mechanism(monkeypatch: pytest
     def short(loss: Any, delta: Fraction) -> Fraction:
         return Fraction(loss.rho + Fraction(float(loss.rho * Fraction(np.log(float(1 / delta)))) ** 0.5))
 
-    monkeypatch.setattr(curves, "epsilon", short)
+    monkeypatch.setattr(profiles, "epsilon", short)
     assert not conversions_hold()
 
 
 def two_failures(first: ApproxDP, second: ApproxDP) -> Fraction:
     pairs = [item for loss in (first, second) for item in convert.pld_view(loss).pairs]
     parts = [replace(PUBLIC, loss=pld_of([pair])) for pair in pairs]
-    return curves.delta(compose.in_sequence(parts).loss, Fraction(0))
+    return profiles.delta(compose.in_sequence(parts).loss, Fraction(0))
 
 
 def test_two_failures_are_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def test_bounds_of_either_sign_are_paid_for(kind: Any, broken: pytest.MonkeyPatc
             return honest(query, person, stands_in=stands_in)
         return (Fraction(max(1, abs(query.grid.lowest))),)
 
-    broken.setattr(facts, "stability", low_twice)
+    broken.setattr(public_facts, "stability", low_twice)
     assert "sensitivity" in excess(["sum(x)"], real(0, 10), kind)
     assert "sensitivity" in excess(["sum(x)"], real(1, 10), kind)
 
@@ -258,12 +258,12 @@ def test_bounds_of_either_sign_are_paid_for(kind: Any, broken: pytest.MonkeyPatc
 def test_spread_is_paid_for_whatever_the_mean(broken: pytest.MonkeyPatch) -> None:
     """The mutant pays for squares as if the exact mean were taken off first, which moves a quarter of the range."""
     assert excess(["variance(x)", "sd(x)"], real(0, 10), triples=80) == set()
-    honest = soft.Design.sensitivity
+    honest = moment_basis.Design.sensitivity
 
-    def centred(self: soft.Design, rows: int, groups: int) -> Fraction:
+    def centred(self: moment_basis.Design, rows: int, groups: int) -> Fraction:
         return Fraction(honest(self, rows, groups) * 3 // 4)
 
-    broken.setattr(soft.Design, "sensitivity", centred)
+    broken.setattr(moment_basis.Design, "sensitivity", centred)
     assert "sensitivity" in excess(["variance(x)"], real(0, 10), triples=80)
 
 
@@ -315,14 +315,14 @@ def storage_is_nothing(kinds: Sequence[str]) -> bool:
 def test_the_storage_of_a_column_changes_nothing(broken: pytest.MonkeyPatch) -> None:
     """The mutant keeps narrow floats narrow and lets their bound be that of wide ones."""
     assert storage_is_nothing([kind for kind, _, _ in STORED])
-    honest = frames._from_array
+    honest = memory._from_array
 
     def narrow(column: Any, storage: Any) -> Any:
         if getattr(column, "dtype", None) == np.float32:
             column = np.clip(column, -60_000, 60_000).astype(np.float16)
         return honest(column, storage)
 
-    broken.setattr(frames, "_from_array", narrow)
+    broken.setattr(memory, "_from_array", narrow)
     assert not storage_is_nothing(["float32"])
 
 
@@ -386,7 +386,7 @@ def reads_a_row(monkeypatch: pytest.MonkeyPatch) -> bool:
 
 def test_what_has_no_price_reads_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant takes the price of the first answer where that of all cannot be derived."""
-    honest_settle, in_sequence = asking.settle, compose.in_sequence
+    honest_settle, in_sequence = allocation.settle, compose.in_sequence
     with monkeypatch.context() as patched:
         assert not reads_a_row(patched)
 
@@ -397,5 +397,5 @@ def test_what_has_no_price_reads_no_row(monkeypatch: pytest.MonkeyPatch) -> None
             monkeypatch.setattr(compose, "in_sequence", in_sequence)
             return honest_settle(*given)
 
-    monkeypatch.setattr(asking, "settle", careless)
+    monkeypatch.setattr(allocation, "settle", careless)
     assert reads_a_row(monkeypatch)

@@ -17,8 +17,8 @@ from reticent.audit.plan import ENOUGH, SHOWN, Audited, audit
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.adjacency import Kind
-from reticent.statistics import facts
-from reticent.study.asking import Prepared, limit, settle, understand
+from reticent.statistics import public_facts
+from reticent.study.allocation import Prepared, limit, settle, understand
 from reticent.study.study import Study
 
 QUESTIONS = ["count", "mean(x)", "median(x)", "sum(k) by g", "histogram(x, edges=0:10:2)"]
@@ -120,8 +120,8 @@ def test_an_audit_refuses_what_a_plan_refuses() -> None:
 
 @pytest.mark.wide
 def test_a_refuted_plan_says_where_and_how_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = facts.stability_of
-    monkeypatch.setattr(facts, "stability_of", lambda *given, **named: whole(*given, **named) / 2)
+    whole = public_facts.stability_of
+    monkeypatch.setattr(public_facts, "stability_of", lambda *given, **named: whole(*given, **named) / 2)
     found = study().audit(["count", "sum(k)"], epsilon=1)
     assert found.verdict == "refuted"
     assert [moved.ratio for moved in found.answers][:2] == [2, 2]

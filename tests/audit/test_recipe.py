@@ -41,8 +41,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP, ZCDP
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer, Cell, Estimate
-from reticent.statistics.setting import Expected
-from reticent.study.asking import Prepared
+from reticent.statistics.context import Expected
+from reticent.study.allocation import Prepared
 from reticent.certificate.certificate import read_certificate
 from reticent.study.release import Circumstances, run
 

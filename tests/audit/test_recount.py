@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.audit import exact, recount
-from reticent.audit.asked import asked
+from reticent.audit import exact, sampler_enumeration
 from reticent.audit.claims import Line
 from reticent.audit.grids import grids, nearest
+from reticent.audit.requests import asked
 from reticent.entropy import Entropy
-from reticent.exact import categorical, gaussian, laplace, laws
+from reticent.exact import categorical, gaussian, laplace, table_laws
 from reticent.exact.grid import Grid
 from reticent.exact.tables import PRODUCT, ROOMY, Shape
 from reticent.mechanisms import Exponential, Gaussian, Geometric, PermuteAndFlip
@@ -41,26 +41,26 @@ def refuted(lines: Iterator[Line]) -> set[str]:
 
 
 def short() -> Iterator[Line]:
-    yield recount._wide_laplace(PRODUCT, "short arrays and single values")
+    yield sampler_enumeration._wide_laplace(PRODUCT, "short arrays and single values")
 
 
 def single() -> Iterator[Line]:
-    yield recount._beyond_laplace()
+    yield sampler_enumeration._beyond_laplace()
 
 
 def blocks() -> Iterator[Line]:
-    yield recount._wide_gaussian(False)
+    yield sampler_enumeration._wide_gaussian(False)
 
 
 def wide() -> Iterator[Line]:
     """Everything but what can be listed."""
     yield from short()
-    yield recount._wide_laplace(ROOMY, "long arrays")
+    yield sampler_enumeration._wide_laplace(ROOMY, "long arrays")
     yield from single()
     yield from blocks()
 
 
-ALL_SCALES, ALL_VARIANCES = recount.WIDE_SCALES, recount.WIDE_VARIANCES
+ALL_SCALES, ALL_VARIANCES = sampler_enumeration.WIDE_SCALES, sampler_enumeration.WIDE_VARIANCES
 
 
 @pytest.fixture(autouse=True)
@@ -69,8 +69,8 @@ def _fresh_tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatc
     for cached in (laplace.laplace_tables, gaussian.gaussian_tables):
         cached.cache_clear()
     if request.node.get_closest_marker("audit") is None:
-        monkeypatch.setattr(recount, "WIDE_SCALES", (ALL_SCALES[1], ALL_SCALES[3]))
-        monkeypatch.setattr(recount, "WIDE_VARIANCES", (ALL_VARIANCES[1], ALL_VARIANCES[3]))
+        monkeypatch.setattr(sampler_enumeration, "WIDE_SCALES", (ALL_SCALES[1], ALL_SCALES[3]))
+        monkeypatch.setattr(sampler_enumeration, "WIDE_VARIANCES", (ALL_VARIANCES[1], ALL_VARIANCES[3]))
     yield
     for cached in (laplace.laplace_tables, gaussian.gaussian_tables):
         cached.cache_clear()
@@ -89,13 +89,15 @@ def test_the_scales_are_in_the_claim_and_every_branch_has_one() -> None:
     assert {line.verdict for line in lines.values()} == {"holds"}
     assert sum("8192, 3145729" in line.what and str(1 << 40) in line.what for line in lines.values()) == 2
     groups = {
-        (shape.low, len(laplace.laplace_tables(scale, shape).lows)) for scale in recount.WIDE_SCALES for shape in SHAPES
+        (shape.low, len(laplace.laplace_tables(scale, shape).lows))
+        for scale in sampler_enumeration.WIDE_SCALES
+        for shape in SHAPES
     }
     assert {low for low, count in groups if count > 2} == {PRODUCT.low, ROOMY.low}
-    short = [laplace.laplace_tables(scale).lows[-1].count for scale in recount.WIDE_SCALES]
+    short = [laplace.laplace_tables(scale).lows[-1].count for scale in sampler_enumeration.WIDE_SCALES]
     assert any(count < 1 << PRODUCT.low for count in short)
     assert any(count == 1 << PRODUCT.low for count in short)
-    assert laplace.laplace_tables(recount.BEYOND[-1]).head.outcomes.max() == 0  # no 64 bits hold its values
+    assert laplace.laplace_tables(sampler_enumeration.BEYOND[-1]).head.outcomes.max() == 0  # no 64 bits hold its values
 
 
 SHAPES = (PRODUCT, ROOMY)
@@ -130,12 +132,12 @@ def test_a_scale_that_changes_on_its_way_to_the_tables(name: str, monkeypatch: p
 
 @pytest.mark.wide
 def test_low_bits_that_are_even_where_there_are_several_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = laws.Low.floors
+    honest = table_laws.Low.floors
 
-    def even(self: laws.Low, bits: int) -> list[int]:
+    def even(self: table_laws.Low, bits: int) -> list[int]:
         return honest(self, bits) if self.first < 9 else [(1 << bits) >> self.count] * (1 << self.count)
 
-    monkeypatch.setattr(laws.Low, "floors", even)
+    monkeypatch.setattr(table_laws.Low, "floors", even)
     assert refuted(short()) == {SEVERAL}
 
 
@@ -295,7 +297,7 @@ def test_the_sampler_of_a_choice_at_another_rate_among_many(limit: int, monkeypa
 
     monkeypatch.setattr(categorical, "categorical_scores", scores)
     monkeypatch.setattr(categorical, "permute_and_flip", flips)
-    assert recount._flips().verdict == "refuted"
+    assert sampler_enumeration._flips().verdict == "refuted"
     tasks = [task for task in exact._by_scores(False) if len(task[0].counts) > limit]  # type: ignore[union-attr]
     assert exact._coins("choice", "", tasks, Fraction(1, 1 << 60)).verdict == "refuted"
 

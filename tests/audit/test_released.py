@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reticent.audit import released
+from reticent.audit import release_path
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.privacy.loss import PureDP
@@ -18,11 +18,11 @@ from reticent.study import release
 
 
 def failed() -> set[str]:
-    return {line.check for line in released.check().failures}
+    return {line.check for line in release_path.check().failures}
 
 
 def test_a_release_conforms() -> None:
-    found = released.check()
+    found = release_path.check()
     assert found.passed, str(found)
     assert len(found.lines) == 3
     assert found.false_alarm < 1e-9
@@ -37,7 +37,7 @@ def test_rows_that_are_read_before_the_charge_are_seen(monkeypatch: pytest.Monke
         begun[-1].run((), b"")
         return charge(prepared, ledger, about)
 
-    start = released._start
+    start = release_path._start
 
     def kept(plan: Any, *, fails: bool) -> Any:
         begun.append(start(plan, fails=False)[1])
@@ -45,7 +45,7 @@ def test_rows_that_are_read_before_the_charge_are_seen(monkeypatch: pytest.Monke
         begun[-1] = table if not fails else begun[-1]
         return ledger, table
 
-    monkeypatch.setattr(released, "_start", kept)
+    monkeypatch.setattr(release_path, "_start", kept)
     monkeypatch.setattr(release, "charge", early)
     assert "charged before rows are read" in failed()
 

@@ -25,15 +25,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.audit import plan as audit_plan
-from reticent.audit.changes import alike
+from reticent.audit.diffs import alike
 from reticent.audit.neighbours import MOODS, Dice, Family, Held, families, family
 from reticent.audit.plan import audit
-from reticent.audit.readers import engine, uneven
+from reticent.audit.reader_replay import engine, uneven
 from reticent.audit.replay import STYLES, Comparison, Finding, Replayer, Rows, Tape, replay
 from reticent.audit.schemas import random_plan, random_schema
-from reticent.data import frames, plan
+from reticent.data import memory, plan
 from reticent.data import query as asked_of
-from reticent.data.cells import cells_of
+from reticent.data.candidates import cells_of
 from reticent.data.engines import casts
 from reticent.data.files import CsvFile, ParquetFiles
 from reticent.data.query import Keys, Ordered, Query, Ranks, Records, Tally, stability
@@ -46,11 +46,11 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2, Linf
-from reticent.statistics import counts, facts, moments, proportions, quantiles, ranks
+from reticent.statistics import counts, moments, proportions, public_facts, quantiles, ranks
 from reticent.statistics.answer import Answer
-from reticent.statistics.hypotheses.asked import OfTest
+from reticent.statistics.hypotheses.spec import OfTest
 from reticent.study import release
-from reticent.study.asking import Prepared, limit, settle, understand
+from reticent.study.allocation import Prepared, limit, settle, understand
 from reticent.study.incomplete import NO_SHARES
 from tests.support.data_reference import Reference
 
@@ -343,8 +343,8 @@ def test_a_forgotten_clip_of_totals_is_found(broken: pytest.MonkeyPatch) -> None
 
 @pytest.mark.wide
 def test_half_the_sensitivity_is_found(broken: pytest.MonkeyPatch) -> None:
-    whole = facts.stability_of
-    broken.setattr(facts, "stability_of", lambda *given, **named: whole(*given, **named) / 2)
+    whole = public_facts.stability_of
+    broken.setattr(public_facts, "stability_of", lambda *given, **named: whole(*given, **named) / 2)
     assert "sensitivity" in kinds(["count"])
 
 
@@ -430,7 +430,7 @@ def test_a_histogram_at_the_price_of_one_bin_is_found_under_substitution(broken:
     def cheap(query: Query, person: Person, *, stands_in: bool) -> tuple[Fraction, ...]:
         return (Fraction(person.rows),) if isinstance(query, Tally) else honest(query, person, stands_in=stands_in)
 
-    broken.setattr(facts, "stability", cheap)
+    broken.setattr(public_facts, "stability", cheap)
     assert kinds(["histogram(g)"], "add_remove") == set()
     assert "sensitivity" in kinds(["histogram(g)"], "substitute")
 
@@ -500,19 +500,19 @@ def test_a_float_at_the_gate_is_found(broken: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.wide
 def test_truncation_to_an_even_number_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = frames._from_array
-    broken.setattr(frames, "_from_array", lambda column, storage: honest(column[: len(column) // 2 * 2], storage))
+    honest = memory._from_array
+    broken.setattr(memory, "_from_array", lambda column, storage: honest(column[: len(column) // 2 * 2], storage))
     assert kinds(["count"], rows=1) & {"sensitivity", "order"}
 
 
 @pytest.mark.wide
 def test_what_depends_on_the_order_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
-    honest = frames._from_array
+    honest = memory._from_array
 
     def first_wins(column: Any, storage: Any) -> Any:
         return honest([*column[:1], *[0 if isinstance(c, float) else c for c in column[1:]]], storage)
 
-    broken.setattr(frames, "_from_array", first_wins)
+    broken.setattr(memory, "_from_array", first_wins)
     assert kinds(["mean(x)"]) & {"order", "sensitivity", "reader"}
 
 
@@ -607,13 +607,13 @@ def test_every_audit_reads_files_and_columns_of_text() -> None:
 def noticed(broken: pytest.MonkeyPatch) -> list[int]:
     """The true number of rows of every table that is drawn from, kept behind the back of the plan."""
     seen: list[int] = []
-    honest = frames._from_array
+    honest = memory._from_array
 
     def reading(column: Any, storage: Any) -> Any:
         seen.append(sum(cell is not None and cell == cell for cell in list(column)))
         return honest(column, storage)
 
-    broken.setattr(frames, "_from_array", reading)
+    broken.setattr(memory, "_from_array", reading)
     return seen
 
 

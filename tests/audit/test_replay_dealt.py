@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from reticent.audit.built_in import ALL, COLUMNS, ONE_EACH, SIZED
-from reticent.audit.dealt import Filled, filling, in_one_order
-from reticent.audit.found import Finding
+from reticent.audit.couplings import Filled, filling, in_one_order
+from reticent.audit.findings import Finding
 from reticent.audit.plan import Audited, audit
 from reticent.audit.tape import Tosses
 from reticent.data.query import Query, Records, Rows
@@ -24,7 +24,7 @@ from reticent.mechanisms import Geometric, gate
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.regression import block_medians, blocks, coefficients
 from reticent.statistics.regression.robust import SolutionStep
-from reticent.study.asking import Limit, Prepared, settle, understand
+from reticent.study.allocation import Limit, Prepared, settle, understand
 
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 DELTA = "delta=0.00001"

@@ -14,7 +14,7 @@ from reticent.audit.claims import Line
 from reticent.audit.installed import digest
 from reticent.audit.plan import audit
 from reticent.audit.report import NEVER, NOT_LEARNED, NOT_RUN, Declined, Verified, page
-from reticent.statistics.ask import VERBS
+from reticent.statistics.grammar import VERBS
 
 VOID = {"meta", "br"}
 

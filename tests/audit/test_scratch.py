@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from reticent.audit import conformance, report, scratch
+from reticent.audit import conformance, report, scratch_ledger
 from reticent.audit.alarm import Alarm
 from reticent.certificate import verify
 from reticent.certificate.certificate import Certificate
@@ -25,7 +25,7 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from reticent.study import asking, release
+from reticent.study import allocation, release
 from tests.support.cli_kit import Run, clinic, run
 
 Patch = pytest.MonkeyPatch
@@ -144,13 +144,13 @@ def half_of_a_sum(patch: Patch) -> None:
 
 
 def half_of_the_root(patch: Patch) -> None:
-    honest = asking.settle
+    honest = allocation.settle
 
     def settle(*given: Any) -> Any:
         made = honest(*given)
         return replace(made, guarantee=replace(made.guarantee, loss=halved(made.guarantee.loss)))
 
-    patch.setattr(asking, "settle", settle)
+    patch.setattr(allocation, "settle", settle)
 
 
 def verifies_anything(patch: Patch) -> None:
@@ -207,7 +207,7 @@ def test_every_change_of_a_certificate_is_one(tmp_path: Path) -> None:
     }
     made |= {"adjacency": {"kind": "add_remove"}, "answers": [{"cells": [{"value": 2.0}]}]}
     made |= {"guarantee": {"loss": {"rho": "1"}, "parts": [{}], "adjacency": {"kind": "add_remove"}}}
-    for what, change in scratch.CHANGES:
+    for what, change in scratch_ledger.CHANGES:
         document = deepcopy(made)
         assert change(document), what
         assert document != made, what

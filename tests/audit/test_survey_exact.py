@@ -20,8 +20,8 @@ from reticent.audit.claims import verify
 from reticent.audit.laws import law_of
 from reticent.entropy import Entropy
 from reticent.exact import sampling
-from reticent.mechanisms import Hadamard, KAry, OneSided, local
-from reticent.mechanisms.local import LOCAL, Peak, drawn
+from reticent.mechanisms import Hadamard, KAry, OneSided, local_coins
+from reticent.mechanisms.local_coins import LOCAL, Peak, drawn
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.survey import Method, device
 
@@ -91,7 +91,7 @@ class Unmoved(Hadamard):
     """The number is not moved into the half that the coin named."""
 
     def sample_many(self, exact: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
-        return local.even(self.order, len(exact), entropy)
+        return local_coins.even(self.order, len(exact), entropy)
 
 
 @pytest.mark.wide
@@ -117,7 +117,7 @@ def test_coins_that_take_an_equal_byte_for_an_answer_are_told(monkeypatch: pytes
         return np.asarray(given < (256 * chance).__floor__())
 
     assert audit._coins().verdict == "holds"
-    monkeypatch.setattr(local, "coins", hasty)
+    monkeypatch.setattr(local_coins, "coins", hasty)
     assert audit._coins().verdict == "refuted"
 
 
@@ -127,7 +127,7 @@ def test_orders_that_keep_a_tie_are_told(monkeypatch: pytest.MonkeyPatch) -> Non
         return np.asarray(np.argsort(entropy.words(rows * columns).reshape(rows, columns), axis=1, kind="stable"))
 
     assert audit._orders(3).verdict == "holds"
-    monkeypatch.setattr(local, "orders", stable)
+    monkeypatch.setattr(local_coins, "orders", stable)
     assert audit._orders(3).verdict == "refuted"
 
 

@@ -19,7 +19,7 @@ from reticent.audit import system_path
 from reticent.audit.conformance import Line
 from reticent.audit.system_path import LEVEL, gaussian_fit, laplace_fit, tail
 from reticent.entropy import Entropy, Forks, Replayed, SystemEntropy
-from reticent.exact import ahead, categorical, gaussian, laplace
+from reticent.exact import buffer, categorical, gaussian, laplace
 from reticent.mechanisms import Geometric, geometric
 
 Lines = Callable[[], Iterator[Line]]
@@ -144,29 +144,29 @@ def test_values_drawn_ahead_of_a_scale_too_small(monkeypatch: pytest.MonkeyPatch
         return honest(scale * Fraction(4, 5) if type(entropy) is SystemEntropy else scale, size, entropy, **shape)
 
     monkeypatch.setattr(laplace, "discrete_laplace", less)
-    monkeypatch.setattr(laplace, "_ahead", ahead.Ahead())
+    monkeypatch.setattr(laplace, "_ahead", buffer.Ahead())
     found = failed(system_path._ahead)
     assert {f"draws its law, Laplace of scale {scale}" for scale in system_path.SCALES} <= found
 
 
 @pytest.mark.wide
 def test_a_block_that_is_given_out_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = ahead.Ahead.keep
+    honest = buffer.Ahead.keep
 
-    def twice(self: ahead.Ahead, parameter: Any, block: list[int]) -> int:
+    def twice(self: buffer.Ahead, parameter: Any, block: list[int]) -> int:
         return honest(self, parameter, block + block)
 
-    monkeypatch.setattr(ahead.Ahead, "keep", twice)
-    monkeypatch.setattr(laplace, "_ahead", ahead.Ahead())
-    monkeypatch.setattr(gaussian, "_ahead", ahead.Ahead())
+    monkeypatch.setattr(buffer.Ahead, "keep", twice)
+    monkeypatch.setattr(laplace, "_ahead", buffer.Ahead())
+    monkeypatch.setattr(gaussian, "_ahead", buffer.Ahead())
     assert {"no Laplace twice", "no Gaussian twice"} <= failed(system_path._ahead)
 
 
 @pytest.mark.wide
 def test_parameters_that_share_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(laplace, "ratio", lambda scale: (scale.numerator % 7, 1))
-    monkeypatch.setattr(ahead, "ratio", lambda scale: (scale.numerator % 7, 1))
-    monkeypatch.setattr(laplace, "_ahead", ahead.Ahead())
+    monkeypatch.setattr(buffer, "ratio", lambda scale: (scale.numerator % 7, 1))
+    monkeypatch.setattr(laplace, "_ahead", buffer.Ahead())
     assert system_path._parameters("shared").verdict == "fail"
 
 
@@ -175,7 +175,7 @@ def test_a_fork_that_nobody_notices(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process id is taken once, and the hook counts nothing."""
     from reticent import entropy
 
-    for module in (entropy, laplace, gaussian, ahead):
+    for module in (entropy, laplace, gaussian, buffer):
         monkeypatch.setattr(module, "getpid", lambda: 1)
     assert system_path._forked("fork").verdict == "pass"  # the hook alone is enough
     monkeypatch.setattr(Forks, "note", classmethod(lambda cls: None))
@@ -183,7 +183,7 @@ def test_a_fork_that_nobody_notices(monkeypatch: pytest.MonkeyPatch) -> None:
     class Still:
         count = 0
 
-    for module in (entropy, laplace, gaussian, ahead):
+    for module in (entropy, laplace, gaussian, buffer):
         monkeypatch.setattr(module, "Forks", Still)
     assert system_path._forked("fork").verdict == "fail"
 

@@ -17,23 +17,23 @@ import pytest
 
 import reticent as rt
 from reticent.audit import exact
-from reticent.audit.found import Comparison, Finding
+from reticent.audit.findings import Comparison, Finding
 from reticent.audit.neighbours import Family, Held, families
-from reticent.audit.readers import engine
-from reticent.audit.rules import by_rules, cost_of
-from reticent.audit.talks import Talk, Talks, built_in
+from reticent.audit.reader_replay import engine
+from reticent.audit.session_replay import Talk, Talks, built_in
+from reticent.audit.session_rules import by_rules, cost_of
 from reticent.audit.tape import STYLES, Tape
 from reticent.entropy import SystemEntropy
 from reticent.lab.broken.laws import sparse_vector_noised_for_one, sparse_vector_without_query_noise
-from reticent.learning import holdout, ladder, sparse
-from reticent.learning.bounded import mean_steps
-from reticent.learning.sparse import Size
+from reticent.learning import above_threshold, holdout, leaderboard
+from reticent.learning.above_threshold import Size
+from reticent.learning.row_functions import mean_steps
 from reticent.mechanisms import SparseVector, gate
 from reticent.mechanisms.gate import Bar, Call
 from reticent.mechanisms.sparse_vector import Conversation, Mark, Part
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
-from reticent.study.paid import Holdout, Paid
+from reticent.study.session import Holdout, Paid
 
 TALKS = {talk.name: talk for talk in built_in()}
 ONE = "add_remove, at most 1 row each"
@@ -277,7 +277,7 @@ def test_a_threshold_drawn_again_without_a_charge_is_found(monkeypatch: pytest.M
 
 @pytest.mark.wide
 def test_half_the_reach_of_a_person_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ladder, "reach", lambda near: Linf(sparse.reach(near).bound / 2, near))
+    monkeypatch.setattr(leaderboard, "reach", lambda near: Linf(above_threshold.reach(near).bound / 2, near))
     assert "sensitivity: Part declares that the score" in told(BOARD)
 
 

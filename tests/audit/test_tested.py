@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.audit import exact, gated, stepwise, tested
+from reticent.audit import exact, exact_gate, exact_ptr, stepwise
 from reticent.audit.claims import Line
+from reticent.audit.exact_ptr import FEW, NEAR, SOME, STABLE, TRIMMED, TWICE, Case, median
 from reticent.audit.stepwise import Case as Drawn
-from reticent.audit.tested import FEW, NEAR, SOME, STABLE, TRIMMED, TWICE, Case, median
-from reticent.data.cells import Cells
-from reticent.data.order import INFINITE, LARGEST
+from reticent.data.candidates import Cells
+from reticent.data.order_statistics import INFINITE, LARGEST
 from reticent.data.table import Counts, content
 from reticent.entropy import Entropy
 from reticent.errors import CheckError
@@ -27,17 +27,17 @@ from reticent.mechanisms import Exponential, Geometric, gate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import magnitude, quantiles
-from reticent.statistics.asked import Iqr, Mean, Quantiles, Regression, Scale, TrimmedMean
 from reticent.statistics.logarithms import LogMean
 from reticent.statistics.quantiles import Size
 from reticent.statistics.ranks import Runs
-from reticent.statistics.robust import core, scale
 from reticent.statistics.robust import median as ranks
-from reticent.statistics.robust.extent import reach
+from reticent.statistics.robust import ptr_test, scale
 from reticent.statistics.robust.median import Level as Ranked
 from reticent.statistics.robust.plans import Bought
+from reticent.statistics.robust.reach import reach
+from reticent.statistics.specs import Iqr, Mean, Quantiles, Regression, Scale, TrimmedMean
 from reticent.statistics.unbounded import trimmed as inverse
-from reticent.statistics.unbounded.census import Census
+from reticent.statistics.unbounded.column_counts import Census
 
 SIXTEEN = Fraction(16)
 S = Case(Scale("x"), "substitute", 5, (5,), SIXTEEN, SOME)
@@ -45,7 +45,7 @@ BIN = Case(STABLE, "add_remove", 5, (5, 6), SIXTEEN, SOME)
 M = Case(median(2), "substitute", 5, (5,), SIXTEEN, NEAR)
 WITH_SCALE = Case(median(), "substitute", 5, (5,), Fraction(24), FEW)
 TM = Case(TRIMMED, "substitute", 6, (6,), Fraction(24), FEW)
-SMOOTH = Case(tested.SMOOTH, "substitute", 5, (5,), Fraction(2), SOME)
+SMOOTH = Case(exact_ptr.SMOOTH, "substitute", 5, (5,), Fraction(2), SOME)
 BOUGHT = Case(STABLE, "add_remove", None, (5, 6), Fraction(56), FEW)
 PTR = (S, BIN, M, WITH_SCALE, TM)
 OUGHT = ("S", "the stable bin", "M", "M with its scale", "TM")
@@ -62,7 +62,7 @@ SLOPES = Drawn(Regression("y", ("x",), method="theil_sen"), "substitute", (6,), 
 
 
 def verdict(case: Case) -> str:
-    return tested.verified(case, every=100).verdict
+    return exact_ptr.verified(case, every=100).verdict
 
 
 def drawn(case: Drawn) -> Line:
@@ -75,7 +75,7 @@ def drawn(case: Drawn) -> Line:
 @pytest.mark.wide
 @pytest.mark.parametrize("case", [S, BIN, M, WITH_SCALE, TM, SMOOTH, BOUGHT], ids=lambda case: case.asked.name)
 def test_a_statistic_by_its_test_keeps_its_guarantee_and_hardly_less(case: Case) -> None:
-    line = tested.verified(case)
+    line = exact_ptr.verified(case)
     assert line.verdict == "holds"
     assert line.attained is not None
     assert line.attained > Fraction(9, 10)
@@ -127,7 +127,7 @@ def test_a_test_is_two_branches_with_the_law_of_its_noise() -> None:
     """P(1 + Z >= 3) for Z of scale 1 is q**2 / (1 + q), q = 1 / e, whatever branches the noise has."""
     noise = Geometric(L1(Fraction(1), Adjacency("substitute")), Fraction(1))
     bar = gate.Bar(3, 1)
-    law = gated.through_gate(lambda entropy: gate.passes(noise, 1, bar, entropy), least=Fraction(1, 1 << 90))
+    law = exact_gate.through_gate(lambda entropy: gate.passes(noise, 1, bar, entropy), least=Fraction(1, 1 << 90))
     low, high = law.bounds(True)
     q = Fraction(367879441171442321595523770161, 10**30)
     assert len(law.masses) == 2
@@ -137,15 +137,15 @@ def test_a_test_is_two_branches_with_the_law_of_its_noise() -> None:
 
 def test_coins_outside_of_a_mechanism_are_refused() -> None:
     with pytest.raises(CheckError, match="coins"):
-        gated.through_gate(lambda entropy: sampling.uniform(3, entropy), least=Fraction(1, 100))
+        exact_gate.through_gate(lambda entropy: sampling.uniform(3, entropy), least=Fraction(1, 100))
 
 
 @pytest.mark.wide
 def test_the_engine_reads_what_is_put_in_order() -> None:
-    step, schema = tested.prepared(BIN)
-    assert tested.read((0, 7, 7, 15, 15), step, schema) is not None
+    step, schema = exact_ptr.prepared(BIN)
+    assert exact_ptr.read((0, 7, 7, 15, 15), step, schema) is not None
     for column in ((0, 0, 7, 7, 15), (15,) * 6):
-        assert content(tested.held(column, step)) == content(tested.read(column, step, schema))
+        assert content(exact_ptr.held(column, step)) == content(exact_ptr.read(column, step, schema))
 
 
 # --- mutants of propose-test-release ---------------------------------------------------------------------------------
@@ -154,10 +154,10 @@ def test_the_engine_reads_what_is_put_in_order() -> None:
 @pytest.mark.wide
 @pytest.mark.parametrize("case", PTR, ids=OUGHT)
 def test_a_threshold_off_by_one(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lower(self: core.Test, distance: int, entropy: Entropy) -> bool:
+    def lower(self: ptr_test.Test, distance: int, entropy: Entropy) -> bool:
         return gate.passes(self.noise, min(distance, self.cap), gate.Bar(self.threshold - 1, self.unsafe), entropy)
 
-    monkeypatch.setattr(core.Test, "passes", lower)
+    monkeypatch.setattr(ptr_test.Test, "passes", lower)
     assert verdict(case) == "refuted"
 
 
@@ -167,8 +167,8 @@ def test_a_distance_that_moves_by_two_with_noise_for_one(monkeypatch: pytest.Mon
     honest = ranks.narrow
 
     def doubled(sensitivity: int) -> str:
-        def made(epsilon: Fraction, delta: Fraction, neighbours: Adjacency, **_: int) -> core.Test:
-            return core.Test(neighbours, epsilon, 3, 2, sensitivity)
+        def made(epsilon: Fraction, delta: Fraction, neighbours: Adjacency, **_: int) -> ptr_test.Test:
+            return ptr_test.Test(neighbours, epsilon, 3, 2, sensitivity)
 
         monkeypatch.setattr(scale, "exact_test", made)
         monkeypatch.setattr(ranks, "narrow", lambda *given: 2 * honest(*given) + 2)
@@ -232,10 +232,10 @@ def test_a_median_that_replies_without_a_test(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.wide
 def test_squares_that_move_further_than_they_are_paid_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reticent.statistics.robust import reports
+    from reticent.statistics.robust import answers
 
-    honest = reports.squares_of
-    monkeypatch.setattr(reports, "squares_of", lambda *given: 2 * honest(*given))
+    honest = answers.squares_of
+    monkeypatch.setattr(answers, "squares_of", lambda *given: 2 * honest(*given))
     assert verdict(TM) == "refuted"
 
 
@@ -316,7 +316,7 @@ def test_moments_with_half_of_their_noise(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.wide
 def test_a_clip_that_follows_the_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    from reticent.statistics.unbounded.ladder import Choice
+    from reticent.statistics.unbounded.clipping_radii import Choice
 
     honest = Choice.centre
 

@@ -15,13 +15,13 @@ from reticent.data.query import Keys
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.errors import QuestionError
 from reticent.privacy.adjacency import Kind
-from reticent.statistics.ask import VERBS, parse
-from reticent.statistics.asked import OfIqr, OfMean, OfQuantiles, OfRegression, OfScale, OfTrimmed
+from reticent.statistics.context import Setting, Step
 from reticent.statistics.density import OfDensity
 from reticent.statistics.estimand import estimand
-from reticent.statistics.hypotheses.asked import OfTest
+from reticent.statistics.grammar import VERBS, parse
+from reticent.statistics.hypotheses.spec import OfTest
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting, Step
+from reticent.statistics.specs import OfIqr, OfMean, OfQuantiles, OfRegression, OfScale, OfTrimmed
 
 KINDS: tuple[Kind, ...] = ("substitute", "add_remove")
 TABLE = ("count", "persons", "capped", "sum", "histogram", "incomplete")  # of this table, and not of a population

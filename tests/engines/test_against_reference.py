@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.data import brackets
-from reticent.data.cells import cells_on
+from reticent.data import rank_search
+from reticent.data.candidates import cells_on
 from reticent.data.engines.duckdb import Limits
-from reticent.data.order import ABSENT, LARGEST, Fetched, Needs, Order, RunLength, Sorted, fetched
+from reticent.data.order_statistics import ABSENT, LARGEST, Fetched, Needs, Order, RunLength, Sorted, fetched
 from reticent.data.plan import columns_of
 from reticent.data.query import (
     Capped,
@@ -359,8 +359,8 @@ def test_order_statistics_are_exact_wherever_the_engine_looks(
     person: Person, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With samples of a few values, so narrow that many a bracket misses: each run draws others."""
-    monkeypatch.setattr(brackets, "SAMPLE", 6)
-    monkeypatch.setattr(brackets, "WIDTHS", 0.3)
+    monkeypatch.setattr(rank_search, "SAMPLE", 6)
+    monkeypatch.setattr(rank_search, "WIDTHS", 0.3)
     schema = Schema(columns(), person)
     rows: list[Row] = [{**row, "who": f"p{nth % 90}"} for nth, row in enumerate(random_rows(random.Random(size), size))]
     asked: list[Query] = [query for query in queries() if isinstance(query, Ordered)]
@@ -382,8 +382,8 @@ ATOMS: dict[str, list[Cell]] = {
 def test_atoms_and_infinities_have_exact_order_statistics(
     name: str, narrow: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(brackets, "SAMPLE", 40)
-    monkeypatch.setattr(brackets, "WIDTHS", narrow)
+    monkeypatch.setattr(rank_search, "SAMPLE", 40)
+    monkeypatch.setattr(rank_search, "WIDTHS", narrow)
     needs = Needs(((-3, 2), (48, 52), (60, 140), (199, 203)), ((1, 200), (50, 150), (-1, 201)))
     asked: list[Query] = [Ordered("x", Fraction(1, 4), needs), Ordered("x", Fraction(1, 4))]
     schema = Schema({"x": real()}, Person("add_remove"))

@@ -25,10 +25,10 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.regression.blocks import Blocks
+from reticent.statistics.regression.r_s import ShortCut
 from reticent.statistics.regression.robust import robust_regression
-from reticent.statistics.regression.short_cut import ShortCut
-from reticent.statistics.robust.core import step
 from reticent.statistics.robust.median import LAW, Level, ScaledMedian, level_for, scaled_median
+from reticent.statistics.robust.ptr_test import step
 from reticent.statistics.robust.scale import Scale, scale, stable_scale
 from reticent.statistics.robust.trimmed import trimmed_mean
 

@@ -26,7 +26,7 @@ from reticent.ledger import Ledger, fingerprint
 from reticent.ledger.export import verify_export
 from reticent.mechanisms import axiom_again
 from reticent.outcome import NoReply
-from reticent.privacy import compose, filters, record
+from reticent.privacy import compose, filters, serialization
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, from_json, to_json
 from reticent.survey.answers import collect
@@ -324,15 +324,15 @@ def test_no_theorem_was_renamed() -> None:
 
 def test_every_theorem_stands_in_a_golden_proof() -> None:
     used = {name for told in CERTIFICATES.values() for name in told["theorems"]}
-    used |= {node.by.name for tree in THEOREMS["trees"].values() for node in nodes(record.from_json(tree))}
+    used |= {node.by.name for tree in THEOREMS["trees"].values() for node in nodes(serialization.from_json(tree))}
     assert set(THEOREMS["names"]) - used == IN_NO_TREE
 
 
 @pytest.mark.parametrize("name", THEOREMS["trees"])
 def test_every_node_of_a_golden_proof_is_derived_again(name: str) -> None:
-    tree = record.from_json(THEOREMS["trees"][name])
+    tree = serialization.from_json(THEOREMS["trees"][name])
     assert compose.rederive(tree, axiom_again) == tree.loss
-    assert record.to_json(tree)["loss"] == THEOREMS["trees"][name]["loss"]
+    assert serialization.to_json(tree)["loss"] == THEOREMS["trees"][name]["loss"]
 
 
 def test_a_renamed_theorem_is_refused() -> None:
@@ -340,7 +340,7 @@ def test_a_renamed_theorem_is_refused() -> None:
         tree = copy.deepcopy(told)
         tree["theorem"]["name"] += "_2"
         with pytest.raises(CheckError):
-            compose.rederive(record.from_json(tree), axiom_again)
+            compose.rederive(serialization.from_json(tree), axiom_again)
         assert name
 
 

@@ -25,7 +25,7 @@ from reticent.mechanisms import Gaussian, Geometric, RandomizedResponse, axiom_a
 from reticent.mechanisms.gaussian import mass as gaussian_mass
 from reticent.mechanisms.shuffled import Shuffled
 from reticent.mechanisms.subsampled import Poisson, WithoutReplacement, poisson_sums, subset_sums
-from reticent.privacy import amplify, clones, compose, record
+from reticent.privacy import amplify, compose, serialization, shuffle_clones
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_approx
 from reticent.privacy.guarantee import Guarantee, Theorem
@@ -339,7 +339,7 @@ def test_the_clones_hide_at_most_what_is_hidden(randomizer: RandomizedResponse, 
         truth = truth_at(randomizer, people, grown, iter(range(people)))
         for chance in (1 / ratio, 2 / (ratio + 1)):
             listed = clone_pair(ratio, people, chance, grown)
-            computed = clones.clones(ratio, people, chance, aim=Fraction(1, 10**6)).delta(grown)
+            computed = shuffle_clones.clones(ratio, people, chance, aim=Fraction(1, 10**6)).delta(grown)
             assert truth <= listed <= computed <= listed + Fraction(1, 10**30)
 
 
@@ -355,21 +355,21 @@ def test_the_clones_delta_is_the_sum_listed_rounded_up(
 ) -> None:
     grown = 1 + way * (ratio - 1)
     listed = clone_pair(ratio, people, chance, grown)
-    computed = clones.clones(ratio, people, chance, aim=Fraction(1, 10**6)).delta(grown)
+    computed = shuffle_clones.clones(ratio, people, chance, aim=Fraction(1, 10**6)).delta(grown)
     assert listed <= computed <= listed + Fraction(1, 10**16)
 
 
 def test_a_tail_that_is_cut_off_is_counted_whole() -> None:
     """A coarse aim keeps fewer terms: the delta may only grow, by no more than the aim allows."""
-    fine = clones.clones(Fraction(3), 5000, Fraction(1, 2), aim=Fraction(1, 10**30)).delta(Fraction(11, 10))
-    coarse = clones.clones(Fraction(3), 5000, Fraction(1, 2), aim=Fraction(1, 2)).delta(Fraction(11, 10))
+    fine = shuffle_clones.clones(Fraction(3), 5000, Fraction(1, 2), aim=Fraction(1, 10**30)).delta(Fraction(11, 10))
+    coarse = shuffle_clones.clones(Fraction(3), 5000, Fraction(1, 2), aim=Fraction(1, 2)).delta(Fraction(11, 10))
     assert fine <= coarse <= fine + Fraction(1, 2**36)
     assert fine < coarse
 
 
 def test_more_people_hide_better() -> None:
     deltas = [
-        clones.clones(Fraction(3), people, Fraction(1, 2), aim=Fraction(1, 10**9)).delta(Fraction(6, 5))
+        shuffle_clones.clones(Fraction(3), people, Fraction(1, 2), aim=Fraction(1, 10**9)).delta(Fraction(6, 5))
         for people in (2, 3, 10, 11, 100, 101, 1000)
     ]
     assert deltas == sorted(deltas, reverse=True)
@@ -379,7 +379,7 @@ def test_too_many_clones_are_caught() -> None:
     """If 9 of 10 others were clones the delta would be below the truth."""
     randomizer, people, grown = two_coins(), 8, Fraction(3, 2)
     truth = truth_at(randomizer, people, grown, iter(range(people)))
-    assert clones.clones(Fraction(3), people, Fraction(9, 10), aim=Fraction(1, 10**6)).delta(grown) < truth
+    assert shuffle_clones.clones(Fraction(3), people, Fraction(9, 10), aim=Fraction(1, 10**6)).delta(grown) < truth
 
 
 @pytest.mark.wide
@@ -414,10 +414,10 @@ def test_epsilon_of_the_clones_is_the_least_of_four_digits() -> None:
         (Fraction(3), 10_000, "1e-9"),
         (Fraction(1, 10), 999, "0.001"),
     ):
-        ratio = clones.ratio_of(local)
+        ratio = shuffle_clones.ratio_of(local)
         chance = 2 / (ratio + 1)
-        epsilon = clones.least_epsilon(local, people, Fraction(delta), chance)
-        pair = clones.clones(ratio, people, chance, aim=Fraction(delta))
+        epsilon = shuffle_clones.least_epsilon(local, people, Fraction(delta), chance)
+        pair = shuffle_clones.clones(ratio, people, chance, aim=Fraction(delta))
         assert pair.delta(exp_down(epsilon)) <= Fraction(delta) < pair.delta(exp_up(epsilon * Fraction(998, 1000)))
 
 
@@ -427,8 +427,8 @@ def test_the_closed_form_is_never_below_the_clones() -> None:
             least = 16 * exp_up(Fraction(local)) * log_up(2 / Fraction(delta))
             for people in (least.__ceil__(), 4 * least.__ceil__()):
                 closed = amplify.closed_form(Fraction(local), people, Fraction(delta))
-                ratio = clones.ratio_of(Fraction(local))
-                assert clones.least_epsilon(Fraction(local), people, Fraction(delta), 1 / ratio) <= closed
+                ratio = shuffle_clones.ratio_of(Fraction(local))
+                assert shuffle_clones.least_epsilon(Fraction(local), people, Fraction(delta), 1 / ratio) <= closed
 
 
 @pytest.mark.wide
@@ -490,15 +490,15 @@ def stored() -> list[Guarantee]:
 @pytest.mark.wide
 @pytest.mark.parametrize("index", range(6))
 def test_a_stored_node_is_derived_again_and_a_forged_one_is_not(index: int) -> None:
-    text = json.dumps(record.to_json(stored()[index]))
-    tree = record.from_json(json.loads(text))
+    text = json.dumps(serialization.to_json(stored()[index]))
+    tree = serialization.from_json(json.loads(text))
     assert compose.rederive(tree, axiom_again) == stored()[index].loss
     assert tree.by.name in amplify.NAMES
     forged = {"1/3": "1/4", '"size": "2"': '"size": "1"', '"people": "1000"': '"people": "1200"'}
     forged[f'"people": "{10**12}"'] = f'"people": "{2 * 10**12}"'
     old, new = next((old, new) for old, new in forged.items() if old in text)
     with pytest.raises(CheckError):
-        compose.rederive(record.from_json(json.loads(text.replace(old, new))), axiom_again)
+        compose.rederive(serialization.from_json(json.loads(text.replace(old, new))), axiom_again)
 
 
 @pytest.mark.wide

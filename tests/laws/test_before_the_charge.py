@@ -23,9 +23,9 @@ import pytest
 from reticent import sklearn as private
 from reticent.audit import models
 from reticent.errors import Fault, PublicParameterError
-from reticent.learning import circumstances, given
-from reticent.learning.circumstances import Between
-from reticent.learning.held import Held
+from reticent.learning import array_check, fit_release
+from reticent.learning.fit_release import Between
+from reticent.learning.held_arrays import Held
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
@@ -157,7 +157,7 @@ def test_only_a_target_too_short_fails_after_the_charge() -> None:
 
 
 def test_a_table_too_long_to_sum_is_a_fault_where_its_length_is_private(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (scaling, circumstances):
+    for module in (scaling, fit_release):
         monkeypatch.setattr(module, "MOST_ROWS", 3)
     rows: tuple[Row, ...] = tuple(([0.5, 0.5], 1) for _ in range(4))
     for kind, told in (("add_remove", "Fault"), ("substitute", "PublicParameterError")):
@@ -299,17 +299,19 @@ def test_a_price_that_is_not_taken_is_refused_in_our_words(name: str, price: str
 
 def of_shapes(x: Any, y: Any, columns: int | None, size: str) -> Held:
     """Arrays as they were read before: shape and type of all rows first."""
-    values = given.table(x)
-    targets = None if y is None else given.column(y, len(values))
+    values = array_check.table(x)
+    targets = None if y is None else array_check.column(y, len(values))
     known = len(values) if size == "public" else None
     return Held(
-        values.shape[1], known, lambda: (given.cells(values), None if targets is None else given.labels(targets))
+        values.shape[1],
+        known,
+        lambda: (array_check.cells(values), None if targets is None else array_check.labels(targets)),
     )
 
 
 @pytest.mark.wide
 def test_a_fit_that_refuses_by_a_cell_or_tells_its_length_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(circumstances, "held", of_shapes)
+    monkeypatch.setattr(fit_release, "held", of_shapes)
     found = "\n".join(told for case in cases("add_remove", 200) if (told := differing(case)))
     assert "Every row must be a list of one length" in found
     assert "got shape (" in found

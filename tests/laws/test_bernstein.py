@@ -17,10 +17,10 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis import bernstein, linear
-from reticent.synthesis.ask import Options, plan_for
 from reticent.synthesis.bernstein import Bernstein, Lattice, basis, iterated, lattice, release_function
+from reticent.synthesis.linear_queries import UNIT, Terms, widest
+from reticent.synthesis.options import Options, plan_for
 from reticent.synthesis.series import grid
-from reticent.synthesis.sums import UNIT, Terms, widest
 from tests.laws.test_series import TERMS, TINY, moved
 
 ONE = Fraction(1)

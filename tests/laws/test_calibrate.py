@@ -15,9 +15,9 @@ from reticent.mechanisms.calibrate import DIGITS, batch, gaussian_within, geomet
 from reticent.mechanisms.noise import GaussianLaw, GeometricLaw, beta_of
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.least import least
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.privacy.sensitivity import L1, L2, Linf
+from reticent.privacy.tightest import least
 
 PEOPLE = Adjacency("add_remove")
 ONE = L1(Fraction(1), PEOPLE)

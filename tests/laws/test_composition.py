@@ -15,13 +15,13 @@ from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.grid import Grid
 from reticent.mechanisms import Exponential, Gaussian, Geometric, Laplace, ScalarGaussian, axiom_again, two_coins
 from reticent.mechanisms.geometric import mass
-from reticent.privacy import compose, groups, record
+from reticent.privacy import compose, group_privacy, serialization
 from reticent.privacy import loss as losses
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_approx, as_zcdp
-from reticent.privacy.curves import epsilon
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP
+from reticent.privacy.profiles import epsilon
 from reticent.privacy.sensitivity import L1, L2, Linf
 
 PERSON = Adjacency("add_remove", 3)
@@ -111,7 +111,7 @@ def test_a_person_of_three_rows_costs_three_or_six_rows() -> None:
 
 @given(epsilons, st.integers(2, 6))
 def test_group_delta_grows_geometrically_not_linearly(epsilon: Fraction, size: int) -> None:
-    loss = groups.group_loss(ApproxDP(epsilon, Fraction(1, 10**30)), size)
+    loss = group_privacy.group_loss(ApproxDP(epsilon, Fraction(1, 10**30)), size)
     assert isinstance(loss, ApproxDP)
     exact = 1e-30 * math.expm1(size * float(epsilon)) / math.expm1(float(epsilon))
     assert loss.epsilon == size * epsilon
@@ -121,11 +121,11 @@ def test_group_delta_grows_geometrically_not_linearly(epsilon: Fraction, size: i
 
 
 def test_a_large_group_with_delta_is_priced_and_a_hopeless_one_refused() -> None:
-    loss = groups.group_loss(ApproxDP(Fraction(1, 1000), Fraction(1, 10**12)), 400)
+    loss = group_privacy.group_loss(ApproxDP(Fraction(1, 1000), Fraction(1, 10**12)), 400)
     assert isinstance(loss, ApproxDP)
     assert 400e-12 < float(loss.delta) < 500e-12
     with pytest.raises(PublicParameterError, match="nothing is promised"):
-        groups.group_loss(ApproxDP(Fraction(1), Fraction(1, 10**6)), 20)
+        group_privacy.group_loss(ApproxDP(Fraction(1), Fraction(1, 10**6)), 20)
 
 
 @given(any_loss)
@@ -169,7 +169,7 @@ def _tree() -> Guarantee:
 
 def test_a_stored_tree_proves_its_loss_again() -> None:
     tree = _tree()
-    again = record.from_json(json.loads(json.dumps(record.to_json(tree))))
+    again = serialization.from_json(json.loads(json.dumps(serialization.to_json(tree))))
     assert again == tree
     assert compose.rederive(again, axiom_again) == tree.loss == PureDP(Fraction(3, 5) + Fraction(1, 7) + Fraction(1, 9))
 
@@ -185,7 +185,7 @@ def test_a_stored_tree_proves_its_loss_again() -> None:
 )
 def test_every_kind_of_node_is_derived_again(make: object) -> None:
     tree: Guarantee = make()  # type: ignore[operator]  # a parametrised maker
-    assert compose.rederive(record.from_json(record.to_json(tree)), axiom_again) == tree.loss
+    assert compose.rederive(serialization.from_json(serialization.to_json(tree)), axiom_again) == tree.loss
 
 
 def test_forged_trees_are_refused() -> None:
@@ -218,16 +218,16 @@ def test_forged_trees_are_refused() -> None:
 )
 def test_garbage_is_a_failed_check_not_a_traceback(garbage: dict[str, object]) -> None:
     with pytest.raises(CheckError):
-        record.from_json(garbage)
+        serialization.from_json(garbage)
 
 
 def test_trees_of_the_other_theorems_are_derived_again_through_the_same_door() -> None:
-    from reticent.privacy import optimal, ptr
+    from reticent.privacy import optimal_composition, ptr
 
-    composed = optimal.optimal([pure(Fraction(1, 10))] * 20, Fraction(1, 10**6))
+    composed = optimal_composition.optimal([pure(Fraction(1, 10))] * 20, Fraction(1, 10**6))
     steps = [ptr.declared(Fraction(1, 2), Fraction(1, 10**6), neighbours=Adjacency("substitute"))] * 2
     for tree in (composed, ptr.cascade([steps])):
-        again = record.from_json(json.loads(json.dumps(record.to_json(tree))))
+        again = serialization.from_json(json.loads(json.dumps(serialization.to_json(tree))))
         assert compose.rederive(again, axiom_again) == tree.loss
         lowered = dataclasses.replace(again, loss=PureDP(Fraction(1, 100)))
         with pytest.raises(CheckError):

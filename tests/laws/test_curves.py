@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import round_down
 from reticent.privacy import pairs
-from reticent.privacy.curves import delta, epsilon, power, renyi, rho, trade_off
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
+from reticent.privacy.profiles import delta, epsilon, power, renyi, rho, trade_off
 from tests.conventions.test_docs_examples import blocks
 from tests.conventions.tree import ROOT
 

@@ -16,8 +16,8 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from reticent.audit.changes import change_of
 from reticent.audit.conformance import Case, Effort, check
+from reticent.audit.diffs import change_of
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Gaussian, Geometric, Objective, axiom_again
@@ -26,14 +26,16 @@ from reticent.mechanisms.objective import one_sided_down, turned
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.convex import erm, losses, minimum, slowly, tabled
+from reticent.statistics.convex import exact_solver, losses, objective_perturbation, tabulated_loss
+from reticent.statistics.convex import newton as minimum
 from reticent.statistics.convex.descent import Descent
-from reticent.statistics.convex.erm import Inferred, Minimum, Perturbed, Released
 from reticent.statistics.convex.losses import Hinge, Logistic, Loss, Quantile, Squared
-from reticent.statistics.convex.minimum import Problem, Sum, newton
+from reticent.statistics.convex.newton import Problem, Sum, newton
+from reticent.statistics.convex.objective_perturbation import Inferred, Minimum, Perturbed, Released
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths
 
+ENDS = np.array([-1.0, 1.0])
 LOSSES: tuple[Loss, ...] = (
     Logistic(2),
     Logistic(3),
@@ -41,9 +43,9 @@ LOSSES: tuple[Loss, ...] = (
     Hinge(3, Fraction(1, 3)),
     Squared(Fraction(1, 10)),
     Quantile(Fraction(1, 4), Fraction(1, 20)),
-    tabled.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 2), 2, Fraction(5, 2), None)[0],  # squared hinge
-    tabled.of_classes(lambda z, t: -t / (1 + np.exp(t * z)), 3, Fraction(4), None)[0],
-    tabled.of_numbers(lambda z, y: np.tanh(10 * (z - y)), np.array([-1.0, 1.0]), np.array([-1.0, 1.0]), None)[0],
+    tabulated_loss.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 2), 2, Fraction(5, 2), None)[0],  # squared hinge
+    tabulated_loss.of_classes(lambda z, t: -t / (1 + np.exp(t * z)), 3, Fraction(4), None)[0],
+    tabulated_loss.of_numbers(lambda z, y: np.tanh(10 * (z - y)), ENDS, ENDS, None)[0],
 )
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 BOX = Scaling(((Fraction(0), Fraction(1)), (Fraction(-3), Fraction(5)), (Fraction(10), Fraction(20))))
@@ -56,7 +58,7 @@ def name(loss: Loss) -> str:
 
 
 def targets(loss: Loss, n: int, rng: np.random.Generator) -> Floats:
-    if isinstance(loss, Logistic | Hinge) or (isinstance(loss, tabled.Tabled) and loss.classes):
+    if isinstance(loss, Logistic | Hinge) or (isinstance(loss, tabulated_loss.Tabled) and loss.classes):
         return rng.integers(0, loss.classes, n).astype(np.float64)
     return np.asarray(rng.uniform(-1.5, 1.5, n))
 
@@ -291,7 +293,7 @@ def _gradient(made: Problem, at: Floats) -> list[Fraction]:
     for row, y in zip(made.rows.tolist(), made.targets.tolist(), strict=True):
         if y == y:
             scores = [sum((x * t for x, t in zip(row, line, strict=True)), Fraction(0)) / UNIT for line in point]
-            for a, slope in enumerate(slowly.slopes(made.loss, scores, Fraction(y), 90)):
+            for a, slope in enumerate(exact_solver.slopes(made.loss, scores, Fraction(y), 90)):
                 for j, x in enumerate(row):
                     total[a * d + j] += slope * x / UNIT
     return total
@@ -304,7 +306,7 @@ def test_slow_and_fast_meet_within_the_public_distance(loss: Loss) -> None:
     tilt = [int(v) for v in np.random.default_rng(2).integers(-3000, 3000, 2 * made.shape[0])]
     fast = newton(Sum(made), tilt, -10, 3.0, float(tolerance))
     assert fast is not None
-    exact = slowly.slowly(made.loss, made.rows, made.targets, tilt, -10, ridge, tolerance)
+    exact = exact_solver.slowly(made.loss, made.rows, made.targets, tilt, -10, ridge, tolerance)
     away = math.sqrt(sum(float(Fraction(a) - b) ** 2 for a, b in zip(fast.ravel().tolist(), exact, strict=True)))
     assert away <= 2 * float(tolerance / ridge)
 
@@ -495,7 +497,7 @@ def test_rows_that_are_not_shortened_are_noticed(monkeypatch: pytest.MonkeyPatch
         assert lengths(rows, norm).shape == (len(rows),)
         return rows
 
-    monkeypatch.setattr(erm, "shortened", raw)
+    monkeypatch.setattr(objective_perturbation, "shortened", raw)
     plan = Perturbed(Logistic(2), BOX, price("add_remove"), Fraction(1), Fraction(1))
     assert most_moved(plan, "add_remove") > 1
 
@@ -569,7 +571,7 @@ def test_auto_is_a_public_rule(asked: dict[str, object], got: type) -> None:
     assert isinstance(delta, Fraction)
     assert isinstance(penalty, Fraction)
     steps = 5 if "steps" in asked else None
-    plan = erm.planned(
+    plan = objective_perturbation.planned(
         str(values["solver"]), Logistic(2), scaling, price("add_remove", delta), Fraction(2), penalty, None,
         steps=steps, refined="refined" in asked,
     )  # fmt: skip
@@ -578,7 +580,9 @@ def test_auto_is_a_public_rule(asked: dict[str, object], got: type) -> None:
 
 def test_a_ridge_that_would_hide_a_regression_is_left_to_the_descent() -> None:
     def made(loss: Loss, people: int | None) -> type:
-        return type(erm.planned("auto", loss, BOX, price("substitute"), Fraction(2), Fraction(1), people))
+        return type(
+            objective_perturbation.planned("auto", loss, BOX, price("substitute"), Fraction(2), Fraction(1), people)
+        )
 
     narrow = Squared(Fraction(1, 100))  # ridge: 100 x 2 / (e^{1/20} - 1), about 3,900; strength: rows / 2
     assert [made(narrow, n) for n in (199, 200, 3800, 4000)] == [Perturbed, Descent, Descent, Perturbed]
@@ -591,14 +595,14 @@ def test_a_ridge_that_would_hide_a_regression_is_left_to_the_descent() -> None:
 def test_steps_are_of_the_descent_and_output_perturbation_has_no_intervals(solver: str) -> None:
     given = (Logistic(2), BOX, price("add_remove"), Fraction(2), Fraction(1), None)
     with pytest.raises(PublicParameterError, match="descent"):
-        erm.planned(solver, *given, steps=3)
+        objective_perturbation.planned(solver, *given, steps=3)
     if solver == "output":
         with pytest.raises(PublicParameterError, match="intervals"):
-            erm.planned(solver, *given, refined=True)
+            objective_perturbation.planned(solver, *given, refined=True)
     with pytest.raises(PublicParameterError, match="solver"):
-        erm.planned("lbfgs", *given)
+        objective_perturbation.planned("lbfgs", *given)
     with pytest.raises(PublicParameterError, match="intervals"):
-        erm.planned("auto", Hinge(2, Fraction(1)), *given[1:], refined=True)
+        objective_perturbation.planned("auto", Hinge(2, Fraction(1)), *given[1:], refined=True)
 
 
 @pytest.mark.parametrize("size", [1, 2])

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from reticent.errors import BudgetError, PublicParameterError
 from reticent.exact.rounding import exp_down, log_up
-from reticent.privacy import curves, filters
+from reticent.privacy import filters, profiles
 from reticent.privacy.filters import Orders, RenyiFilter, even
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from reticent.privacy.pairs import Coin
@@ -476,7 +476,7 @@ def test_losses_at_an_order() -> None:
         found = filters.at_order(PureDP(UNIT), Fraction(order))
         assert found is not None
         assert 0 <= found - exactly < Fraction(1, 10**30)
-        assert abs(found - curves.renyi(PureDP(UNIT), Fraction(order))) < Fraction(1, 10**11)
+        assert abs(found - profiles.renyi(PureDP(UNIT), Fraction(order))) < Fraction(1, 10**11)
         assert found <= min(UNIT, order * UNIT**2 / 2) + filters.GRAIN
     curve = Renyi(((Fraction(2), Fraction(2)), (Fraction(5), Fraction(5))))  # (alpha - 1) D: 2 at 2, 20 at 5
     assert filters.at_order(curve, Fraction(3)) == Fraction(4)

@@ -17,8 +17,8 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.synthesis.kernel import Kernel, bandwidth_for
+from reticent.synthesis.linear_queries import UNIT, Terms
 from reticent.synthesis.series import grid
-from reticent.synthesis.sums import UNIT, Terms
 from tests.laws.test_series import TERMS, TINY, moved
 
 ONE = Fraction(1)

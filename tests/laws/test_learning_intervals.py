@@ -18,9 +18,9 @@ from reticent.mechanisms.gate import Call, Recorder
 from reticent.mechanisms.objective import Objective
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
-from reticent.statistics.convex.erm import Inferred
 from reticent.statistics.convex.intervals import AT_95, Around, curvature, moved
 from reticent.statistics.convex.losses import Logistic, Loss, Squared
+from reticent.statistics.convex.objective_perturbation import Inferred
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths, longest, shortened
 

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Replayed
-from reticent.learning import moments, reach, trees
+from reticent.learning import clipping, moments, trees
 from reticent.learning.clusters import Lloyd
 from reticent.learning.moments import Axes, Moments
 from reticent.learning.trees import Growth
@@ -20,7 +20,7 @@ from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.statistics import scaling
-from reticent.statistics.convex import descent, losses, tabled
+from reticent.statistics.convex import descent, losses, tabulated_loss
 from reticent.statistics.convex.descent import Descent
 from reticent.statistics.convex.losses import Hinge, Logistic, Quantile, Squared
 from reticent.statistics.price import Price
@@ -68,9 +68,11 @@ def _squares(price: Price, clip: Fraction) -> LeastSquares:
     return LeastSquares(Frame(BOUNDS, (Fraction(-1), Fraction(1))), price, clip=clip)
 
 
-SQUARED_HINGE, _ = tabled.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 2), 2, Fraction(3), None)
-AGAINST_THE_REST, _ = tabled.of_classes(lambda z, t: -t / (1 + np.exp(t * z)), CLASSES, Fraction(8), None)
-COUNTS, _ = tabled.of_numbers(lambda z, k: np.exp(z) - k, np.array([-2.0, 2.0]), np.array([0.0, 4.0]), Fraction(3))
+SQUARED_HINGE, _ = tabulated_loss.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 2), 2, Fraction(3), None)
+AGAINST_THE_REST, _ = tabulated_loss.of_classes(lambda z, t: -t / (1 + np.exp(t * z)), CLASSES, Fraction(8), None)
+COUNTS, _ = tabulated_loss.of_numbers(
+    lambda z, k: np.exp(z) - k, np.array([-2.0, 2.0]), np.array([0.0, 4.0]), Fraction(3)
+)
 FLAT = Scaling(BOUNDS, intercept=False)
 CASES = (
     Case("logistic", _linear(Logistic(2), Fraction(3, 2), refined=True), lambda p, x, y, e: _drawn(p, x, y % 2, e)),
@@ -199,7 +201,7 @@ def _raw(rows: scaling.Integers, most: Fraction, norm: scaling.Norm) -> scaling.
 @pytest.mark.few(7)
 @pytest.mark.parametrize(
     ("module", "name"),
-    [(descent, "logistic"), (products, "least squares"), (reach, "axes"), (reach, "lloyd")],
+    [(descent, "logistic"), (products, "least squares"), (clipping, "axes"), (clipping, "lloyd")],
     ids=["descent", "least squares", "axes", "lloyd"],
 )
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])
@@ -247,8 +249,8 @@ def test_slopes_that_are_rounded_up_are_cut_by_their_integers(monkeypatch: pytes
 def test_a_table_that_is_too_great_is_cut_and_without_the_cut_it_is_noticed(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = tabled.Tabled.slopes
-    monkeypatch.setattr(tabled.Tabled, "slopes", lambda self, scores, y: 3 * honest(self, scores, y))
+    honest = tabulated_loss.Tabled.slopes
+    monkeypatch.setattr(tabulated_loss.Tabled, "slopes", lambda self, scores, y: 3 * honest(self, scores, y))
     case = next(case for case in CASES if case.name == name)
     assert 0 < max(worst(case, "add_remove", Fraction(0))) <= 1
 
@@ -262,7 +264,7 @@ def test_a_table_that_is_too_great_is_cut_and_without_the_cut_it_is_noticed(
 
 def test_a_row_at_its_bounds_moves_a_tabled_gradient_by_all_that_is_declared() -> None:
     """Noise is not wider than it must be: at coefficients 0 the steepest target has the slope 1."""
-    wrong, _ = tabled.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 1), 2, Fraction(3), None)
+    wrong, _ = tabulated_loss.of_classes(lambda z, t: -t * np.clip(1 - t * z, 0, 1), 2, Fraction(3), None)
     case = Case("wrong", _linear(wrong, Fraction(4)), _drawn)
     plan = case.made(Price(Fraction(1), Fraction(0), Adjacency("substitute")))
     x = np.array([[1.0, 5.0, 20.0]])
@@ -290,7 +292,7 @@ def test_the_reach_holds_most_rows_and_not_the_box(delta: Fraction) -> None:
     """
     rng = np.random.default_rng(2)
     x = rng.uniform([0.5, 1.0, 15.0], [0.6, 1.8, 16.0], (4000, 3))
-    near = reach.Near(FLAT, Price(Fraction(10), delta, Adjacency("substitute")), 4000)
+    near = clipping.Near(FLAT, Price(Fraction(10), delta, Adjacency("substitute")), 4000)
     seen = near.draw(x, Replayed("reach"))
     norm = near.price.norm
     within = float(
@@ -299,7 +301,7 @@ def test_the_reach_holds_most_rows_and_not_the_box(delta: Fraction) -> None:
     assert 0.7 < within < 0.95  # the next candidate below holds less than 4 / 5
     assert seen.reach * (16 if norm == "l2" else 4) < near.candidates[-1]
     assert (scaling.lengths(seen.rows, norm) <= seen.reach).all()
-    blind = reach.Near(FLAT, Price(Fraction(1, 10**6), Fraction(0), Adjacency("substitute")), 4000)  # noise alone
+    blind = clipping.Near(FLAT, Price(Fraction(1, 10**6), Fraction(0), Adjacency("substitute")), 4000)  # noise alone
     drawn = [blind.draw(x, Replayed(f"blind {key}")).reach for key in range(40)]
     assert len(set(drawn)) > 20  # even over the 48 candidates: fewer than 21 different ones with chance below 1e-3
 

@@ -27,7 +27,7 @@ from reticent.mechanisms import (
     ScalarGaussian,
     axiom_again,
 )
-from reticent.privacy import compose, convert, groups, pairs, record
+from reticent.privacy import compose, convert, group_privacy, pairs, serialization
 from reticent.privacy import loss as losses
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem
@@ -186,11 +186,11 @@ def test_conversations_may_interleave_but_not_in_approximate_zcdp() -> None:
 @pytest.mark.wide
 def test_a_group_of_gaussian_neighbours_is_a_wider_shift_and_renyi_is_never_below_it() -> None:
     mu_squared = Fraction(1, 100)
-    assert groups.group_loss(GaussianDP(mu_squared), 3) == GaussianDP(Fraction(9, 100))
+    assert group_privacy.group_loss(GaussianDP(mu_squared), 3) == GaussianDP(Fraction(9, 100))
     orders = [Fraction(order) for order in (*range(2, 25), *range(28, 200, 12))]
     curve = convert.renyi_of(GaussianDP(mu_squared), orders)
     for size in (2, 3, 5):
-        chained = groups.group_loss(curve, size)
+        chained = group_privacy.group_loss(curve, size)
         assert isinstance(chained, Renyi)
         for order, epsilon in chained.curve:
             truth = order * size**2 * mu_squared / 2
@@ -198,9 +198,9 @@ def test_a_group_of_gaussian_neighbours_is_a_wider_shift_and_renyi_is_never_belo
             if order <= 4:
                 assert epsilon <= 5 * truth  # the triangle inequality loses something, not everything
     with pytest.raises(PublicParameterError, match="too few"):
-        groups.group_loss(Renyi(((Fraction(2), Fraction(1)),)), 2)
+        group_privacy.group_loss(Renyi(((Fraction(2), Fraction(1)),)), 2)
     with pytest.raises(PublicParameterError, match="no theorem"):
-        groups.group_loss(ApproxZCDP(Fraction(1), Fraction(1, 100)), 2)
+        group_privacy.group_loss(ApproxZCDP(Fraction(1), Fraction(1, 100)), 2)
 
 
 def geometric(scale: Fraction, centre: int, reach: int) -> dict[int, Fraction]:
@@ -216,7 +216,7 @@ def test_a_shift_stands_for_a_chain_of_steps(size: int) -> None:
     """delta(epsilon) of Z against Z + k is what k steps of one can reach: no smaller shift covers it."""
     scale, reach = Fraction(2), 60
     here, there = geometric(scale, 0, reach), geometric(scale, size, reach)
-    grouped = groups.group_loss(pld_of([(pairs.GeometricShift(scale, 1), 1)]), size)
+    grouped = group_privacy.group_loss(pld_of([(pairs.GeometricShift(scale, 1), 1)]), size)
     assert grouped == pld_of([(pairs.GeometricShift(scale, size), 1)])
     factor = exp_up(Fraction(1, 4))
     truth = sum(max(Fraction(0), here[k] - factor * there[k]) for k in here)
@@ -236,20 +236,20 @@ def test_the_dearest_of_products_is_named_only_where_it_is_worse_in_every_way() 
 
     half, one = Fraction(1, 2), Fraction(1)
     cheap, dear = product_of(pairs.Coin(half)), product_of(pairs.Coin(one))
-    assert groups.dearest([cheap, dear, product_of()]) == dear
+    assert group_privacy.dearest([cheap, dear, product_of()]) == dear
     wide = product_of(pairs.GeometricShift(one, 2))
-    assert groups.dearest([product_of(pairs.GeometricShift(one, 1)), wide]) == wide
+    assert group_privacy.dearest([product_of(pairs.GeometricShift(one, 1)), wide]) == wide
     crossed = [product_of(pairs.Coin(half, Fraction(1, 10))), product_of(pairs.Coin(one))]
     mixed = [cheap, product_of(pairs.Range(one))]
     scales = [product_of(pairs.GeometricShift(half, 1)), wide]
     for unlike in (mixed, scales):
-        ((pair, times),) = groups.dearest(unlike).pairs
+        ((pair, times),) = group_privacy.dearest(unlike).pairs
         assert isinstance(pair, pairs.Highest)
         assert (times, set(pair.branches)) == (1, {one.pairs for one in unlike})
     sampled = [cheap, product_of(pairs.Sampled(pairs.GaussianShift(one), half))]
     for unlike in (crossed, sampled, [cheap, product_of(pairs.GaussianShift(one))]):
         with pytest.raises(PublicParameterError, match="none of these"):
-            groups.dearest(unlike)
+            group_privacy.dearest(unlike)
 
 
 def test_a_partition_keeps_the_pair_of_equal_parts_and_else_the_highest_profile() -> None:
@@ -327,7 +327,7 @@ views = (compose.in_pld, compose.in_zcdp, lambda tree: compose.in_renyi(tree, [F
 def test_a_stored_view_is_derived_again_and_a_lowered_one_is_not(view: object) -> None:
     assert callable(view)
     tree = view(release())
-    stored = record.from_json(json.loads(json.dumps(record.to_json(tree))))
+    stored = serialization.from_json(json.loads(json.dumps(serialization.to_json(tree))))
     assert compose.rederive(stored, axiom_again) == tree.loss
 
     def lowered(loss: Loss) -> Loss:
@@ -433,7 +433,7 @@ def test_the_tolerance_of_a_conversion_does_not_add_up() -> None:
         lambda: Grid(10**13),
         lambda: Grid(-(10**13)),
         lambda: convert.as_renyi(leaf(PureDP(Fraction(1))), [Fraction(k) for k in range(2, 200)]),
-        lambda: groups.group_loss(convert.renyi_of(ZCDP(Fraction(1))), 1000),
+        lambda: group_privacy.group_loss(convert.renyi_of(ZCDP(Fraction(1))), 1000),
         lambda: pairs.Range(Fraction(1, 10**400)),
         lambda: pairs.Sampled(pairs.Coin(Fraction(1)), Fraction(1, 10**400)),
         lambda: pairs.Sampled(pairs.Coin(Fraction(1)), 1 - Fraction(1, 10**400)),
@@ -454,7 +454,8 @@ def test_a_sample_s_curve_ends_where_its_sums_grow_long() -> None:
 
 @pytest.mark.parametrize("wrong", ["1", 1.0, leaf(PureDP(Fraction(1)))])
 def test_what_is_no_loss_is_refused_with_a_hint(wrong: object) -> None:
-    from reticent.privacy import curves, explain, filters
+    from reticent.privacy import explain, filters
+    from reticent.privacy import profiles as curves
     from reticent.privacy.odometer import Odometer
 
     given: Any = wrong

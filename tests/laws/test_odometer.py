@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up, log_up
 from reticent.privacy import filters
-from reticent.privacy.curves import epsilon
 from reticent.privacy.filters import even
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from reticent.privacy.odometer import Odometer, from_json, to_json
 from reticent.privacy.pairs import Coin
+from reticent.privacy.profiles import epsilon
 from tests.conventions.test_docs_examples import blocks
 from tests.conventions.tree import ROOT
 from tests.laws.test_filters import UNIT, Move, Ratio, best, binary, excess, response

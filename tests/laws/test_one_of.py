@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.audit.losses_again import again
+from reticent.audit.accounting_check import again
 from reticent.errors import BudgetError, CheckError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.mechanisms import Exponential, Gaussian, Geometric, PermuteAndFlip, ScalarGaussian, axiom_again
-from reticent.privacy import compose, highest, optimal, record
+from reticent.privacy import compose, highest, optimal_composition, serialization
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_approx
-from reticent.privacy.curves import delta, renyi
 from reticent.privacy.explain import outline
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, PureDP, Renyi, from_json, pld_of, to_json
 from reticent.privacy.pairs import Coin, Highest
+from reticent.privacy.profiles import delta, renyi
 from reticent.privacy.sensitivity import L1, L2, Linf
 
 PERSON = Adjacency("add_remove")
@@ -115,7 +115,7 @@ def test_a_delta_of_one_branch_is_the_delta_of_the_whole() -> None:
 
 
 def test_a_branch_that_only_has_a_delta_is_refused_by_a_ledger_of_rho_before_the_charge() -> None:
-    hidden = optimal.advanced([pure("0.01")] * 40, Fraction(1, 10**6))
+    hidden = optimal_composition.advanced([pure("0.01")] * 40, Fraction(1, 10**6))
     assert isinstance(hidden.loss, ApproxDP)
     whole = compose.in_zcdp(compose.one_of([pure("0.1"), hidden]))
     assert isinstance(whole.loss, ApproxZCDP)
@@ -229,7 +229,7 @@ def test_the_law_of_the_highest_profile_is_a_pair_of_laws() -> None:
 def test_a_stored_node_is_derived_again_and_a_lowered_one_is_refused() -> None:
     whole = compose.in_sequence([pure("0.25"), compose.one_of([shared(Fraction(1), 3), pure("0.9")], label="a refit")])
     for tree in (whole, compose.in_zcdp(whole)):
-        stored = record.from_json(record.to_json(tree))
+        stored = serialization.from_json(serialization.to_json(tree))
         assert compose.rederive(stored, axiom_again) == tree.loss
     lowered = replace(whole.parts[1], loss=PureDP(Fraction(9, 10)))
     with pytest.raises(CheckError, match="a refit"):

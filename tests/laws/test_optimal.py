@@ -20,13 +20,13 @@ from hypothesis import strategies as st
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up, log_up, round_up
 from reticent.mechanisms import Gaussian, Geometric, ScalarGaussian
-from reticent.privacy import compose, optimal, record
+from reticent.privacy import compose, optimal_composition, serialization
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.curves import epsilon as epsilon_at
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.least import least
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
+from reticent.privacy.profiles import epsilon as epsilon_at
 from reticent.privacy.sensitivity import L1, L2
+from reticent.privacy.tightest import least
 
 PEOPLE = Adjacency("substitute")
 Law = dict[Fraction, Fraction]  # likelihood ratio -> probability under the first neighbour; ratio 0 stands for infinity
@@ -111,7 +111,7 @@ def axioms(pairs: list[tuple[Fraction, Fraction]]) -> list[Guarantee]:
     return [Guarantee(PureDP(e) if d == 0 else ApproxDP(e, d), PEOPLE, leaf.by) for e, d in pairs]
 
 
-def wrong(seed: int, cases: int, made: Callable[..., Guarantee] = optimal.optimal) -> int:
+def wrong(seed: int, cases: int, made: Callable[..., Guarantee] = optimal_composition.optimal) -> int:
     """In how many of ``cases`` random compositions the guarantee is below the truth, or above without need."""
     source, found = random.Random(seed), 0
     for _ in range(cases):
@@ -124,7 +124,7 @@ def wrong(seed: int, cases: int, made: Callable[..., Guarantee] = optimal.optima
         below = exact_delta(law, exp_up(loss.epsilon)) > loss.delta
         more = exp_down(loss.epsilon * (1 - Fraction(1, 10**8)))
         above = tight and loss.epsilon > 0 and exact_delta(law, more) < delta
-        stated = optimal.delta_at(pairs, loss.epsilon)
+        stated = optimal_composition.delta_at(pairs, loss.epsilon)
         truth = exact_delta(law, exp_up(loss.epsilon))
         away = stated < truth or (tight and stated > truth + Fraction(1, 10**9))
         found += below or above or away
@@ -142,24 +142,24 @@ def test_optimal_is_never_below_the_exact_delta_on_ten_thousand_compositions() -
 
 
 def test_a_tail_that_leaves_out_its_first_term_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = optimal._listed
+    right = optimal_composition._listed
 
-    def without_the_largest(kinds: optimal.Kinds, places: int) -> optimal.Losses:
+    def without_the_largest(kinds: optimal_composition.Kinds, places: int) -> optimal_composition.Losses:
         law = right(kinds, places)
-        return optimal.Losses(law.values[1:], law.masses[1:], law.certain, law.places)
+        return optimal_composition.Losses(law.values[1:], law.masses[1:], law.certain, law.places)
 
-    monkeypatch.setattr(optimal, "_listed", without_the_largest)
+    monkeypatch.setattr(optimal_composition, "_listed", without_the_largest)
     assert wrong(seed=1, cases=60) > 20
 
 
 def test_a_tail_with_one_term_too_many_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = optimal._binomial
+    right = optimal_composition._binomial
 
     def shifted(epsilon: Fraction, count: int, places: int) -> list[int]:
         masses = right(epsilon, count, places)
         return [masses[0] + masses[1], *masses[2:], 0]
 
-    monkeypatch.setattr(optimal, "_binomial", shifted)
+    monkeypatch.setattr(optimal_composition, "_binomial", shifted)
     assert wrong(seed=1, cases=60) > 20
 
 
@@ -186,37 +186,43 @@ def test_many_kinds_are_never_below_and_within_the_margin(seed: int) -> None:
     source = random.Random(seed)
     odds = [1 + Fraction(n, 100) for n in source.sample(range(5, 61), 13)]
     pairs = [(claimed(o), Fraction(0)) for o in odds]
-    assert optimal.LISTED < 2**13
+    assert optimal_composition.LISTED < 2**13
     law = joined([coin(o) for o in odds])
     for delta in (Fraction(1, 1000), Fraction(1, 10**6)):
-        epsilon = epsilon_of(optimal.optimal(axioms(pairs), delta))
+        epsilon = epsilon_of(optimal_composition.optimal(axioms(pairs), delta))
         assert exact_delta(law, exp_up(epsilon)) <= delta
-        assert exact_delta(law, exp_down(epsilon / (1 + optimal.MARGIN))) > delta
+        assert exact_delta(law, exp_down(epsilon / (1 + optimal_composition.MARGIN))) > delta
 
 
 def test_both_lattices_agree_with_the_list(monkeypatch: pytest.MonkeyPatch) -> None:
     few = [(Fraction(n, 100), Fraction(0)) for n in (7, 11, 23, 40) for _ in range(6)]  # 7^4 values: listed
-    exactly = epsilon_of(optimal.optimal(axioms(few), Fraction(1, 10**6)))
-    monkeypatch.setattr(optimal, "LISTED", 1)
+    exactly = epsilon_of(optimal_composition.optimal(axioms(few), Fraction(1, 10**6)))
+    monkeypatch.setattr(optimal_composition, "LISTED", 1)
     for choose in (lambda fine, coarse: (fine, Fraction(0)), lambda fine, coarse: (Fraction(0), coarse)):
-        right = optimal._steps
+        right = optimal_composition._steps
         with monkeypatch.context() as patch:
-            patch.setattr(optimal, "_steps", lambda kinds, spare, c=choose, r=right: c(*r(kinds, spare)))
-            rounded = epsilon_of(optimal.optimal(axioms(few), Fraction(1, 10**6)))
-        assert exactly <= rounded <= exactly * (1 + optimal.MARGIN)
+            patch.setattr(optimal_composition, "_steps", lambda kinds, spare, c=choose, r=right: c(*r(kinds, spare)))
+            rounded = epsilon_of(optimal_composition.optimal(axioms(few), Fraction(1, 10**6)))
+        assert exactly <= rounded <= exactly * (1 + optimal_composition.MARGIN)
 
 
 def test_rounding_losses_down_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     source = random.Random(0)
     odds = [1 + Fraction(n, 100) for n in source.sample(range(5, 61), 13)]
-    right = optimal._bucketed
+    right = optimal_composition._bucketed
 
-    def down(kinds: optimal.Kinds, step: Fraction, places: int, spare: Fraction) -> optimal.Losses:
+    def down(
+        kinds: optimal_composition.Kinds, step: Fraction, places: int, spare: Fraction
+    ) -> optimal_composition.Losses:
         law = right(kinds, step, places, spare)
-        return optimal.Losses(tuple(v - len(kinds) * step for v in law.values), law.masses, law.certain, law.places)
+        return optimal_composition.Losses(
+            tuple(v - len(kinds) * step for v in law.values), law.masses, law.certain, law.places
+        )
 
-    monkeypatch.setattr(optimal, "_bucketed", down)
-    epsilon = epsilon_of(optimal.optimal(axioms([(claimed(o), Fraction(0)) for o in odds]), Fraction(1, 1000)))
+    monkeypatch.setattr(optimal_composition, "_bucketed", down)
+    epsilon = epsilon_of(
+        optimal_composition.optimal(axioms([(claimed(o), Fraction(0)) for o in odds]), Fraction(1, 1000))
+    )
     assert exact_delta(joined([coin(o) for o in odds]), exp_up(epsilon)) > Fraction(1, 1000)
 
 
@@ -238,7 +244,7 @@ def test_it_is_at_most_half_a_percent_above_a_privacy_loss_distribution(kinds: d
     assert whole is not None
     theirs = whole.get_epsilon_for_delta(float(delta))
     parts = [pure(epsilon) for epsilon, count in kinds.items() for _ in range(count)]
-    ours = float(epsilon_of(optimal.optimal(parts, delta)))
+    ours = float(epsilon_of(optimal_composition.optimal(parts, delta)))
     assert 0.99 * theirs < ours < 1.005 * theirs
 
 
@@ -260,7 +266,7 @@ def printed_tail(epsilon: Fraction, count: int, i: int, *, terms: int | None = N
 def test_on_its_lattice_optimal_composition_is_the_printed_sum(epsilon: str, count: int) -> None:
     each = Fraction(epsilon)
     for i in range(1, count // 2 + 1, max(1, count // 20)):
-        ours = optimal.delta_at([(each, Fraction(0))] * count, (count - 2 * i) * each)
+        ours = optimal_composition.delta_at([(each, Fraction(0))] * count, (count - 2 * i) * each)
         printed = Fraction(printed_tail(each, count, i))
         assert printed * (1 - Fraction(1, 10**50)) <= ours <= printed * (1 + Fraction(1, 10**11)) + Fraction(1, 2**190)
         for off in (i - 1, i + 1):
@@ -271,10 +277,14 @@ def test_on_its_lattice_optimal_composition_is_the_printed_sum(epsilon: str, cou
 
 def test_between_the_lattice_points_epsilon_is_smaller() -> None:
     delta = Fraction(1, 10**6)
-    lattice, reached = optimal.on_lattice(Fraction(1, 10), 100, delta)
-    epsilon = epsilon_of(optimal.optimal([pure("1/10")] * 100, delta))
+    lattice, reached = optimal_composition.on_lattice(Fraction(1, 10), 100, delta)
+    epsilon = epsilon_of(optimal_composition.optimal([pure("1/10")] * 100, delta))
     assert lattice == Fraction(48, 10)
-    assert reached <= delta < optimal.delta_at([(Fraction(1, 10), Fraction(0))] * 100, lattice - Fraction(2, 10))
+    assert (
+        reached
+        <= delta
+        < optimal_composition.delta_at([(Fraction(1, 10), Fraction(0))] * 100, lattice - Fraction(2, 10))
+    )
     assert lattice - Fraction(2, 10) < epsilon < lattice
 
 
@@ -287,7 +297,7 @@ PUBLISHED = [  # epsilon, parts, delta', the advanced theorem, adding up
 
 def advanced_figures() -> list[str]:
     return [
-        f"{float(epsilon_of(optimal.advanced([pure(e)] * k, Fraction(1, 10**power)))):.2f}"
+        f"{float(epsilon_of(optimal_composition.advanced([pure(e)] * k, Fraction(1, 10**power)))):.2f}"
         for e, k, power, _, _ in PUBLISHED
     ]
 
@@ -299,7 +309,7 @@ def test_the_published_figures_of_advanced_composition() -> None:
 
 
 def test_epsilon_in_place_of_its_exponential_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimal, "exp_up", lambda x: 1 + x)
+    monkeypatch.setattr(optimal_composition, "exp_up", lambda x: 1 + x)
     assert advanced_figures() != [advanced for _, _, _, advanced, _ in PUBLISHED]
 
 
@@ -308,13 +318,13 @@ def test_ten_parts_are_cheapest_added_up_or_optimal() -> None:
     by_name = {view.by.name: view.loss for view in found.views}
     assert by_name["in_sequence"] == PureDP(Fraction(1))
     assert float(epsilon_of(found.guarantee)) == pytest.approx(0.9994, abs=5e-5)
-    assert found.guarantee.by == optimal.OPTIMAL
+    assert found.guarantee.by == optimal_composition.OPTIMAL
     assert "advanced composition gives 1.767" in found.reason
 
 
 def test_unequal_parts_use_the_unequal_theorem() -> None:
     parts = [pure(Fraction(n, 100)) for n in range(1, 51)]
-    found = optimal.advanced(parts, Fraction(1, 10**6))
+    found = optimal_composition.advanced(parts, Fraction(1, 10**6))
     with localcontext() as context:
         context.prec = 50
         epsilons = [Decimal(n) / 100 for n in range(1, 51)]
@@ -322,9 +332,9 @@ def test_unequal_parts_use_the_unequal_theorem() -> None:
         mean = sum((e * (e.exp() - 1) / (e.exp() + 1) for e in epsilons), Decimal(0))
         log = min(Decimal(10**6).ln(), (Decimal(1).exp() + squares.sqrt() * 10**6).ln())
         printed = Fraction(mean + (2 * log * squares).sqrt())
-    assert found.by == optimal.ADVANCED_UNEQUAL
+    assert found.by == optimal_composition.ADVANCED_UNEQUAL
     assert printed <= epsilon_of(found) <= printed * (1 + Fraction(1, 10**11))
-    assert epsilon_of(found) >= epsilon_of(optimal.optimal(parts, Fraction(1, 10**6)))
+    assert epsilon_of(found) >= epsilon_of(optimal_composition.optimal(parts, Fraction(1, 10**6)))
 
 
 # ---- laws
@@ -340,7 +350,7 @@ def test_the_order_of_parts_does_not_matter(each: list[Fraction], power: int, sh
     parts, delta = [pure(e) for e in each], Fraction(1, 10**power)
     mixed = parts[:]
     shuffler.shuffle(mixed)
-    assert optimal.optimal(parts, delta).loss == optimal.optimal(mixed, delta).loss
+    assert optimal_composition.optimal(parts, delta).loss == optimal_composition.optimal(mixed, delta).loss
 
 
 @pytest.mark.wide
@@ -348,10 +358,10 @@ def test_the_order_of_parts_does_not_matter(each: list[Fraction], power: int, sh
 @settings(deadline=None)
 def test_one_part_more_never_costs_less(each: list[Fraction], more: Fraction, power: int) -> None:
     parts, delta = [pure(e) for e in each], Fraction(1, 10**power)
-    before, after = optimal.optimal(parts, delta), optimal.optimal([*parts, pure(more)], delta)
+    before, after = optimal_composition.optimal(parts, delta), optimal_composition.optimal([*parts, pure(more)], delta)
     assert epsilon_of(before) <= epsilon_of(after) * (1 + Fraction(1, 10**11))
     assert epsilon_of(after) <= sum(each, more)
-    assert epsilon_of(optimal.optimal(parts, delta / 10)) >= epsilon_of(before)
+    assert epsilon_of(optimal_composition.optimal(parts, delta / 10)) >= epsilon_of(before)
 
 
 def test_least_joins_zcdp_and_compares_it() -> None:
@@ -372,21 +382,21 @@ def test_parts_with_a_delta_leave_it_out_of_what_may_be_spent() -> None:
     found = least(parts, delta)
     assert all(isinstance(view.loss, ApproxDP) and view.loss.delta <= delta for view in found.views)
     with pytest.raises(PublicParameterError, match="delta must be above"):
-        optimal.optimal(parts, needed * Fraction(99, 100))
+        optimal_composition.optimal(parts, needed * Fraction(99, 100))
     with pytest.raises(PublicParameterError, match="delta must be above"):
-        optimal.advanced(parts, needed)
+        optimal_composition.advanced(parts, needed)
     with pytest.raises(PublicParameterError, match="delta must be above"):
-        optimal.advanced(parts[:4], sum(fails, Fraction(0)))
+        optimal_composition.advanced(parts[:4], sum(fails, Fraction(0)))
 
 
 def test_all_of_delta_used_by_the_parts_leaves_the_sum() -> None:
     one = ApproxDP(Fraction(1, 2), Fraction(1, 100))
     part = Guarantee(one, PEOPLE, pure("1").by)
-    assert optimal.optimal([part], Fraction(1, 100)).loss == one
+    assert optimal_composition.optimal([part], Fraction(1, 100)).loss == one
 
 
 def test_a_large_delta_reaches_epsilon_zero_at_the_least_delta_there() -> None:
-    loss = optimal.optimal([pure("1/10")] * 3, Fraction(1, 2)).loss
+    loss = optimal_composition.optimal([pure("1/10")] * 3, Fraction(1, 2)).loss
     assert isinstance(loss, ApproxDP)
     assert loss.epsilon == 0
     grown = exp_up(Fraction(1, 10))
@@ -397,14 +407,14 @@ def test_very_large_and_very_small_losses_are_accounted() -> None:
     found = least([pure("1e6"), pure("1e-9"), pure("3")], Fraction(1, 10**9))
     # the last 1e-9 is exceeded with chance 1/2 and weighs 1e-9 then: delta covers it
     assert found.guarantee.loss == ApproxDP(Fraction(1000003), Fraction(1, 10**9))
-    assert optimal.ADVANCED_UNEQUAL not in [view.by for view in found.views]
+    assert optimal_composition.ADVANCED_UNEQUAL not in [view.by for view in found.views]
     with pytest.raises(PublicParameterError, match="at most 100"):
-        optimal.advanced([pure("101")], Fraction(1, 10))
+        optimal_composition.advanced([pure("101")], Fraction(1, 10))
 
 
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1), Fraction(-1, 2), Fraction(2)])
 def test_a_delta_outside_its_range_is_refused(delta: Fraction) -> None:
-    for made in (optimal.optimal, optimal.advanced, least):
+    for made in (optimal_composition.optimal, optimal_composition.advanced, least):
         with pytest.raises(PublicParameterError):
             made([pure("1"), pure("2")], delta)
 
@@ -414,25 +424,25 @@ def test_mixed_neighbours_nothing_and_zcdp_are_refused() -> None:
     concentrated = Gaussian(L2(Fraction(1), PEOPLE), Fraction(1)).guarantee
     for parts in ([], [pure("1"), other], [pure("1"), concentrated]):
         with pytest.raises(PublicParameterError):
-            optimal.optimal(parts, Fraction(1, 10))
+            optimal_composition.optimal(parts, Fraction(1, 10))
     with pytest.raises(PublicParameterError):
-        optimal.optimal([pure("1")], 0.1)  # type: ignore[arg-type]  # a float is what is refused
+        optimal_composition.optimal([pure("1")], 0.1)  # type: ignore[arg-type]  # a float is what is refused
 
 
 def test_a_stored_node_is_made_again() -> None:
     delta = Fraction(1, 10**6)
     parts = [pure("1/10")] * 20
     for node in (
-        optimal.optimal(parts, delta, label="all"),
-        optimal.advanced(parts, delta),
-        optimal.advanced([*parts, pure("1/5")], delta),
+        optimal_composition.optimal(parts, delta, label="all"),
+        optimal_composition.advanced(parts, delta),
+        optimal_composition.advanced([*parts, pure("1/5")], delta),
     ):
-        read = record.from_json(json.loads(json.dumps(record.to_json(node))))
-        assert optimal.again(read) == node
+        read = serialization.from_json(json.loads(json.dumps(serialization.to_json(node))))
+        assert optimal_composition.again(read) == node
     with pytest.raises(CheckError):
-        optimal.again(compose.in_sequence(parts))
-    forged = optimal.optimal(parts, delta)
+        optimal_composition.again(compose.in_sequence(parts))
+    forged = optimal_composition.optimal(parts, delta)
     with pytest.raises(CheckError):
-        optimal.again(Guarantee(forged.loss, forged.adjacency, forged.by, forged.parts, (("delta", "2"),)))
+        optimal_composition.again(Guarantee(forged.loss, forged.adjacency, forged.by, forged.parts, (("delta", "2"),)))
     with pytest.raises(CheckError):
-        optimal.again(Guarantee(forged.loss, forged.adjacency, forged.by, forged.parts))
+        optimal_composition.again(Guarantee(forged.loss, forged.adjacency, forged.by, forged.parts))

@@ -18,8 +18,8 @@ import pytest
 import scipy
 
 from reticent.errors import PublicParameterError
-from reticent.privacy import lattice, optimal, pld
-from reticent.privacy.lattice import Law, Side
+from reticent.privacy import discretized_loss, optimal_composition, pld
+from reticent.privacy.discretized_loss import Law, Side
 from reticent.privacy.pairs import (
     Coin,
     DiscreteGaussianShift,
@@ -31,7 +31,7 @@ from reticent.privacy.pairs import (
     Sampled,
     Symmetric,
 )
-from reticent.privacy.renyi import renyi_of
+from reticent.privacy.rdp import renyi_of
 from tests.support import pld_reference as reference
 
 Parts = list[tuple[Pair, int]]
@@ -116,7 +116,7 @@ def test_gaussians_agree_with_the_closed_form(mu_squared: str, times: int) -> No
 @pytest.mark.parametrize("epsilon", ["0", "0.5", "2", "5"])
 def test_coins_agree_with_the_optimal_theorem(epsilon: str) -> None:
     pairs = [(Fraction(1, 10), Fraction(1, 10**7))] * 60 + [(Fraction(1, 4), Fraction(0))] * 20
-    exact = optimal.delta_at(pairs, Fraction(epsilon))
+    exact = optimal_composition.delta_at(pairs, Fraction(epsilon))
     found = pld.delta_of([(Coin(e, d), 1) for e, d in pairs], Fraction(epsilon))
     assert exact * (1 - Fraction(1, 10**9)) <= found <= exact * Fraction(1001, 1000)
 
@@ -296,9 +296,9 @@ RENYI: list[Pair] = [
 @pytest.mark.parametrize("alpha", ["3/2", "2", "5", "31/2"])
 def test_renyi_is_at_or_above_both_directions(pair: Pair, alpha: str) -> None:
     order, found = Fraction(alpha), float(renyi_of(pair, Fraction(alpha)))
-    low, high = lattice.span(lattice.inside(pair), lattice.reach_inside(pair, 300.0))
+    low, high = discretized_loss.span(discretized_loss.inside(pair), discretized_loss.reach_inside(pair, 300.0))
     numeric = []
-    for side in lattice.sides(pair, np.linspace(low, high, 4001), 300.0):
+    for side in discretized_loss.sides(pair, np.linspace(low, high, 4001), 300.0):
         exponents = side.log_mass + float(order - 1) * side.at
         numeric.append(float(np.logaddexp.reduce(exponents)) / float(order - 1))
     assert max(numeric) <= found * (1 + 1e-9)
@@ -336,11 +336,11 @@ def _linear(side: Side, step: float) -> Law:
     )
 
 
-def _one_direction(pair: Pair, edges: lattice.Floats, reach: float) -> tuple[Side, ...]:
+def _one_direction(pair: Pair, edges: discretized_loss.Floats, reach: float) -> tuple[Side, ...]:
     return (lattice_sides(pair, edges, reach)[-1],) * len(lattice_sides(pair, edges, reach))
 
 
-lattice_sides = lattice.sides
+lattice_sides = discretized_loss.sides
 
 
 def _no_cut(pair: Pair) -> tuple[Fraction, Fraction]:
@@ -348,9 +348,9 @@ def _no_cut(pair: Pair) -> tuple[Fraction, Fraction]:
 
 
 MUTANTS: dict[str, tuple[object, str, object]] = {
-    "rounded down": (lattice, "_connected", _down),
-    "mean of the loss kept": (lattice, "_connected", _linear),
-    "second direction only": (lattice, "sides", _one_direction),
+    "rounded down": (discretized_loss, "_connected", _down),
+    "mean of the loss kept": (discretized_loss, "_connected", _linear),
+    "second direction only": (discretized_loss, "sides", _one_direction),
     "infinite mass dropped": (pld, "_certain", _no_cut),
 }
 
@@ -367,7 +367,7 @@ def test_the_comparison_with_exact_values_finds(name: str, monkeypatch: pytest.M
 
 
 def test_a_cut_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = lattice._connected
+    kept = discretized_loss._connected
     monkeypatch.setattr(pld, "MARGIN", 1.0)
-    monkeypatch.setattr(lattice, "_connected", lambda side, step: replace(kept(side, step), log_cut=-math.inf))
+    monkeypatch.setattr(discretized_loss, "_connected", lambda side, step: replace(kept(side, step), log_cut=-math.inf))
     assert pld.delta_of([(GaussianShift(Fraction(1)), 1)], Fraction(3)) < gaussian_delta(1, 3)

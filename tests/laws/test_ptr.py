@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.grid import Grid
 from reticent.mechanisms import Gaussian, Geometric, Laplace, axiom_again
-from reticent.privacy import compose, ptr, record
+from reticent.privacy import compose, ptr, serialization
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, PureDP
@@ -447,8 +447,8 @@ def test_a_stored_tree_proves_itself_again(drawn: list[list[list[PtrStep]]]) -> 
     one = ptr.first_reply([ptr.declared(ONE, HALF / 10**6, REPLACE, law="v")] * 2, shown="value")
     pairwise = ptr.parallel([*(ptr.cascade(levels) for levels in drawn), compose.in_sequence([one, one])])
     tree = ptr.in_stages([pairwise, ptr.one_test(ptr.declared(ONE, HALF, REPLACE, law="v")), one], label="whole")
-    text = json.dumps(record.to_json(tree))
-    stored = record.from_json(json.loads(text))
+    text = json.dumps(serialization.to_json(tree))
+    stored = serialization.from_json(json.loads(text))
     assert stored == tree
     assert rederived(stored) == tree.loss
 
@@ -456,7 +456,7 @@ def test_a_stored_tree_proves_itself_again(drawn: list[list[list[PtrStep]]]) -> 
 def stored_level() -> dict[str, Any]:
     noise, release = Geometric(L1(ONE, REPLACE), ONE).guarantee, Geometric(L1(ONE, REPLACE), HALF).guarantee
     steps = [ptr.measured(noise, release, margin=9, law="v"), ptr.declared(HALF, HALF / 10**3, REPLACE, law="v")]
-    return record.to_json(ptr.cascade([steps]))
+    return serialization.to_json(ptr.cascade([steps]))
 
 
 FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -483,10 +483,10 @@ FORGERIES: dict[str, Callable[[dict[str, Any]], object]] = {
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forged_level_is_found(name: str) -> None:
     fields = stored_level()
-    assert rederived(record.from_json(fields))
+    assert rederived(serialization.from_json(fields))
     FORGERIES[name](fields)
     with pytest.raises(CheckError):
-        rederived(record.from_json(fields))
+        rederived(serialization.from_json(fields))
 
 
 def test_a_cascade_of_tight_levels_is_no_theorem_of_the_source() -> None:
@@ -515,7 +515,7 @@ def test_a_forged_cascade_is_found() -> None:
 
 
 def test_declarations_are_named() -> None:
-    tree = record.from_json(stored_level())
+    tree = serialization.from_json(stored_level())
     assert ptr.declarations(tree) == ("",)
     named = ptr.declared(ONE, HALF, REPLACE, label="solution", law="v")
     assert ptr.declarations(compose.in_sequence([tree, ptr.one_test(named)])) == ("", "solution")
@@ -550,7 +550,7 @@ def test_a_step_cannot_be_charged_or_composed() -> None:
         lambda: compose.in_sequence([ptr.one_test(step), step]),
         lambda: compose.processed(step, label=""),
         lambda: compose.rederive(step, axiom_again),
-        lambda: record.to_json(step),
+        lambda: serialization.to_json(step),
         lambda: ptr.parallel([step]),
         lambda: ptr.in_stages([step]),
         lambda: step.loss,

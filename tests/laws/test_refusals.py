@@ -13,12 +13,12 @@ from reticent.data.spec import check_delta
 from reticent.errors import Refusal
 from reticent.ledger import Ledger
 from reticent.mechanisms import Gaussian, Geometric, Poisson
-from reticent.privacy import compose, curves, ptr
+from reticent.privacy import compose, profiles, ptr
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.least import least
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, PureDP, Renyi
 from reticent.privacy.numbers import read
 from reticent.privacy.sensitivity import L1, L2
+from reticent.privacy.tightest import least
 
 PEOPLE, OTHERS = Adjacency("add_remove"), Adjacency("substitute")
 ONE = Fraction(1)
@@ -55,7 +55,7 @@ def charged_step() -> None:
         (lambda: count().sample([wrong], object()), "integers"),  # type: ignore[arg-type]  # refused before it draws
         (lambda: least([count().guarantee], wrong), "got float"),
         (lambda: least([count().guarantee], Fraction(0)), "between 0 and 1"),
-        (lambda: curves.delta(PureDP(ONE), wrong), "got float"),
+        (lambda: profiles.delta(PureDP(ONE), wrong), "got float"),
         (lambda: compose.in_sequence([count().guarantee, count(OTHERS).guarantee]), "different neighbours"),
         (lambda: least([count().guarantee, count(OTHERS).guarantee], Fraction(1, 2)), "different neighbours"),
         (lambda: compose.across([count(OTHERS).guarantee], neighbours=OTHERS), "cannot be used in a partition"),
@@ -63,7 +63,7 @@ def charged_step() -> None:
         (lambda: check_delta(Fraction(1, 1000), 100), "δ"),
         (charged_step, "not a guarantee.* Nothing was charged"),
         (lambda: compose.concurrent([_approximate(), _approximate()]), "no theorem covers interleaved"),
-        (lambda: curves.epsilon(ZCDP(ONE), Fraction(0)), "δ"),
+        (lambda: profiles.epsilon(ZCDP(ONE), Fraction(0)), "δ"),
     ],
 )
 def test_it_is_refused_in_words(refused: Callable[[], object], words: str) -> None:
@@ -86,7 +86,7 @@ def test_no_refusal_charges() -> None:
 
 def test_small_epsilon_is_never_taken_for_its_exponential() -> None:
     """e^eps - 1 in place of eps, or eps in place of e^eps - 1, would show at epsilon 1: 1.72 and 1."""
-    assert float(curves.delta(PureDP(ONE), Fraction(0))) == pytest.approx(0.46211715726, rel=1e-9)  # tanh(1/2)
+    assert float(profiles.delta(PureDP(ONE), Fraction(0))) == pytest.approx(0.46211715726, rel=1e-9)  # tanh(1/2)
     grown = Poisson(count(), Fraction(1, 2)).guarantee.loss
     assert isinstance(grown, PureDP)
     assert float(grown.epsilon) == pytest.approx(0.62011450695, rel=1e-9)  # ln(1 + (e - 1) / 2)

@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.errors import PublicParameterError
-from reticent.statistics.regression import lower, minimum
-from reticent.statistics.regression.cells import FINE, Cell, Cells, cells, inner_points
+from reticent.statistics.regression import distance_bounds, subset_minimum
+from reticent.statistics.regression.candidates import FINE, Cell, Cells, cells, inner_points
 from reticent.statistics.regression.lines import gap, rows_for, solutions
-from reticent.statistics.regression.minimum import SHARP
-from reticent.statistics.regression.rays import ray_bound
+from reticent.statistics.regression.projections import ray_bound
 from reticent.statistics.regression.robust import distance
 from reticent.statistics.regression.rows import ONE, Rows, exact_dot, rows, value, value_at, weights
+from reticent.statistics.regression.subset_minimum import SHARP
 from tests.support import regression_reference as brute
 from tests.support.regression_reference import Row, Table
 
@@ -107,8 +107,8 @@ def test_every_neighbour_is_as_near_as_claimed(columns: int, sides: tuple[int, .
     assert any(a > most for a, _, _ in found)
 
 
-def known_for(sides: tuple[int, ...], points: int = 30) -> lower.Public:
-    return lower.Public(Cells(sides), inner_points(sides, most=points), 2 * (len(sides) - 1))
+def known_for(sides: tuple[int, ...], points: int = 30) -> distance_bounds.Public:
+    return distance_bounds.Public(Cells(sides), inner_points(sides, most=points), 2 * (len(sides) - 1))
 
 
 @pytest.mark.wide
@@ -119,7 +119,7 @@ def test_the_lower_bound_is_below_the_distance(columns: int) -> None:
         table, known = drawn(key, columns, 4 + key % 6), known_for((96 * (columns + 1),) * columns)
         table_rows = made(table, columns, 6)
         centre = solutions(table_rows).centre
-        found = lower.lower_bounds(table_rows, known)
+        found = distance_bounds.lower_bounds(table_rows, known)
         if centre is None:
             assert found.bounds == (0.0,) * (columns + 1)
             continue
@@ -130,7 +130,7 @@ def test_the_lower_bound_is_below_the_distance(columns: int) -> None:
                 assert cell == exact
                 squared = gap(table_rows, exact)
                 assert bound <= math.sqrt(squared) / ONE + 1e-9
-                assert lower.rows_of(bound) <= rows_for(squared)
+                assert distance_bounds.rows_of(bound) <= rows_for(squared)
     assert positive > 20
 
 
@@ -141,35 +141,38 @@ def test_the_lower_bound_moves_by_at_most_one_row() -> None:
         columns = 1 + key % 3
         known = known_for((64 * (columns + 1),) * columns)
         table = drawn(key, columns, columns + 3 + key % 4)
-        first = lower.lower_bounds(made(table, columns, 6), known).bounds
+        first = distance_bounds.lower_bounds(made(table, columns, 6), known).bounds
         for other in [table[1:], (*table, (4, *[2] * columns)), (*table, (-4, 1, *[0] * (columns - 1)))]:
-            second = lower.lower_bounds(made(other, columns, 6), known).bounds
+            second = distance_bounds.lower_bounds(made(other, columns, 6), known).bounds
             moves += [abs(a - b) for a, b in zip(first, second, strict=True)]
-            assert all(abs(lower.rows_of(a) - lower.rows_of(b)) <= 1 for a, b in zip(first, second, strict=True))
+            assert all(
+                abs(distance_bounds.rows_of(a) - distance_bounds.rows_of(b)) <= 1
+                for a, b in zip(first, second, strict=True)
+            )
     assert max(moves) <= 1 + 1e-6
     assert max(moves) > 0.9
 
 
 def test_a_solver_as_bad_as_its_tolerance_is_covered_by_the_spread(monkeypatch: pytest.MonkeyPatch) -> None:
     known = known_for((128,))
-    true = minimum.least
+    true = subset_minimum.least
 
-    def worse(data: Rows, low: tuple[int, ...], high: tuple[int, ...], tolerance: int) -> minimum.Least:
+    def worse(data: Rows, low: tuple[int, ...], high: tuple[int, ...], tolerance: int) -> subset_minimum.Least:
         found = true(data, low, high, tolerance)
-        return minimum.Least(found.point, found.bound - tolerance)
+        return subset_minimum.Least(found.point, found.bound - tolerance)
 
     lost = 0.0
     for key in range(30):
         data = made(drawn(key, 1, 6 + key % 5, steps=2), 1, 6)
-        good = lower.lower_bounds(data, known).bounds
+        good = distance_bounds.lower_bounds(data, known).bounds
         with monkeypatch.context() as patched:
-            patched.setattr(lower, "least", worse)
-            bad = lower.lower_bounds(data, known).bounds
+            patched.setattr(distance_bounds, "least", worse)
+            bad = distance_bounds.lower_bounds(data, known).bounds
         lost = max(lost, *(a - b for a, b in zip(good, bad, strict=True)))
     assert 0 < lost <= 1 / 8
     # one row, the tolerance of a minimum and the floats of two quotients: without the spread the distance jumps by two
     found = [(k / 64, k / 64 + 1 + 1 / 8 + 2 / 64) for k in range(640)]
-    assert all(lower.rows_of(b) - lower.rows_of(a) <= 1 for a, b in found)
+    assert all(distance_bounds.rows_of(b) - distance_bounds.rows_of(a) <= 1 for a, b in found)
     assert any(math.ceil(b) - math.ceil(a) > 1 for a, b in found)
 
 
@@ -179,12 +182,12 @@ def test_a_centre_beyond_the_slack_would_need_clamping(monkeypatch: pytest.Monke
     data = made(((1, 10), (500, 10)), 1)  # solutions from 1/10 to 50
     cell = Cell((0,), (128,))
     assert known.lattice.around((Fraction(1),))[0] == cell
-    assert lower.bound_of(data, cell, known) == 0.0
+    assert distance_bounds.bound_of(data, cell, known) == 0.0
     outside = value(data, data.residuals((-300,), fine=FINE)) << SHARP
     inside = value(data, data.residuals((1 << FINE,), fine=FINE)) << SHARP
     assert outside - inside <= known.slack  # a centre the certificate allows, and not in the cell
-    monkeypatch.setattr(lower.Public, "slack", 0)
-    assert lower.bound_of(data, cell, known) > 0
+    monkeypatch.setattr(distance_bounds.Public, "slack", 0)
+    assert distance_bounds.bound_of(data, cell, known) > 0
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
@@ -192,7 +195,7 @@ def test_the_exact_minimum_and_the_proposed_one_agree(columns: int) -> None:
     for key in range(8):
         data = made(drawn(key, columns, 3 + key), columns, 3)
         low, high = (-3 << FINE,) * columns, (5 << FINE,) * columns
-        found, exact = minimum.least(data, low, high, ONE << SHARP), minimum.exactly(data, low, high)
+        found, exact = subset_minimum.least(data, low, high, ONE << SHARP), subset_minimum.exactly(data, low, high)
         assert 0 <= exact.bound - found.bound <= ONE << SHARP
         assert all(a <= part <= b for a, part, b in zip(low, exact.point, high, strict=True))
         point = tuple(part / (1 << FINE) for part in exact.point)
@@ -202,7 +205,7 @@ def test_the_exact_minimum_and_the_proposed_one_agree(columns: int) -> None:
 def test_a_cut_is_below_the_objective_everywhere_whoever_proposed_it() -> None:
     data = made(drawn(5, 2, 9), 2, 4)
     wild = np.array([(-1) ** k * (k + 1) << 58 for k in range(9)], np.int64)
-    cut = minimum.cut_at(data, (3 << FINE, -(2 << FINE)), wild)
+    cut = subset_minimum.cut_at(data, (3 << FINE, -(2 << FINE)), wild)
     for point in product(range(-40, 41, 20), repeat=2):
         here = (point[0] << FINE, point[1] << FINE)
         assert cut.least(here, here) <= value(data, data.residuals(here, fine=FINE)) << SHARP

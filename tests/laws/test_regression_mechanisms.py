@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.data.order import LARGEST
+from reticent.data.order_statistics import LARGEST
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
@@ -21,13 +21,13 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
 from reticent.statistics.regression.blocks import Blocks, permutation, solve, uniforms
-from reticent.statistics.regression.cells import Cells
+from reticent.statistics.regression.candidates import Cells
+from reticent.statistics.regression.r_s import ShortCut
 from reticent.statistics.regression.robust import RobustRegression, SolutionStep, distance, robust_regression
 from reticent.statistics.regression.rows import REACH, Rows, rows
-from reticent.statistics.regression.short_cut import ShortCut
-from reticent.statistics.robust import core
-from reticent.statistics.robust.core import exact_test
+from reticent.statistics.robust import ptr_test
 from reticent.statistics.robust.median import scaled_median
+from reticent.statistics.robust.ptr_test import exact_test
 from reticent.statistics.robust.scale import Scale, scale
 from tests.support import regression_reference as brute
 from tests.support.regression_reference import Row, Table
@@ -240,7 +240,7 @@ def shifted(centre: int, side: int, release: float) -> np.ndarray[tuple[int], np
     return (1 - ratio) / (1 + ratio) * ratio ** np.abs(np.arange(-REACHED, REACHED + 1) - centre).astype(np.float64)
 
 
-def endings(test: core.Test, side: int, kind: str) -> Iterator[tuple[Ending, Ending]]:
+def endings(test: ptr_test.Test, side: int, kind: str) -> Iterator[tuple[Ending, Ending]]:
     """The last step on every pair of neighbours among small tables of one coefficient."""
     domain: list[Row] = [(y, x) for y in (-6, -1, 4) for x in (-1, 1)]
     lattice = Cells((side,))
@@ -258,7 +258,7 @@ def endings(test: core.Test, side: int, kind: str) -> Iterator[tuple[Ending, End
 
 @pytest.mark.parametrize(("neighbours", "rows_moved"), [(REPLACE, 2), (ADD, 1)])
 def test_the_last_step_keeps_its_claim_on_every_pair(neighbours: Adjacency, rows_moved: int) -> None:
-    test = core.Test(neighbours, ONE_EPS, 2, rows_moved, rows_moved)
+    test = ptr_test.Test(neighbours, ONE_EPS, 2, rows_moved, rows_moved)
     claim = SolutionStep(test, ONE_EPS, 1).guarantee.loss
     assert isinstance(claim, ApproxDP)
     worst = max(hockey_stick(one, two, float(claim.epsilon), 1.0) for one, two in endings(test, 2, neighbours.kind))
@@ -268,8 +268,8 @@ def test_the_last_step_keeps_its_claim_on_every_pair(neighbours: Adjacency, rows
 @pytest.mark.wide
 def test_a_sensitivity_of_one_under_substitution_is_caught() -> None:
     """The noise 003 prints, at the price it prints: no reply moves by more than e^eps."""
-    true = core.Test(REPLACE, ONE_EPS, 3, 2, 2)
-    printed = core.Test(REPLACE, ONE_EPS, 3, 2, 1)
+    true = ptr_test.Test(REPLACE, ONE_EPS, 3, 2, 2)
+    printed = ptr_test.Test(REPLACE, ONE_EPS, 3, 2, 1)
     pairs = list(endings(printed, 2, "substitute"))
     assert max(math.log((1 - two.reply) / (1 - one.reply)) for one, two in pairs) > 1.2
     honest = list(endings(true, 2, "substitute"))
@@ -279,7 +279,7 @@ def test_a_sensitivity_of_one_under_substitution_is_caught() -> None:
 @pytest.mark.parametrize("columns", [1, 2])
 def test_the_price_of_the_release_is_tight(columns: int) -> None:
     """Two safe tables whose solutions are at opposite corners of a cell: (1 + p) eps is needed, 2 eps is not enough."""
-    test = core.Test(REPLACE, ONE_EPS, 8, 2, 2)
+    test = ptr_test.Test(REPLACE, ONE_EPS, 8, 2, 2)
     one, two = Ending(test.chance(5), (0,) * columns, 2), Ending(test.chance(3), (2,) * columns, 2)
     assert hockey_stick(one, two, 1.0 + columns, 1.0) <= 1e-12
     assert hockey_stick(one, two, 0.95 * (1 + columns), 1.0) > 1e-6
@@ -290,7 +290,7 @@ def test_the_price_of_the_release_is_tight(columns: int) -> None:
 @pytest.mark.wide
 def test_an_inverted_inequality_is_caught() -> None:
     """Replying where the distance is at most two, as 003 Lemma 16 prints for its median, releases unsafe centres."""
-    test = core.Test(REPLACE, ONE_EPS, 8, 2, 2)
+    test = ptr_test.Test(REPLACE, ONE_EPS, 8, 2, 2)
     found = 0.0
     for one, two in endings(test, 2, "substitute"):
         inverted = [Ending(1 - end.reply, end.centre, end.side) for end in (one, two)]

@@ -19,7 +19,7 @@ import pytest
 from reticent.audit.claims import verify
 from reticent.audit.laws import law_of
 from reticent.audit.sampled import binomial_tail
-from reticent.data.cells import Cells, Segment, cells_of
+from reticent.data.candidates import Cells, Segment, cells_of
 from reticent.data.schema import real
 from reticent.data.table import Counts
 from reticent.entropy import Entropy, Replayed
@@ -30,16 +30,16 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.ranks import Runs, runs
-from reticent.statistics.regression import block_medians, over_beta, theil_sen
+from reticent.statistics.regression import block_medians, exponential, theil_sen
 from reticent.statistics.regression.block_medians import BlockMedians
 from reticent.statistics.regression.coefficients import CONSTANT, Design
 from reticent.statistics.regression.depth import deepest
-from reticent.statistics.regression.middle import Middle
-from reticent.statistics.regression.over_beta import Axis, OverBeta, scores
+from reticent.statistics.regression.exponential import Axis, OverBeta, scores
 from reticent.statistics.regression.rows import Integers, Rows, rows
 from reticent.statistics.regression.sufficient import UNIT, Sufficient
 from reticent.statistics.regression.theil_sen import TheilSen
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.regression.tukey_point import Middle
+from reticent.statistics.unbounded.column_counts import Terms
 from tests.support import regression_reference as brute
 from tests.support.regression_reference import Row, Table
 from tests.support.unbounded_reference import Transcript
@@ -378,5 +378,5 @@ def test_half_the_sensitivity_under_substitution_is_caught(monkeypatch: pytest.M
         return max(loss_of(plan, *run) for run in runs_)
 
     assert lost() <= float(EPSILON)
-    monkeypatch.setattr(over_beta, "moves", lambda neighbours: 1)
+    monkeypatch.setattr(exponential, "moves", lambda neighbours: 1)
     assert lost() > float(EPSILON)

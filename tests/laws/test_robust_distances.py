@@ -17,11 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.data import order
+from reticent.data import order_statistics
 from reticent.errors import PublicParameterError
-from reticent.statistics.robust import extent, median, trimmed
-from reticent.statistics.robust.core import squared_log
-from reticent.statistics.robust.extent import ENDLESS, ZERO, LogGrid, Reach, reach
+from reticent.statistics.robust import median, trimmed
+from reticent.statistics.robust import reach as extent
+from reticent.statistics.robust.ptr_test import squared_log
+from reticent.statistics.robust.reach import ENDLESS, ZERO, LogGrid, Reach, reach
 from tests.support import robust_reference as slow
 from tests.support.robust_reference import END, Table
 
@@ -33,8 +34,8 @@ COARSE, FINE = LogGrid(2, 2), LogGrid(2, 3)
 Distance = Callable[[Table], int]
 
 
-def column(table: Table) -> order.Sorted:
-    return order.Sorted(np.array(table, np.int64))
+def column(table: Table) -> order_statistics.Sorted:
+    return order_statistics.Sorted(np.array(table, np.int64))
 
 
 def substituted(table: Table) -> tuple[Table, ...]:
@@ -170,7 +171,7 @@ def test_one_direction_of_a_zero_alone_is_found_out(direction: str) -> None:
     def half(table: Table) -> int:
         found = reach(column(table), 1, 3, FAR)
         low, high = COARSE.bounds(found.width, 0)
-        bounds = (-1, high) if direction == "up" else (low, order.INFINITE + 1)
+        bounds = (-1, high) if direction == "up" else (low, order_statistics.INFINITE + 1)
         return extent.leave(found, bounds)
 
     exact = slow.to_other_class(everything, substituted, lambda t: slow.log_bin(slow.width(t, 1, 3), 2, 2, 0))
@@ -191,7 +192,9 @@ def test_the_reach_is_what_changes_can_reach() -> None:
                 around, found = {table}, reach(column(table), low, high, 5)
                 for k in range(n + 1):
                     values = {slow.width(other, low, high) for other in around}
-                    seen = {math.inf if w == order.INFINITE else w for w in (found.least(k), found.greatest(k))}
+                    seen = {
+                        math.inf if w == order_statistics.INFINITE else w for w in (found.least(k), found.greatest(k))
+                    }
                     assert seen == {min(values), max(values)}
                     around |= {near for other in around for near in slow.replaced(other, (-END, 0, 1, 3, END))}
 
@@ -201,7 +204,7 @@ def test_the_reach_is_what_changes_can_reach() -> None:
 
 def a_one(rank: int, size: int, shift: int) -> Distance:
     def distance(table: Table) -> int:
-        value = order.at(column(table), rank)
+        value = order_statistics.at(column(table), rank)
         return median.leave(column(table), rank, median.bins(value, size)[shift], FAR)
 
     return distance
@@ -300,7 +303,7 @@ def test_a_rank_wrong_by_one_is_found_out(off: int) -> None:
     exact = slow.to_other_class(everything, substituted, bin_of_value(3, 2, 0))
 
     def mutant(table: Table) -> int:
-        bounds = median.bins(order.at(column(table), 3), 2)[0]
+        bounds = median.bins(order_statistics.at(column(table), 3), 2)[0]
         return median.leave(column(table), 3 + off, bounds, FAR)
 
     assert any(mutant(table) > exact[table] for table in everything)
@@ -374,13 +377,13 @@ def test_counts_are_strict(values: list[int], value: int) -> None:
 def test_a_column_is_checked() -> None:
     for wrong in ([1.0, 2.0], [math.nan], [math.inf], [[1]], [True]):
         with pytest.raises(PublicParameterError):
-            order.Sorted(np.array(wrong))
+            order_statistics.Sorted(np.array(wrong))
     for unsorted in ([2, 1], [0, 2**61 + 1], [-(2**61) - 1, 0]):
         with pytest.raises(PublicParameterError, match="sorted"):
-            order.Sorted(np.array(unsorted, np.int64))
+            order_statistics.Sorted(np.array(unsorted, np.int64))
     with pytest.raises(PublicParameterError):
-        order.ordered(np.array([1.5]))
-    assert order.ordered(np.array([5, 2**62, -(2**62)])).values.tolist() == [-END, 5, END]
+        order_statistics.ordered(np.array([1.5]))
+    assert order_statistics.ordered(np.array([5, 2**62, -(2**62)])).values.tolist() == [-END, 5, END]
 
 
 @given(st.integers(1, 2**62 - 1), st.integers(1, 400), st.integers(2, 9), st.integers(0, 8))
@@ -395,11 +398,11 @@ def test_bins_of_widths_are_a_partition(width: int, binade: int, span: int, shif
 
 def test_zero_and_infinity_are_bins_of_their_own() -> None:
     grid = LogGrid(3, 4)
-    assert (grid.cell(0), grid.cell(order.INFINITE)) == (ZERO, ENDLESS)
+    assert (grid.cell(0), grid.cell(order_statistics.INFINITE)) == (ZERO, ENDLESS)
     assert grid.bounds(0, 2) == (0, 1)
-    assert grid.bounds(order.INFINITE, 0) == (order.INFINITE, order.INFINITE + 1)
-    assert Reach(np.array([5]), np.array([END]), 0).width == order.INFINITE
-    assert Reach(np.array([END]), np.array([END]), 0).width == order.INFINITE
+    assert grid.bounds(order_statistics.INFINITE, 0) == (order_statistics.INFINITE, order_statistics.INFINITE + 1)
+    assert Reach(np.array([5]), np.array([END]), 0).width == order_statistics.INFINITE
+    assert Reach(np.array([END]), np.array([END]), 0).width == order_statistics.INFINITE
     assert Reach(np.array([5]), np.array([5]), 0).width == 0
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from reticent.audit.laws import form, law_of
-from reticent.data import order
+from reticent.data import order_statistics
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
@@ -27,9 +27,10 @@ from reticent.privacy import compose, ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
-from reticent.statistics.robust import core, extent, median, scale, shapes, trimmed
-from reticent.statistics.robust.core import paper_test
-from reticent.statistics.robust.extent import ENDLESS, ZERO, LogGrid, reach
+from reticent.statistics.robust import assumed_laws, median, ptr_test, scale, trimmed
+from reticent.statistics.robust import reach as extent
+from reticent.statistics.robust.ptr_test import paper_test
+from reticent.statistics.robust.reach import ENDLESS, ZERO, LogGrid, reach
 from reticent.statistics.robust.scale import Spread
 from tests.support import robust_reference as slow
 from tests.support.robust_reference import END, Ending, Table
@@ -47,12 +48,12 @@ Endings = tuple[Ending, ...]
 Model = Callable[[Table], Endings]
 
 
-def column(table: Table) -> order.Sorted:
-    return order.Sorted(np.array(table, np.int64))
+def column(table: Table) -> order_statistics.Sorted:
+    return order_statistics.Sorted(np.array(table, np.int64))
 
 
-def trial(near: Adjacency, *, unsafe: int = 1, margin: int = 1, epsilon: Fraction = TEST) -> core.Test:
-    return core.Test(near, epsilon, margin, unsafe, near.rows)
+def trial(near: Adjacency, *, unsafe: int = 1, margin: int = 1, epsilon: Fraction = TEST) -> ptr_test.Test:
+    return ptr_test.Test(near, epsilon, margin, unsafe, near.rows)
 
 
 @cache
@@ -81,7 +82,7 @@ def worst(
 
 
 def law_for(
-    test: core.Test, *, threshold: int | None = None, rate: float | None = None
+    test: ptr_test.Test, *, threshold: int | None = None, rate: float | None = None
 ) -> Callable[[Endings], slow.Law]:
     """First reply with geometric test noise; mutants name another threshold or rate."""
     speed = 1 / float(test.noise.scale) if rate is None else rate
@@ -107,7 +108,9 @@ def scale_model(mechanism: scale.Scale) -> Model:
     return endings
 
 
-def made_scale(near: Adjacency, search: core.Search, mode: core.Mode, ranks: tuple[int, int] = (2, 4)) -> scale.Scale:
+def made_scale(
+    near: Adjacency, search: ptr_test.Search, mode: ptr_test.Mode, ranks: tuple[int, int] = (2, 4)
+) -> scale.Scale:
     return scale.Scale(ranks, GRID, trial(near), RELEASE, search, mode)
 
 
@@ -117,7 +120,9 @@ SCALES = pytest.mark.parametrize(("search", "mode"), [("free", "exact"), ("bins"
 @pytest.mark.few(1)
 @BOTH
 @SCALES
-def test_the_scale_keeps_its_guarantee_and_no_less(near: Adjacency, search: core.Search, mode: core.Mode) -> None:
+def test_the_scale_keeps_its_guarantee_and_no_less(
+    near: Adjacency, search: ptr_test.Search, mode: ptr_test.Mode
+) -> None:
     """One test attains its delta; two attain 1 - (1 - delta)^2."""
     mechanism = made_scale(near, search, mode)
     epsilon, delta = claim(mechanism.guarantee)
@@ -129,7 +134,7 @@ def test_the_scale_keeps_its_guarantee_and_no_less(near: Adjacency, search: core
     assert worst(model, found, 0.0, law) > delta
 
 
-def two_tests(here: tuple[int, int], there: tuple[int, int], epsilon: float, test: core.Test) -> float:
+def two_tests(here: tuple[int, int], there: tuple[int, int], epsilon: float, test: ptr_test.Test) -> float:
     """Two steps whose distances go from here to there, centres a span apart where one of them is safe, else afar."""
     away = 1 if max(here) > 1 or max(there) > 1 else 10**6
     law = law_for(test)
@@ -193,13 +198,13 @@ def test_mutants_of_the_scale_are_caught(near: Adjacency) -> None:
 def test_a_distance_that_moves_by_two_under_noise_for_one_is_caught() -> None:
     """Unsafe up to 2, threshold and delta right: only the noise of the test is too narrow."""
     found, model = near_pairs(SUBSTITUTE), scale_model(made_scale(SUBSTITUTE, "bins", "exact"))
-    wrong, right = core.Test(SUBSTITUTE, Fraction(2), 3, 2), core.Test(SUBSTITUTE, Fraction(2), 3, 2, 2)
+    wrong, right = ptr_test.Test(SUBSTITUTE, Fraction(2), 3, 2), ptr_test.Test(SUBSTITUTE, Fraction(2), 3, 2, 2)
 
     def doubled(table: Table) -> Endings:
         return tuple(Ending(2 * e.distance, e.centre, e.rate) for e in model(table))
 
     for test, caught in ((wrong, True), (right, False)):
-        epsilon, delta = claim(ptr.one_test(core.step(test, RELEASE, law="cell")))
+        epsilon, delta = claim(ptr.one_test(ptr_test.step(test, RELEASE, law="cell")))
         assert (worst(doubled, found, epsilon, law_for(test)) > delta * 1.001) is caught
 
 
@@ -218,7 +223,7 @@ def test_neighbours_of_two_rows_each() -> None:
     assert worst(scale_model(mechanism), (*close, *twice), epsilon, law_for(mechanism.test)) <= delta + ROUNDING
     law = law_for(middle.test)
     assert worst(median_model(middle, 2), (*close, *twice), epsilon, law) <= claim(middle.guarantee)[1] + ROUNDING
-    for short in (trial(near, unsafe=1), core.Test(near, TEST, 1, 2)):
+    for short in (trial(near, unsafe=1), ptr_test.Test(near, TEST, 1, 2)):
         with pytest.raises(PublicParameterError, match="differ by up to 2 rows"):
             scale.Scale((2, 4), GRID, short, RELEASE)
 
@@ -256,7 +261,7 @@ def test_the_edge_of_a_safe_bin_is_a_bound_and_shared_by_all_neighbours(near: Ad
     for a, b in near_pairs(near):
         for (distance, edge), (_, other) in zip(known(a), known(b), strict=True):
             assert distance <= 1 or edge == other
-            assert edge >= min(slow.width(a, 2, 4), order.INFINITE)
+            assert edge >= min(slow.width(a, 2, 4), order_statistics.INFINITE)
 
 
 def trimmed_model(mechanism: trimmed.TrimmedMean) -> Model:
@@ -333,13 +338,13 @@ def test_mutants_of_the_trimmed_mean_are_caught() -> None:
 def median_model(level: median.Level, width: int) -> Model:
     def endings(table: Table) -> Endings:
         data = column(table)
-        centre = order.at(data, level.rank)
+        centre = order_statistics.at(data, level.rank)
         return tuple(Ending(d, centre, float(level.release) / width) for d in level.distances(data, width))
 
     return endings
 
 
-def made_level(near: Adjacency, search: core.Search, mode: core.Mode) -> median.Level:
+def made_level(near: Adjacency, search: ptr_test.Search, mode: ptr_test.Mode) -> median.Level:
     return median.Level(3, trial(near, unsafe=0 if search == "free" else 1), RELEASE, search, mode)
 
 
@@ -347,7 +352,9 @@ def made_level(near: Adjacency, search: core.Search, mode: core.Mode) -> median.
 @BOTH
 @SCALES
 @pytest.mark.parametrize("width", [1, 2, 3])
-def test_the_median_keeps_its_guarantee(near: Adjacency, search: core.Search, mode: core.Mode, width: int) -> None:
+def test_the_median_keeps_its_guarantee(
+    near: Adjacency, search: ptr_test.Search, mode: ptr_test.Mode, width: int
+) -> None:
     level = made_level(near, search, mode)
     epsilon, delta = claim(median.Median(level, width).guarantee)
     one, both = float(level.test.delta), mode == "paper"
@@ -360,7 +367,7 @@ def test_the_median_keeps_its_guarantee(near: Adjacency, search: core.Search, mo
 @pytest.mark.few(2)
 @BOTH
 @pytest.mark.parametrize("search", ["free", "bins"])
-def test_mutants_of_the_median_are_caught(near: Adjacency, search: core.Search) -> None:
+def test_mutants_of_the_median_are_caught(near: Adjacency, search: ptr_test.Search) -> None:
     level, width = made_level(near, search, "exact"), 2
     epsilon, delta = claim(level.guarantee)
     model, law, found = median_model(level, width), law_for(level.test), near_pairs(near)
@@ -370,7 +377,7 @@ def test_mutants_of_the_median_are_caught(near: Adjacency, search: core.Search) 
 
     def other_rank(table: Table) -> Endings:
         return tuple(
-            Ending(d, order.at(column(table), 3), e.rate)
+            Ending(d, order_statistics.at(column(table), 3), e.rate)
             for d, e in zip(
                 median.Level(2, level.test, RELEASE, search).distances(column(table), width), model(table), strict=True
             )
@@ -463,13 +470,13 @@ def outcomes(mechanism: Any, law: slow.Law) -> dict[Hashable, float]:
                     number = min(max(number, 0), mechanism.grid.top)
                 value = Reply(Spread(number, mechanism.grid))
             elif isinstance(mechanism, scale.StableScale):
-                value = Reply(number) if number < order.INFINITE - 1 else NO_REPLY
+                value = Reply(number) if number < order_statistics.INFINITE - 1 else NO_REPLY
             elif isinstance(mechanism, trimmed.TrimmedMean):
                 _, edge = key[0]  # type: ignore[index]
-                value = Reply(core.Noisy(Fraction(number, 2), Fraction(edge) / mechanism.release / 2))
+                value = Reply(ptr_test.Noisy(Fraction(number, 2), Fraction(edge) / mechanism.release / 2))
             else:
                 scale_of = Fraction(mechanism.width) / mechanism.level.release
-                value = Reply(core.Noisy(Fraction(min(max(number, -END), END)), scale_of))
+                value = Reply(ptr_test.Noisy(Fraction(min(max(number, -END), END)), scale_of))
         found[form(value)] = found.get(form(value), 0.0) + mass
     return found
 
@@ -478,7 +485,7 @@ def outcomes(mechanism: Any, law: slow.Law) -> dict[Hashable, float]:
 def test_programs_have_the_laws_written_out(table: Table) -> None:
     """Fast noise, so that few branches hold nearly all of the mass."""
     fast, slower = trial(SUBSTITUTE, epsilon=Fraction(3)), Fraction(4)
-    free = core.Test(SUBSTITUTE, Fraction(3), 1, 0)
+    free = ptr_test.Test(SUBSTITUTE, Fraction(3), 1, 0)
     cases: list[tuple[Any, Model]] = []
     for search, mode in (("free", "exact"), ("bins", "exact"), ("bins", "paper")):
         spread = scale.Scale((2, 5), GRID, fast, slower, search, mode)  # type: ignore[arg-type]
@@ -505,7 +512,7 @@ def test_programs_have_the_laws_written_out(table: Table) -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1, 2), Fraction(1)])
 def test_thresholds_of_a_millionth(epsilon: Fraction) -> None:
     """robust.md: 14.1, 27.2 and 132.2 for real noise and u = 1; the geometric threshold is the next that will do."""
-    test = core.exact_test(epsilon, MILLIONTH, SUBSTITUTE, unsafe=1)
+    test = ptr_test.exact_test(epsilon, MILLIONTH, SUBSTITUTE, unsafe=1)
     real = 1 + math.log(1 / (2 * 1e-6)) / float(epsilon)
     assert abs(test.threshold - real) < 1.6
     assert test.delta <= MILLIONTH < ptr.reply_chance(1 / epsilon, test.margin - 1)
@@ -532,7 +539,7 @@ def test_the_paper_says_what_its_delta_is() -> None:
 
 def test_a_capped_distance_hardly_matters() -> None:
     for epsilon in (Fraction(1, 10), Fraction(1)):
-        test = core.exact_test(epsilon, MILLIONTH, SUBSTITUTE, unsafe=1)
+        test = ptr_test.exact_test(epsilon, MILLIONTH, SUBSTITUTE, unsafe=1)
         assert test.chance(test.cap) == test.chance(10**9) > 1 - 2e-9
         assert test.cap < test.threshold + 25 / epsilon
 
@@ -602,7 +609,7 @@ def test_a_size_other_than_the_declared_one_is_answered_too() -> None:
     made = trimmed.trimmed_mean(1000, ADD_REMOVE, alpha=Fraction(1, 5), **spent)
     middle = median.Median(median.level_for(1000, ADD_REMOVE, **spent), 1 << 20)
     for size, replies in ((0, False), (3, False), (500, False), (960, True), (1100, True)):
-        data = shapes.made_up("uniform", size, 1).table
+        data = assumed_laws.made_up("uniform", size, 1).table
         assert isinstance(made.sample(data, Replayed(2)), Reply) is replies
         if size != 500:
             assert isinstance(middle.sample(data, Replayed(2)), Reply) in (replies, size < 4)
@@ -613,22 +620,22 @@ def test_reply_probabilities_are_those_the_issue_asks_for() -> None:
     level = median.level_for(n, SUBSTITUTE, test=one, release=one, delta=MILLIONTH)
     with_bin = median.ScaledMedian(level, scale.stable_scale(n, SUBSTITUTE, test=one, delta=MILLIONTH), n)
     for shape in ("normal", "lognormal", "cauchy"):
-        assert shapes.reply_probability(with_bin, shape, n, tables=20) >= 0.99
+        assert assumed_laws.reply_probability(with_bin, shape, n, tables=20) >= 0.99
     half = Fraction(1, 2)
     for grid in (None, scale.paper_grid(10**4)):
         wide = scale.scale(10**4, SUBSTITUTE, test=half, release=half, delta=MILLIONTH, grid=grid)
-        assert shapes.reply_probability(wide, "normal", 10**4, tables=20) >= 0.99
-    given = median.Median(level, round(1.349 * shapes.UNIT * 1.5 / 10))
-    assert shapes.reply_probability(given, "normal", n, tables=20) >= 0.99
+        assert assumed_laws.reply_probability(wide, "normal", 10**4, tables=20) >= 0.99
+    given = median.Median(level, round(1.349 * assumed_laws.UNIT * 1.5 / 10))
+    assert assumed_laws.reply_probability(given, "normal", n, tables=20) >= 0.99
 
 
 def test_a_reply_probability_is_the_share_of_replies() -> None:
     one, n = Fraction(1), 400
     narrow = LogGrid(48, 8)
     tight = scale.scale(n, SUBSTITUTE, test=one, release=one, delta=Fraction(1, 1000), grid=narrow)
-    public = [shapes.made_up("normal", n, key) for key in range(200)]
+    public = [assumed_laws.made_up("normal", n, key) for key in range(200)]
     share = sum(isinstance(tight.sample(p.table, Replayed(key)), Reply) for key, p in enumerate(public)) / 200
-    chance = shapes.reply_probability(tight, "normal", n, tables=200)
+    chance = assumed_laws.reply_probability(tight, "normal", n, tables=200)
     assert 0.2 < chance < 0.98
     assert abs(share - chance) < 0.1
 
@@ -637,7 +644,7 @@ def test_a_reply_probability_is_the_share_of_replies() -> None:
 def test_the_factor_of_the_scale_is_public_and_holds() -> None:
     one = Fraction(1)
     made = scale.scale(10**4, SUBSTITUTE, test=one, release=one, delta=MILLIONTH)
-    factor, table = made.factor(0.05), shapes.made_up("normal", 10**4, 5).table
+    factor, table = made.factor(0.05), assumed_laws.made_up("normal", 10**4, 5).table
     exact = float(reach(table, *made.ranks, 0).width)
     found = [made.sample(table, Replayed(key)) for key in range(400)]
     off = [abs(math.log(one.value.value / exact)) for one in found if isinstance(one, Reply)]
@@ -650,8 +657,12 @@ def test_the_factor_of_the_scale_is_public_and_holds() -> None:
 
 
 def test_a_made_up_table_is_the_same_for_one_key() -> None:
-    assert (shapes.made_up("cauchy", 50, 3).table.values == shapes.made_up("cauchy", 50, 3).table.values).all()
-    assert (shapes.made_up("cauchy", 50, 3).table.values != shapes.made_up("cauchy", 50, 4).table.values).any()
+    assert (
+        assumed_laws.made_up("cauchy", 50, 3).table.values == assumed_laws.made_up("cauchy", 50, 3).table.values
+    ).all()
+    assert (
+        assumed_laws.made_up("cauchy", 50, 3).table.values != assumed_laws.made_up("cauchy", 50, 4).table.values
+    ).any()
 
 
 def test_other_refusals() -> None:
@@ -683,11 +694,11 @@ def test_other_refusals() -> None:
         (lambda: trimmed.trimmed_mean(1000, SUBSTITUTE, alpha=Fraction(1), delta=MILLIONTH, **spent), "between"),
         (lambda: LogGrid(2, 1), "span"),
         (lambda: LogGrid(1 << 20, 2), "at most"),
-        (lambda: core.Test(SUBSTITUTE, Fraction(1), 0, 1), "margin"),
-        (lambda: core.Test(SUBSTITUTE, Fraction(1), 1, -1), "unsafe"),
-        (lambda: core.Test(SUBSTITUTE, Fraction(1), 1, 1, 0), "sensitivity"),
-        (lambda: core.step(trial(SUBSTITUTE), Fraction(-1), law="x"), "release"),
-        (lambda: core.squared_log(0), "n must be"),
+        (lambda: ptr_test.Test(SUBSTITUTE, Fraction(1), 0, 1), "margin"),
+        (lambda: ptr_test.Test(SUBSTITUTE, Fraction(1), 1, -1), "unsafe"),
+        (lambda: ptr_test.Test(SUBSTITUTE, Fraction(1), 1, 1, 0), "sensitivity"),
+        (lambda: ptr_test.step(trial(SUBSTITUTE), Fraction(-1), law="x"), "release"),
+        (lambda: ptr_test.squared_log(0), "n must be"),
     ):
         with pytest.raises(PublicParameterError) as refused:
             use()
@@ -700,10 +711,10 @@ def test_other_refusals() -> None:
 class Watched:
     """A column that notes what it is asked: an engine would run these as queries."""
 
-    def __init__(self, table: order.Sorted) -> None:
+    def __init__(self, table: order_statistics.Sorted) -> None:
         self.table, self.asked = table, list[tuple[str, int]]()
 
-    def window(self, first: int, last: int) -> order.Integers:
+    def window(self, first: int, last: int) -> order_statistics.Integers:
         self.asked.append(("window", last - first + 1))
         return self.table.window(first, last)
 
@@ -720,7 +731,7 @@ class Watched:
 def test_what_is_asked_of_a_column_does_not_grow_with_it(n: int) -> None:
     """Two windows of 2 cap + 1 ranks for A0; an order statistic and two counts for each A1; one window without bins."""
     spent: dict[str, Any] = {"test": Fraction(1), "release": Fraction(1), "delta": MILLIONTH}
-    table = shapes.made_up("normal", n, 1).table
+    table = assumed_laws.made_up("normal", n, 1).table
     spread, level = scale.scale(n, SUBSTITUTE, most_factor=math.inf, **spent), median.level_for(n, SUBSTITUTE, **spent)
     binned = median.level_for(n, SUBSTITUTE, search="bins", **spent)
     mean = trimmed.trimmed_mean(n, SUBSTITUTE, alpha=Fraction(1, 5), **spent)
@@ -753,19 +764,19 @@ def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
     ]
     replies = 0
     for key, shape in enumerate(("normal", "lognormal", "cauchy", "uniform") * 5):
-        table = shapes.made_up(shape, 300, key).table  # type: ignore[arg-type]
+        table = assumed_laws.made_up(shape, 300, key).table  # type: ignore[arg-type]
         for mechanism in made:
-            found = mechanism.sample(order.fetched(table, mechanism.needs), Replayed(key))
+            found = mechanism.sample(order_statistics.fetched(table, mechanism.needs), Replayed(key))
             assert found == mechanism.sample(table, Replayed(key))
             replies += isinstance(found, Reply)
     assert 20 < replies < 120
 
 
 def test_only_what_was_fetched_is_answered() -> None:
-    held = order.fetched(column((1, 2, 3, 4)), order.Needs(((2, 3),), ((1, 4),)))
+    held = order_statistics.fetched(column((1, 2, 3, 4)), order_statistics.Needs(((2, 3),), ((1, 4),)))
     assert (held.window(3, 3).tolist(), held.total(1, 4)) == ([3], 10)
     assert [held.below(value) for value in (0, 2, 3, 4, 9)] == [1, 1, 2, 3, 3]
     with pytest.raises(PublicParameterError, match="not fetched"):
         held.window(1, 2)
     with pytest.raises(PublicParameterError, match="not what was needed"):
-        order.Fetched(order.Needs(((2, 3),)), (np.array([1], np.int64),))
+        order_statistics.Fetched(order_statistics.Needs(((2, 3),)), (np.array([1], np.int64),))

@@ -28,7 +28,7 @@ from reticent.learning import (
     LinearSVC,
     LogisticRegression,
     QuantileRegressor,
-    circumstances,
+    fit_release,
 )
 from reticent.learning.classifiers import Classifier
 from reticent.learning.clusters import nearest
@@ -38,7 +38,7 @@ from reticent.mechanisms import Candidates, Exponential, Geometric, gate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.statistics.convex import losses
-from reticent.statistics.convex.tabled import of_classes
+from reticent.statistics.convex.tabulated_loss import of_classes
 from reticent.statistics.scaling import UNIT, Floats, Scaling, filled, scored, weighed
 
 BATCHES = (*range(1, 18), 100)
@@ -205,9 +205,9 @@ def test_a_search_pays_for_all_rows_of_a_person(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_arrays_are_read_after_the_charge(monkeypatch: pytest.MonkeyPatch) -> None:
-    of_arrays, ledger, spent = circumstances.of_arrays, account(), []
+    of_arrays, ledger, spent = fit_release.of_arrays, account(), []
 
-    def watched(*given: object) -> circumstances.Circumstances:
+    def watched(*given: object) -> fit_release.Circumstances:
         here = of_arrays(*given)  # type: ignore[arg-type]
 
         def read() -> tuple[Floats, NDArray[np.generic] | None]:

@@ -18,11 +18,11 @@ from reticent.mechanisms import Gaussian, Geometric
 from reticent.mechanisms.geometric import mass
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from reticent.synthesis import linear_queries as summed
 from reticent.synthesis import series
-from reticent.synthesis import sums as summed
 from reticent.synthesis.axis import Axis
+from reticent.synthesis.linear_queries import UNIT, Sums, Terms, longest, widest
 from reticent.synthesis.series import Series, grid
-from reticent.synthesis.sums import UNIT, Sums, Terms, longest, widest
 
 ONE = Fraction(1)
 TINY = Fraction(1, 10**6)

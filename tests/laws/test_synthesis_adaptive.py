@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.audit.claims import verify
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, QuestionError

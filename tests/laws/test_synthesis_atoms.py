@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records, Rows, Tally
 from reticent.data.table import Result
 from reticent.entropy import Replayed
@@ -21,13 +21,13 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1
-from reticent.synthesis import parted as module
+from reticent.synthesis import partition as module
 from reticent.synthesis.axis import even
-from reticent.synthesis.choice import CENSUS, auto
-from reticent.synthesis.parted import Parted, parted, patterns_of
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.method_selection import CENSUS, auto
+from reticent.synthesis.partition import Parted, parted, patterns_of
 from reticent.synthesis.search import SHARE, Search, searches, searching, step_of
 from reticent.synthesis.sparse import Exceeding
-from reticent.synthesis.sums import Terms
 
 Row = tuple[float, ...]  # NaN where missing
 NAN: Final = float("nan")

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.audit.claims import verify
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.entropy import Entropy
 from reticent.mechanisms import Geometric, gate
 from reticent.privacy.adjacency import Adjacency, Kind

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import reticent as rt
 from reticent.audit.claims import verify
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Tally
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
@@ -22,13 +22,13 @@ from reticent.outcome import NoReply, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.privacy.sensitivity import L1
-from reticent.synthesis.ask import COUNTING, Method, Options, Plan, plan_for
 from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis, axis
 from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.linear import Linear
+from reticent.synthesis.linear_queries import Sums, Terms
+from reticent.synthesis.options import COUNTING, Method, Options, Plan, plan_for
 from reticent.synthesis.steps import ROW, Mixed, mixed, of_one
-from reticent.synthesis.sums import Sums, Terms
 
 Kind = Literal["add_remove", "substitute"]
 Values = NDArray[np.float64]  # NaN where missing

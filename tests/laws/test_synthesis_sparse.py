@@ -12,7 +12,7 @@ import pytest
 
 from reticent.audit.claims import verify
 from reticent.audit.sampled import fit
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError

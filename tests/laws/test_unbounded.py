@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from reticent.audit.claims import verify
-from reticent.data.cells import Cells, Segment
+from reticent.data.candidates import Cells, Segment
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.mechanisms import Exponential
@@ -23,15 +23,25 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.unbounded import around, census, clipped, joint, ladder, location, slices, spread, trimmed
-from reticent.statistics.unbounded.census import CROWD, Terms
+from reticent.statistics.unbounded import (
+    clipped,
+    clipping_radii,
+    column_counts,
+    confidence_bounds,
+    joint,
+    location,
+    quantile_range,
+    rank_slices,
+    trimmed,
+)
 from reticent.statistics.unbounded.clipped import ClippedMean
 from reticent.statistics.unbounded.coinpress import UNIT as STEPS
 from reticent.statistics.unbounded.coinpress import CoinPress
+from reticent.statistics.unbounded.column_counts import CROWD, Terms
 from reticent.statistics.unbounded.joint import JointQuantiles, Shares, joint_quantiles
-from reticent.statistics.unbounded.level import UNIT, level_of
 from reticent.statistics.unbounded.location import Grid, Huber
-from reticent.statistics.unbounded.slices import before, cut, runs_of, whole
+from reticent.statistics.unbounded.rank_slices import before, cut, runs_of, whole
+from reticent.statistics.unbounded.scaled_level import UNIT, level_of
 from reticent.statistics.unbounded.trimmed import TrimmedMean, distance, kappa, windows
 from tests.support.unbounded_reference import huber_sums, losses, table, trimmed_reach
 
@@ -76,7 +86,7 @@ def sides(rows: Rows, first: int, second: int) -> list[tuple[object, ...]]:
 
 
 def test_a_row_is_added_to_exactly_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "SLICES", 4)
+    monkeypatch.setattr(rank_slices, "SLICES", 4)
     for rows, more in added(4):
         for first in range(0, 11):
             for second in range(0, 12, 3):
@@ -89,7 +99,7 @@ def test_a_row_is_added_to_exactly_one_part(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_scores_on_slices_move_by_no_more_than_the_sensitivity(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "SLICES", 4)
+    monkeypatch.setattr(rank_slices, "SLICES", 4)
     for share in (Fraction(1, 2), Fraction(1, 4), Fraction(2, 3), Fraction(999, 1000)):
         worst, level = 0, level_of(share, "add_remove")
         assert abs(Fraction(level.a, level.b) - share) < Fraction(1, UNIT)
@@ -111,7 +121,7 @@ QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 def law_line(monkeypatch: pytest.MonkeyPatch, kind: str, claim: Fraction) -> str:
     """The verdict of enumerating all draws of three quantiles on all tables of three rows in two cells."""
-    monkeypatch.setattr(slices, "SLICES", 2)
+    monkeypatch.setattr(rank_slices, "SLICES", 2)
     monkeypatch.setattr(joint, "SLICES", 2)
     monkeypatch.setattr(JointQuantiles, "feasible", lambda self, size, among=None: True)
     cells = Cells((Segment(0, 1, 1), Segment(1, 2, 3)), Fraction(1), True)
@@ -137,12 +147,12 @@ def test_the_exact_law_of_joint_quantiles_keeps_its_claim(monkeypatch: pytest.Mo
     assert law_line(monkeypatch, "add_remove", Fraction(1)) == "holds"
 
 
-def both(part: slices.Part, at: int) -> tuple[slices.Part, slices.Part]:
+def both(part: rank_slices.Part, at: int) -> tuple[rank_slices.Part, rank_slices.Part]:
     """A cut that leaves every row on both sides, those beyond the cut at the cut."""
-    low, high = np.minimum(part.cells, at // slices.SLICES), np.maximum(part.cells, (at + 1) // slices.SLICES)
+    low, high = np.minimum(part.cells, at // rank_slices.SLICES), np.maximum(part.cells, (at + 1) // rank_slices.SLICES)
     return (
-        slices.Part(low, part.counts, part.first, at + 1),
-        slices.Part(high, part.counts, min(at + 1, part.stop - 1), part.stop),
+        rank_slices.Part(low, part.counts, part.first, at + 1),
+        rank_slices.Part(high, part.counts, min(at + 1, part.stop - 1), part.stop),
     )
 
 
@@ -169,7 +179,7 @@ TRANSCRIPTS = 2
 def plans(terms: Terms, epsilon: Fraction) -> dict[str, Any]:
     made: dict[str, Any] = {
         "joint": joint_quantiles(WIDE, [Fraction(k, 5) for k in range(1, 5)], terms, epsilon),
-        "spread": spread.iqr(WIDE, terms, epsilon),
+        "spread": quantile_range.iqr(WIDE, terms, epsilon),
         "clipped": ClippedMean(WIDE, terms, epsilon),
         "huber": Huber(WIDE, terms, epsilon),
     }
@@ -181,17 +191,17 @@ def plans(terms: Terms, epsilon: Fraction) -> dict[str, Any]:
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """No rule of refusal, and few candidates: small tables are answered, quickly."""
     monkeypatch.setattr(JointQuantiles, "feasible", lambda self, size, among=None: True)
-    monkeypatch.setattr(ladder.Choice, "outweighs", lambda self, cells, size: True)
-    monkeypatch.setattr(ladder.Choice, "slack", property(lambda self: 0.5))
+    monkeypatch.setattr(clipping_radii.Choice, "outweighs", lambda self, cells, size: True)
+    monkeypatch.setattr(clipping_radii.Choice, "slack", property(lambda self: 0.5))
     rungs = np.exp2(np.arange(-4, 24) / 4.0)
-    for module in (ladder, clipped, location, trimmed):
+    for module in (clipping_radii, clipped, location, trimmed):
         monkeypatch.setattr(module, "LADDER", rungs)
-    monkeypatch.setattr(ladder, "RUNGS", Cells((Segment(0, len(rungs), 1),), Fraction(1), True))
+    monkeypatch.setattr(clipping_radii, "RUNGS", Cells((Segment(0, len(rungs), 1),), Fraction(1), True))
     monkeypatch.setattr(location, "STEPS", 16)
     monkeypatch.setattr(trimmed, "STEPS", 512)
     monkeypatch.setattr(trimmed, "CANDIDATES", np.arange(-512, 513))
-    monkeypatch.setattr(around, "FINE", 1.0)
-    for module in (slices, joint, around):
+    monkeypatch.setattr(confidence_bounds, "FINE", 1.0)
+    for module in (rank_slices, joint, confidence_bounds):
         monkeypatch.setattr(module, "SLICES", 4)
 
 
@@ -270,7 +280,7 @@ MUTANTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
         "huber",
         lambda m: m.setattr(location.Huber, "_choice", lambda self, share: _finer(self, share)),
     ),
-    "a clip read from the data": ("clipped", lambda m: m.setattr(ladder.Choice, "rung", _greatest)),
+    "a clip read from the data": ("clipped", lambda m: m.setattr(clipping_radii.Choice, "rung", _greatest)),
     "a trimmed distance off by a factor": ("trimmed", lambda m: m.setattr(trimmed, "distance", _doubled)),
 }
 
@@ -353,7 +363,7 @@ def test_a_row_changes_one_of_the_numbers_of_the_census() -> None:
         for row in (0, 1):
             (a, b), (c, d) = pair(table([0] * size)), pair(table([0] * size + [row]))
             assert abs(a - c) + abs(b - d) == 1
-    assert census.CROWD == CROWD
+    assert column_counts.CROWD == CROWD
 
 
 def test_the_moments_of_a_clipped_value_move_by_no_more_than_their_mechanism_says() -> None:

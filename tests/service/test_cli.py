@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.cli import words
+from reticent.cli import glossary
 from reticent.cli.options import stem_of
 from reticent.ledger import Ledger
 from tests.support.cli_kit import clinic, run
@@ -237,7 +237,7 @@ def test_a_certificate_is_explained(released: Path) -> None:
 
 
 @pytest.mark.few(16)
-@pytest.mark.parametrize("word", [*words.TEXTS, "ε", "No reply", "NO_REPLY", "add-remove", "exit code"])
+@pytest.mark.parametrize("word", [*glossary.TEXTS, "ε", "No reply", "NO_REPLY", "add-remove", "exit code"])
 def test_words_are_explained(word: str) -> None:
     done = run("explain", word)
     assert done.code == 0
@@ -249,7 +249,7 @@ def test_other_words_name_the_nearest() -> None:
     done = run("explain", "epsillon")
     assert done.code == 5
     assert "Did you mean epsilon?" in done.said
-    assert all(word in run("explain").out for word in words.TEXTS)
+    assert all(word in run("explain").out for word in glossary.TEXTS)
 
 
 def test_verify_tells_each_check(released: Path) -> None:

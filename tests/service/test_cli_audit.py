@@ -12,7 +12,17 @@ from typing import Any
 
 import pytest
 
-from reticent.audit import conformance, exact, local, losses_again, models, released, report, system_path, talks
+from reticent.audit import (
+    accounting_check,
+    conformance,
+    exact,
+    local,
+    models,
+    release_path,
+    report,
+    session_replay,
+    system_path,
+)
 from reticent.audit.built_in import built_in
 from reticent.audit.conformance import Effort
 from reticent.audit.installed import digest
@@ -21,7 +31,7 @@ from reticent.data.spec import read_spec
 from reticent.ledger import Ledger
 from reticent.mechanisms import geometric
 from reticent.privacy.loss import PureDP
-from reticent.statistics import facts
+from reticent.statistics import public_facts
 from tests.support.cli_kit import clinic, leaks, run
 
 TABLE4 = ("--release", "table 4")
@@ -40,7 +50,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "built_in", lambda: iter(plans[:1]))
     monkeypatch.setattr(report, "robust", lambda: iter(()))
     monkeypatch.setattr(models, "built_in", lambda: iter(()))
-    monkeypatch.setattr(models, "sessions", lambda: iter(list(talks.built_in())[:1]))
+    monkeypatch.setattr(models, "sessions", lambda: iter(list(session_replay.built_in())[:1]))
     for part in (report, exact):  # what is put through the kit; certificates are derived again by the whole list
         monkeypatch.setattr(part, "mechanisms", SimpleNamespace(ALL=(geometric,)))
     monkeypatch.setattr(exact, "samplers", lambda *, deep: iter(()))
@@ -48,15 +58,15 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "pipelines", lambda *, deep: iter(()))
     monkeypatch.setattr(exact, "robust", lambda *, deep: iter(()))
     monkeypatch.setattr(local, "lines", lambda *, deep: iter(()))
-    monkeypatch.setattr(losses_again, "lines", lambda: iter(()))
+    monkeypatch.setattr(accounting_check, "lines", lambda: iter(()))
     monkeypatch.setattr(system_path, "check", lambda: conformance.Report(()))
-    monkeypatch.setattr(released, "check", lambda: conformance.Report(()))
+    monkeypatch.setattr(release_path, "check", lambda: conformance.Report(()))
 
 
 def a_third_of_the_stability(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise for one row of a person who has three."""
-    whole = facts.stability_of
-    monkeypatch.setattr(facts, "stability_of", lambda *given, **named: whole(*given, **named) / 3)
+    whole = public_facts.stability_of
+    monkeypatch.setattr(public_facts, "stability_of", lambda *given, **named: whole(*given, **named) / 3)
 
 
 # --- the plans of a study ---------------------------------------------------------------------------------------------
@@ -271,9 +281,9 @@ def test_deep_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("samplers", "guarantees", "pipelines", "robust"):
         monkeypatch.setattr(exact, name, noted)
     monkeypatch.setattr(local, "lines", noted)
-    monkeypatch.setattr(losses_again, "lines", lambda: [])
+    monkeypatch.setattr(accounting_check, "lines", lambda: [])
     monkeypatch.setattr(system_path, "check", lambda: conformance.Report(()))
-    monkeypatch.setattr(released, "check", lambda: conformance.Report(()))
+    monkeypatch.setattr(release_path, "check", lambda: conformance.Report(()))
     monkeypatch.setattr(conformance, "check", checked)
     assert run("audit", "--exact", "--kit", "--deep").code == 0
     assert seen[:5] == [True] * 5

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reticent.cli import words
+from reticent.cli import glossary
 from reticent.cli.app import app
 from tests.support.cli_kit import run
 from tests.support.cli_reference import PAGE, VERBS, renewed
@@ -43,14 +43,14 @@ def test_help_is_short() -> None:
 @pytest.mark.wide
 def test_exit_codes_are_the_same_in_the_page_and_in_explain() -> None:
     page = re.findall(r"^\| (\d+) \| ", PAGE.read_text("utf-8"), re.MULTILINE)
-    told = [line.split()[0] for line in words.TEXTS["exit-codes"].split("\n") if line.strip()]
+    told = [line.split()[0] for line in glossary.TEXTS["exit-codes"].split("\n") if line.strip()]
     assert page == told
 
 
 @pytest.mark.wide
 def test_every_synonym_leads_to_a_text() -> None:
-    assert set(words.SAME.values()) <= set(words.TEXTS)
-    assert set(words.SAME).isdisjoint(words.TEXTS)
+    assert set(glossary.SAME.values()) <= set(glossary.TEXTS)
+    assert set(glossary.SAME).isdisjoint(glossary.TEXTS)
 
 
 @pytest.mark.wide

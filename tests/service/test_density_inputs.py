@@ -28,8 +28,8 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import Linf
 from reticent.study.study import Study
 from reticent.synthesis import histogram, ks
-from reticent.synthesis.ask import Method
 from reticent.synthesis.density import Density
+from reticent.synthesis.options import Method
 
 STUDY = """
 [study]
@@ -85,7 +85,7 @@ def by_command(spec: Path, ask: str, epsilon: str) -> object:
 
 
 def rt_question(ask: str) -> Any:
-    from reticent.statistics.ask import parse
+    from reticent.statistics.grammar import parse
 
     return parse(ask)[0]
 
@@ -231,7 +231,7 @@ def test_a_data_set_for_one_row_where_a_person_has_three_is_refuted(
         points = KolmogorovSmirnov(Linf(Fraction(1), near), made.mechanism.epsilon, made.mechanism.points)
         return replace(made, mechanism=points)
 
-    monkeypatch.setattr("reticent.synthesis.ask.ks_release", bold)
+    monkeypatch.setattr("reticent.synthesis.options.ks_release", bold)
     several = rt.study(
         {"x": np.linspace(0, 99, 600), "who": np.arange(600) // 3},
         adjacency=adjacency,

@@ -21,9 +21,9 @@ from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import IncompleteRows
+from reticent.statistics.context import Setting
 from reticent.statistics.incomplete import incomplete_step
-from reticent.statistics.setting import Setting
-from reticent.study.asking import limit, settle, understand
+from reticent.study.allocation import limit, settle, understand
 
 if TYPE_CHECKING:
     from reticent.privacy.adjacency import Kind

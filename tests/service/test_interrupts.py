@@ -13,7 +13,7 @@ import pytest
 import reticent as rt
 from reticent.data.table import Result
 from reticent.learning import Between, Level, LogisticRegression
-from reticent.learning.bounded import Rows
+from reticent.learning.row_functions import Rows
 from reticent.mechanisms import gate
 
 CANARY = 77.125

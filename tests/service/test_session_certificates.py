@@ -20,7 +20,7 @@ from reticent.learning import Accuracy, Level
 from reticent.ledger import Ledger
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.sklearn import LogisticRegression
-from reticent.study import paid
+from reticent.study import session as paid
 from reticent.study.study import Study
 from tests.service.test_session_ledger import ROWS, opened, study
 from tests.support.cli_kit import run

@@ -25,7 +25,7 @@ from reticent.ledger import Ledger
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
-from reticent.study.paid import Holdout, Paid
+from reticent.study.session import Holdout, Paid
 from reticent.study.study import Study
 
 ROWS = {"x": np.linspace(0, 1, 400), "y": np.repeat([0, 1], 200), "g": ["a", "b"] * 200}

@@ -19,7 +19,7 @@ from reticent.ledger import Ledger
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
 from reticent.privacy.loss import Loss
-from reticent.study.asking import limit
+from reticent.study.allocation import limit
 from reticent.study.release import Release, draw
 from reticent.study.study import Study
 

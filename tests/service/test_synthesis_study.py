@@ -17,12 +17,12 @@ from reticent.data.table import open_table
 from reticent.errors import BudgetError, Fault, NoReplyError, PublicParameterError, QuestionError, Refusal
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Kind
-from reticent.study.densities import DensityRelease
+from reticent.study.density_release import DensityRelease
 from reticent.study.study import Study
 from reticent.synthesis import steps
 from reticent.synthesis.density import Density, from_json
-from reticent.synthesis.parted import Parted
-from reticent.synthesis.sums import Sums
+from reticent.synthesis.linear_queries import Sums
+from reticent.synthesis.partition import Parted
 
 METHODS = ("auto", "histogram", "adaptive", "sparse", "tree", "ks", "series", "kernel", "bernstein")
 COLUMNS: dict[str, Column] = {

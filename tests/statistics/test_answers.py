@@ -16,10 +16,10 @@ from reticent.entropy import Replayed
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.answer import Answer
-from reticent.statistics.ask import parse
-from reticent.statistics.planning import least_epsilon
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.grammar import parse
+from reticent.statistics.least_epsilon import least_epsilon
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting, Step
 from tests.support.stat_fake import Fake, answered, schema_of
 
 KINDS: list[Kind] = ["add_remove", "substitute"]

@@ -15,21 +15,21 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from reticent.data.cells import cells_of
+from reticent.data.candidates import cells_of
 from reticent.data.schema import Column, Person, real
 from reticent.data.table import Counts
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles import Size
-from reticent.statistics.setting import Setting
 from reticent.statistics.unbounded import tails
-from reticent.statistics.unbounded.census import Terms
 from reticent.statistics.unbounded.clipped import Clipped, ClippedMean, Cut
-from reticent.statistics.unbounded.ladder import LADDER
+from reticent.statistics.unbounded.clipping_radii import LADDER
+from reticent.statistics.unbounded.column_counts import Terms
 from tests.support.cut_laws import CUT_LAWS, CutLaw, mixed
 from tests.support.stat_fake import Fake, answered, schema_of
 from tests.support.unbounded_reference import counted

@@ -15,15 +15,15 @@ import pytest
 
 from reticent.data.schema import Category, Column, Person, Schema, integer, real
 from reticent.entropy import Replayed
-from reticent.learning import circumstances
+from reticent.learning import fit_release
 from reticent.ledger import Ledger
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.statistics.answer import Answer
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting
 from tests.support.stat_fake import Fake, answered
 
 N = 6000
@@ -138,7 +138,7 @@ NUMBERS = ("coef_", "intercept_", "mean_", "var_", "theta_", "class_prior_", "ex
 
 def fitted(name: str, rows: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What a fit found of a public number of rows, and its score of the same rows."""
-    monkeypatch.setattr(circumstances, "MOST_EPSILON", 10**7)
+    monkeypatch.setattr(fit_release, "MOST_EPSILON", 10**7)
     ledger = Ledger.create(None, title="x", adjacency=Adjacency("substitute"), budget=PureDP(Fraction(10**8)))
     x, y = np.column_stack([rows["a"], rows["b"]]), rows["y"]
     if name in ("LogisticRegression", "GaussianNB", "DecisionTreeClassifier"):
@@ -166,7 +166,7 @@ def test_a_fit_is_that_of_the_rows_that_lack_nothing(name: str, monkeypatch: pyt
 
 def test_a_number_of_rows_that_may_lack_a_value_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: every row counts, whatever it lacks."""
-    monkeypatch.setattr(circumstances.Circumstances, "known", property(lambda here: here.people))
+    monkeypatch.setattr(fit_release.Circumstances, "known", property(lambda here: here.people))
     whole = table(3)
     some, gone = missing(whole, 4)
     seen = fitted("PCA", some, monkeypatch)
@@ -184,4 +184,4 @@ def test_rows_that_cannot_lack_a_value_are_counted_by_their_public_number() -> N
         study = rt.study(rows, adjacency="add_remove", columns=columns, budget=4, people=500)
         x, y = study.xy(["x"], "y")
         assert x.shelf.people == 500
-        assert circumstances.of_handles(x, y, None).complete == complete
+        assert fit_release.of_handles(x, y, None).complete == complete

@@ -22,9 +22,9 @@ from reticent.data.schema import Column, Person, category, integer, real
 from reticent.entropy import Replayed
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting
 from tests.support.stat_fake import Fake, answered, schema_of
 from tests.support.stat_laws import LAWS, Law
 

@@ -15,16 +15,16 @@ import pytest
 import scipy
 
 from reticent.audit.claims import verify
-from reticent.data.order import Sorted, fetched, ordered
+from reticent.data.order_statistics import Sorted, fetched, ordered
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
-from reticent.statistics.robust import shapes
+from reticent.statistics.robust import assumed_laws
 from reticent.statistics.robust.density import DensityTest, density_test, mass_below, signed
-from reticent.statistics.robust.extent import reach
+from reticent.statistics.robust.reach import reach
 from tests.support.robust_reference import END, Table, added, paths, replaced, tables, width
 
 SUBSTITUTE, ADD_REMOVE = Adjacency("substitute"), Adjacency("add_remove")
@@ -179,10 +179,12 @@ def test_a_density_half_as_high_again_is_found() -> None:
 @pytest.mark.wide
 def test_the_power_for_public_shapes_and_a_gap_at_the_median() -> None:
     """Of a normal column the density at the median, .4 a unit, is above .1; two heaps with nothing between are not."""
-    near, quarter = SUBSTITUTE, Fraction(1, 10 * 2 * shapes.UNIT)  # units are one to two of UNIT steps
+    near, quarter = SUBSTITUTE, Fraction(1, 10 * 2 * assumed_laws.UNIT)  # units are one to two of UNIT steps
     test = density_test(1000, near, density=quarter, epsilon=ONE)
-    assert shapes.reply_probability(test, "normal", 1000, tables=20) > 0.99
-    heaps = np.sort(np.concatenate([np.arange(500) * 20, np.arange(500) * 20 + 40 * shapes.UNIT]).astype(np.int64))
+    assert assumed_laws.reply_probability(test, "normal", 1000, tables=20) > 0.99
+    heaps = np.sort(
+        np.concatenate([np.arange(500) * 20, np.arange(500) * 20 + 40 * assumed_laws.UNIT]).astype(np.int64)
+    )
     assert test.distance(ordered(heaps)) == 1 - test.cap
     assert not test.sample(ordered(heaps), Replayed("heaps")).dense
     assert test.distance(ordered(np.zeros(1000, np.int64))) == test.cap
@@ -191,7 +193,7 @@ def test_the_power_for_public_shapes_and_a_gap_at_the_median() -> None:
 @pytest.mark.wide
 def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
     test = density_test(1000, SUBSTITUTE, density=Fraction(1, 1 << 20), epsilon=ONE)
-    table = shapes.made_up("normal", 1000, 1).table
+    table = assumed_laws.made_up("normal", 1000, 1).table
     assert test.sample(fetched(table, test.needs), Replayed(3)) == test.sample(table, Replayed(3))
     found = test.sample(table, Replayed(3))
     assert found.dense is (found.changes >= found.threshold)

@@ -17,14 +17,14 @@ from reticent.entropy import Replayed
 from reticent.exact import sampling
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.synthesis import parted as module
+from reticent.synthesis import partition as module
 from reticent.synthesis import search
 from reticent.synthesis.axis import Axis, even
-from reticent.synthesis.choice import Auto, auto
 from reticent.synthesis.density import Density, from_json, sampled
-from reticent.synthesis.parted import Parted, parted, reach_of
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.method_selection import Auto, auto
+from reticent.synthesis.partition import Parted, parted, reach_of
 from reticent.synthesis.search import searching
-from reticent.synthesis.sums import Terms
 
 Floats = NDArray[np.float64]
 Column = tuple[str, Fraction, Fraction, bool]

@@ -14,7 +14,7 @@ import pytest
 import scipy
 
 import reticent as rt
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
@@ -25,8 +25,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PureDP
 from reticent.synthesis.axis import Axis, axis, even
 from reticent.synthesis.check import Check, Fit
-from reticent.synthesis.checked import Checked, checked, split, tables_of
 from reticent.synthesis.density import Density, from_json
+from reticent.synthesis.fidelity import Checked, checked, split, tables_of
 from reticent.synthesis.histogram import histogram
 from reticent.synthesis.size import Expected
 

@@ -13,16 +13,16 @@ import scipy
 from numpy.typing import NDArray
 
 import reticent as rt
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Rows, Tally
 from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
-from reticent.synthesis.ask import COUNTING, Method, Options, Plan, plan_for
 from reticent.synthesis.density import Density
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.options import COUNTING, Method, Options, Plan, plan_for
 from reticent.synthesis.steps import mixed
-from reticent.synthesis.sums import Terms
 
 Floats = NDArray[np.float64]
 Kind = Literal["add_remove", "substitute"]

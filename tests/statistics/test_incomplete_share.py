@@ -19,9 +19,9 @@ from reticent.mechanisms import Geometric
 from reticent.outcome import Reply
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import incomplete
+from reticent.statistics.context import Setting
 from reticent.statistics.counts import noisy
 from reticent.statistics.incomplete import IncompleteStep, incomplete_step
-from reticent.statistics.setting import Setting
 
 if TYPE_CHECKING:
     from reticent.privacy.adjacency import Kind

@@ -17,10 +17,10 @@ import pytest
 
 from reticent.entropy import Replayed
 from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.statistics.convex import erm
+from reticent.statistics.convex import objective_perturbation
 from reticent.statistics.convex.descent import Linear
-from reticent.statistics.convex.erm import Fit
 from reticent.statistics.convex.losses import Logistic
+from reticent.statistics.convex.objective_perturbation import Fit
 from reticent.statistics.price import Price
 from reticent.statistics.regression.frame import Frame
 from reticent.statistics.regression.squares import Fitted, LeastSquares
@@ -52,7 +52,7 @@ def planned(price: Price, size: int, people: int | None) -> Fit:
     """What an estimator plans by default, for columns that fill their bounds."""
     clip = Fraction(math.isqrt(size * 1024**2 - 1) + 1, 1024) if price.delta else Fraction(size)
     scaling = Scaling(((Fraction(-1), Fraction(1)),) * (size - 1))
-    return erm.planned("auto", Logistic(2), scaling, price, clip, Fraction(1), people, refined=True)
+    return objective_perturbation.planned("auto", Logistic(2), scaling, price, clip, Fraction(1), people, refined=True)
 
 
 def inside(found: Linear | Fitted, true: Floats, times: float = 1.0) -> list[bool]:

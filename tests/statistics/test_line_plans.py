@@ -10,12 +10,12 @@ import pytest
 from reticent.data.schema import Person, Real, Schema
 from reticent.entropy import Replayed
 from reticent.outcome import Reply
-from reticent.statistics.ask import parse
-from reticent.statistics.planned import PlannedStep
+from reticent.statistics.column_step import PlannedStep
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.regression.squares_step import SHAPES, TABLES, Shape, Squares, shown
 from reticent.statistics.scaling import Integers
-from reticent.statistics.setting import Setting
 
 
 def step(columns: int, people: int, epsilon: str) -> PlannedStep[Integers]:

@@ -24,11 +24,11 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.grammar import parse
 from reticent.statistics.logarithms import LogMean, geometric_mean, log_mean
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting, Step
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.logs import CELLS, REACH, LogMoments
 from tests.support.cut_laws import CUT_LAWS
 from tests.support.stat_fake import Fake, answered, schema_of

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from reticent.data.cells import Cells, coarser
+from reticent.data.candidates import Cells, coarser
 from reticent.data.schema import real
 from reticent.data.table import Counts
 from reticent.entropy import Replayed
@@ -23,8 +23,8 @@ from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.statistics import quantiles
 from reticent.statistics.answer import Answer
-from reticent.statistics.ask import parse
 from reticent.statistics.estimand import estimand
+from reticent.statistics.grammar import parse
 from reticent.statistics.intervals import rank_shift
 from reticent.statistics.quantiles import TIES, QuantileStep, Size
 from tests.statistics.test_coverage import too_high, too_low

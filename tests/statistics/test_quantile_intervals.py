@@ -17,7 +17,7 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from reticent.data.cells import FINE, Cells, coarser
+from reticent.data.candidates import FINE, Cells, coarser
 from reticent.data.schema import Column, Person, integer, real
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
@@ -26,11 +26,11 @@ from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.statistics import intervals, quantiles
 from reticent.statistics.answer import Answer
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.grammar import parse
 from reticent.statistics.intervals import Side
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting, Step
-from reticent.statistics.unbounded import spread
+from reticent.statistics.unbounded import quantile_range
 from tests.statistics.test_coverage import stretch, too_high, too_low
 from tests.support.stat_fake import Fake, answered, schema_of
 
@@ -153,7 +153,7 @@ def test_a_distance_of_quartiles_is_covered_and_the_ends_of_both_would_cover_too
         far = sum(side.apart for side in sides) / 2.0
         return Estimate(value, value - far, value + far, far, 0.0)
 
-    monkeypatch.setattr(spread, "distance", added)
+    monkeypatch.setattr(quantile_range, "distance", added)
     both = list(estimates("iqr(x)", law, kind, epsilon, n, runs=50))
     assert too_high(covered(both), len(both))
 

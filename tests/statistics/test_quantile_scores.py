@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.data.cells import Cells, Segment, cells_of
+from reticent.data.candidates import Cells, Segment, cells_of
 from reticent.data.schema import real
 from reticent.data.table import Counts
 from reticent.entropy import Replayed

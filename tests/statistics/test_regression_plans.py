@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 import scipy
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NO_REPLY, NoReply, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.statistics.regression.coefficients import Coefficients, Design
-from reticent.statistics.regression.middle import Middle
-from reticent.statistics.regression.over_beta import Axis
+from reticent.statistics.regression.exponential import Axis
 from reticent.statistics.regression.plans import Chosen, Method, Options, plan, reply_probability, units_of
 from reticent.statistics.regression.rows import Integers
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.regression.tukey_point import Middle
+from reticent.statistics.unbounded.column_counts import Terms
 
 UNIT = Fraction(1, 256)
 MILLIONTH = Fraction(1, 10**6)
@@ -135,7 +135,7 @@ def test_noise_of_the_medians_is_neither_more_nor_less_than_priced() -> None:
 
     Chi-square of at most 8 degrees: the honest law is refused with probability 1e-4.
     """
-    from reticent.data.cells import Cells, Segment
+    from reticent.data.candidates import Cells, Segment
     from reticent.statistics.ranks import draw
     from reticent.statistics.ranks import runs as runs_of
 

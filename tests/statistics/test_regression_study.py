@@ -15,13 +15,13 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NoReply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ApproxDP, Loss, PureDP
-from reticent.statistics.ask import parse
-from reticent.statistics.asked import OfRegression
-from reticent.statistics.planned import PlannedStep
+from reticent.statistics.column_step import PlannedStep
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.regression.steps import Bought, Known
-from reticent.statistics.setting import Setting
+from reticent.statistics.specs import OfRegression
 from tests.support.stat_fake import Fake, answered
 
 DELTA = Fraction(1, 10**6)

@@ -13,16 +13,16 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from reticent.data.cells import cells_of
+from reticent.data.candidates import cells_of
 from reticent.data.schema import real
 from reticent.entropy import Replayed
 from reticent.mechanisms import gate
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.statistics.unbounded import trimmed
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.unbounded.clipping_radii import Choice
 from reticent.statistics.unbounded.coinpress import CoinPress
-from reticent.statistics.unbounded.ladder import Choice
+from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.location import Huber
 from reticent.statistics.unbounded.trimmed import TrimmedMean
 from tests.support.cut_laws import CUT_LAWS

@@ -15,7 +15,7 @@ import pytest
 import scipy
 
 import reticent as rt
-from reticent.data.order import Fetched, fetched
+from reticent.data.order_statistics import Fetched, fetched
 from reticent.data.query import Ordered
 from reticent.data.schema import Person, category, integer, real
 from reticent.entropy import Replayed
@@ -23,11 +23,11 @@ from reticent.errors import QuestionError, Refusal
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ApproxDP, ApproxZCDP, PureDP
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.robust.plans import Bought, Known
-from reticent.statistics.setting import Setting, Step
-from reticent.study.asking import keys_of
+from reticent.study.allocation import keys_of
 from tests.support.stat_fake import Fake, answered, schema_of
 
 ERROR = 1e-3

@@ -22,15 +22,15 @@ from reticent.outcome import NoReply, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ApproxDP
 from reticent.statistics.answer import Answer
-from reticent.statistics.ask import parse
-from reticent.statistics.planned import PlannedStep
+from reticent.statistics.column_step import PlannedStep
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles import MAGNITUDE_SHARE, QuantileStep
 from reticent.statistics.robust import plans
+from reticent.statistics.robust.answers import Grid
 from reticent.statistics.robust.plans import CENSUS, Bought, Known, Sized
-from reticent.statistics.robust.reports import Grid
-from reticent.statistics.setting import Setting, Step
-from reticent.study.asking import keys_of
+from reticent.study.allocation import keys_of
 from tests.statistics.test_coverage import too_low
 from tests.support.stat_fake import Fake, answered, schema_of
 

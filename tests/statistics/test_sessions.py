@@ -20,8 +20,9 @@ from reticent.data.schema import Column, Person, Schema, integer, real
 from reticent.data.table import open_table
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning import Accuracy, Between, Level, Product, everything, holdout, ladder, sparse
-from reticent.learning.bounded import (
+from reticent.learning import Accuracy, Between, Level, Product, above_threshold, gaussian_answers, holdout, leaderboard
+from reticent.learning.above_threshold import Above, Below, Size
+from reticent.learning.row_functions import (
     STEPS,
     Question,
     Rows,
@@ -35,7 +36,6 @@ from reticent.learning.bounded import (
     public_rows,
     query_of,
 )
-from reticent.learning.sparse import Above, Below, Size
 from reticent.mechanisms import SparseVector
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import Conversation
@@ -144,7 +144,7 @@ STATISTICS: dict[str, Statistic] = {
     "above": lambda rows, question: apart(question, rows, STEPS // 3),
     "holdout": lambda rows, question: abs(apart(question, rows, STEPS // 5)) - 7 * STEPS,
     "counts": lambda rows, question: int(contributions(question, rows).sum()) - 3 * STEPS,
-    "middle": lambda rows, question: apart(question, rows, everything.MIDDLE),
+    "middle": lambda rows, question: apart(question, rows, gaussian_answers.MIDDLE),
 }
 EXTREME = ((-1.0, 0.0, 0.0), (3.0, 5.0, 1.0), (3.0, 0.0, 0.0), (-1.0, 5.0, 1.0), (math.nan, 9.0, 1.0))
 
@@ -170,19 +170,19 @@ def test_no_person_moves_more_than_is_declared(name: str) -> None:
         found = [STATISTICS[name](rows, question) for rows in extremes]
         most["add_remove"] = max(most["add_remove"], *(abs(f - without) for f in found))
         most["substitute"] = max(most["substitute"], max(found) - min(found))
-    made = everything.answer_of(Fraction(1), Adjacency("add_remove"))
+    made = gaussian_answers.answer_of(Fraction(1), Adjacency("add_remove"))
     declared = STEPS // 2 if name == "middle" else STEPS
     assert most["add_remove"] <= declared
     assert most["substitute"] == STEPS
     assert made.sensitivity.squared == (STEPS // 2) ** 2
-    assert sparse.reach(SWAP).bound == STEPS
+    assert above_threshold.reach(SWAP).bound == STEPS
 
 
 @pytest.mark.wide
 def test_half_the_middle_is_attained_under_add_remove_and_a_mutant_is_seen() -> None:
     """The mutant takes the middle's bound for a holdout's reference: some row moves it further."""
     (others, extremes), moved = neighbours(7), []
-    for reference in (everything.MIDDLE, STEPS // 5):
+    for reference in (gaussian_answers.MIDDLE, STEPS // 5):
         without = apart(Level("x"), others, reference)
         found = [apart(Level("x"), rows, reference) for rows in extremes]
         moved.append(max(abs(f - without) for f in found))
@@ -197,7 +197,7 @@ def test_a_person_of_three_rows_moves_three_times_as_much_and_no_more() -> None:
     rows = [(3.0, 5.0, 1.0)] * 5
     theirs = {**with_rows({k: v for k, v in others.items() if k != "who"}, *rows), "who": [*others["who"], *[9.0] * 5]}
     without, found = (apart(Level("x"), read(table, shape), 0) for table in (others, theirs))
-    assert found - without == 3 * STEPS == int(sparse.reach(shape.person.neighbours()).bound)
+    assert found - without == 3 * STEPS == int(above_threshold.reach(shape.person.neighbours()).bound)
 
 
 @pytest.mark.wide
@@ -296,9 +296,13 @@ def test_values_shown_have_the_noise_that_is_stated() -> None:
 
 @pytest.mark.wide
 def test_gaussian_answers_have_the_noise_that_is_stated() -> None:
-    made, rows, size = everything.answer_of(Fraction(1, 100), Adjacency("add_remove")), sample(0.3, 500), Size(500)
+    made, rows, size = (
+        gaussian_answers.answer_of(Fraction(1, 100), Adjacency("add_remove")),
+        sample(0.3, 500),
+        Size(500),
+    )
     stream = Replayed("gaussian answers")
-    errors = [everything.answer(made, rows, Level("y"), size, stream).value - 0.3 for _ in range(4000)]
+    errors = [gaussian_answers.answer(made, rows, Level("y"), size, stream).value - 0.3 for _ in range(4000)]
     std = 0.5 / math.sqrt(2 / 100) / 500
     assert scipy.stats.kstest(errors, scipy.stats.norm(scale=std).cdf).pvalue > 1e-4
     for wrong in (0.8, 1.25):
@@ -308,10 +312,10 @@ def test_gaussian_answers_have_the_noise_that_is_stated() -> None:
 @pytest.mark.wide
 def test_intervals_of_a_shown_mean_cover_the_rows_by_their_noise_part() -> None:
     """95 % of 2,000 replayed answers, within 4 standard errors: the noise part is exact for a public number of rows."""
-    board, rows, size = ladder.board_of(Fraction(1), 1, SWAP), sample(0.7, 800), Size(800)
+    board, rows, size = leaderboard.board_of(Fraction(1), 1, SWAP), sample(0.7, 800), Size(800)
     stream, inside = Replayed("cover"), 0
     for _ in range(2000):
-        found, _ = ladder.submit(board.start(stream), board, rows, Level("y"), 0, 1, size, stream)
+        found, _ = leaderboard.submit(board.start(stream), board, rows, Level("y"), 0, 1, size, stream)
         assert found.estimate is not None
         inside += abs(found.estimate.value - 0.7) <= found.estimate.noise
     assert 0.95 - 4 * math.sqrt(0.95 * 0.05 / 2000) < inside / 2000 < 0.97
@@ -320,25 +324,25 @@ def test_intervals_of_a_shown_mean_cover_the_rows_by_their_noise_part() -> None:
 @pytest.mark.wide
 def test_a_sparse_vector_over_rows_is_right_but_for_beta() -> None:
     """Answers further than the radius from their threshold: 200 sessions of 20, wrong in at most 2 * beta of them."""
-    made = SparseVector(sparse.reach(SWAP), Fraction(1), 2, (1, 2, 0))
+    made = SparseVector(above_threshold.reach(SWAP), Fraction(1), 2, (1, 2, 0))
     rows, size = sample(0.5, 2000), Size(2000)
-    away, wrong = sparse.comparison_radius(made, 20, 0.1) / (STEPS * 2000), 0
+    away, wrong = above_threshold.comparison_radius(made, 20, 0.1) / (STEPS * 2000), 0
     assert 0.01 < away < 0.1
     for key in range(200):
         talk, stream = started(made, f"right {key}")
         told = [
-            sparse.mean_above(talk, made, rows, Level("y"), round((0.5 + away) * STEPS), size, stream)
+            above_threshold.mean_above(talk, made, rows, Level("y"), round((0.5 + away) * STEPS), size, stream)
             for _ in range(19)
             if talk.left
         ]
         wrong += not all(isinstance(one, Below) for one in told)
     assert wrong <= 40
-    half = SparseVector(sparse.reach(SWAP), Fraction(1, 4), 2, (1, 2, 0))  # a mutant: four times the noise
+    half = SparseVector(above_threshold.reach(SWAP), Fraction(1, 4), 2, (1, 2, 0))  # a mutant: four times the noise
     missed = 0
     for key in range(200):
         talk, stream = started(half, f"right {key}")
         told = [
-            sparse.mean_above(talk, half, rows, Level("y"), round((0.5 + away) * STEPS), size, stream)
+            above_threshold.mean_above(talk, half, rows, Level("y"), round((0.5 + away) * STEPS), size, stream)
             for _ in range(19)
             if talk.left
         ]
@@ -348,10 +352,10 @@ def test_a_sparse_vector_over_rows_is_right_but_for_beta() -> None:
 
 @pytest.mark.wide
 def test_counts_above_come_with_a_number_of_rows() -> None:
-    made = SparseVector(sparse.reach(Adjacency("add_remove")), Fraction(1), 1, (1, 1, 2), "together")
+    made = SparseVector(above_threshold.reach(Adjacency("add_remove")), Fraction(1), 1, (1, 1, 2), "together")
     talk, stream = started(made, "counts")
-    assert sparse.count_above(talk, made, sample(0.5), Level("y"), 2500, stream) == Below()
-    found = sparse.count_above(talk, made, sample(0.5), Level("y"), 1500, stream)
+    assert above_threshold.count_above(talk, made, sample(0.5), Level("y"), 2500, stream) == Below()
+    found = above_threshold.count_above(talk, made, sample(0.5), Level("y"), 1500, stream)
     assert isinstance(found, Above)
     assert found.estimate is not None
     assert abs(found.estimate.value - 2000) < 40
@@ -360,11 +364,11 @@ def test_counts_above_come_with_a_number_of_rows() -> None:
 
 @pytest.mark.wide
 def test_a_leaderboard_tells_only_what_improves() -> None:
-    board, stream = ladder.board_of(Fraction(4), 3, SWAP), Replayed("board")
+    board, stream = leaderboard.board_of(Fraction(4), 3, SWAP), Replayed("board")
     talk, size, best, step = board.start(stream), Size(4000), STEPS // 2, STEPS // 50
     told = []
     for share in (0.4, 0.6, 0.6, 0.55, 0.8, 0.9):
-        standing, best = ladder.submit(talk, board, sample(share), Level("y"), best, step, size, stream)
+        standing, best = leaderboard.submit(talk, board, sample(share), Level("y"), best, step, size, stream)
         told.append(standing)
     assert [one.improved for one in told] == [False, True, False, False, True, True]
     assert all(abs(a.best - b) < 0.02 for a, b in zip(told, (0.5, 0.6, 0.6, 0.6, 0.8, 0.9), strict=True))
@@ -374,11 +378,11 @@ def test_a_leaderboard_tells_only_what_improves() -> None:
 
 @pytest.mark.wide
 def test_the_radius_of_comparisons_counts_threshold_and_questions() -> None:
-    made = SparseVector(sparse.reach(SWAP), Fraction(1))
-    found = sparse.comparison_radius(made, 10, 0.05)
+    made = SparseVector(above_threshold.reach(SWAP), Fraction(1))
+    found = above_threshold.comparison_radius(made, 10, 0.05)
     one, other = float(made.threshold_scale), float(made.question_scale)
     assert found == laplace_radius(one, 0.025) + laplace_radius(other, 0.0025)
-    assert sparse.comparison_radius(made, 1000, 0.05) > found
+    assert above_threshold.comparison_radius(made, 1000, 0.05) > found
 
 
 # --- what it costs ----------------------------------------------------------------------------------------------------
@@ -471,6 +475,6 @@ def test_bounds_that_make_no_sense_are_refused() -> None:
 
 @pytest.mark.wide
 def test_a_rho_of_gaussian_answers_is_the_sum() -> None:
-    made = everything.answer_of(Fraction(1, 8), SWAP)
+    made = gaussian_answers.answer_of(Fraction(1, 8), SWAP)
     assert made.guarantee.loss == ZCDP(Fraction(1, 8))
     assert made.variance == 4 * STEPS**2

@@ -21,7 +21,7 @@ import pytest
 from reticent.audit.claims import judge, verify
 from reticent.audit.laws import form, law_of
 from reticent.audit.sampled import fit
-from reticent.data.order import LARGEST, Sorted, fetched, ordered
+from reticent.data.order_statistics import LARGEST, Sorted, fetched, ordered
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up

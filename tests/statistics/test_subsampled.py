@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
-from reticent.exact import subsets
+from reticent.exact import random_subset
 from reticent.mechanisms import Geometric, RandomizedResponse, shuffled, subsampled, two_coins
 from reticent.mechanisms.shuffled import Shuffled
 from reticent.mechanisms.specimen import Specimen
@@ -81,7 +81,7 @@ def law_of(run: Callable[[Chosen], Hashable], bounds: Sequence[int]) -> dict[Has
 
 @pytest.mark.parametrize(("size", "people"), [(0, 3), (1, 4), (2, 5), (3, 5), (5, 5), (3, 6)])
 def test_every_subset_is_equally_likely(size: int, people: int) -> None:
-    law = law_of(lambda entropy: tuple(subsets.subset(people, size, entropy)), range(people, 0, -1))
+    law = law_of(lambda entropy: tuple(random_subset.subset(people, size, entropy)), range(people, 0, -1))
     assert law == {
         tuple(i in taken for i in range(people)): Fraction(1, math.comb(people, size))
         for taken in combinations(range(people), size)
@@ -90,7 +90,7 @@ def test_every_subset_is_equally_likely(size: int, people: int) -> None:
 
 @pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(2, 5), Fraction(3, 4)])
 def test_each_unit_takes_part_on_a_coin_of_its_own(rate: Fraction) -> None:
-    law = law_of(lambda entropy: tuple(subsets.independent(4, rate, entropy)), [rate.denominator] * 4)
+    law = law_of(lambda entropy: tuple(random_subset.independent(4, rate, entropy)), [rate.denominator] * 4)
     assert law == {
         taken: math.prod((rate if one else 1 - rate for one in taken), start=Fraction(1))
         for taken in product((False, True), repeat=4)
@@ -130,10 +130,12 @@ def test_a_coin_of_one_third_is_exact_where_a_float_is_not() -> None:
             raise AssertionError
 
     border = (1 << 66) // 3
-    assert list(subsets.independent(1, Fraction(1, 3), Border(border, 0))) == [True]
-    assert list(subsets.independent(1, Fraction(1, 3), Border(border, (1 << 64) - 1))) == [False]
+    assert list(random_subset.independent(1, Fraction(1, 3), Border(border, 0))) == [True]
+    assert list(random_subset.independent(1, Fraction(1, 3), Border(border, (1 << 64) - 1))) == [False]
     entropy = Border(border >> 12, 0)
-    assert list(subsets.independent(1, Fraction(1 / 3), entropy)) == [False]  # the mutant, and nothing more is drawn
+    assert list(random_subset.independent(1, Fraction(1 / 3), entropy)) == [
+        False
+    ]  # the mutant, and nothing more is drawn
     assert entropy.left == [0]
 
 
@@ -212,9 +214,9 @@ def test_every_unit_takes_one_coin_whether_it_takes_part_or_not(size: int) -> No
 
     for key in range(40):
         entropy = Counted(key)
-        assert sum(subsets.subset(6, size, entropy)) == size
+        assert sum(random_subset.subset(6, size, entropy)) == size
         assert entropy.asked == 6
-        assert len(list(subsets.independent(6, Fraction(1, 3), entropy))) == 6
+        assert len(list(random_subset.independent(6, Fraction(1, 3), entropy))) == 6
         assert entropy.asked == 12
 
 
@@ -222,13 +224,13 @@ def test_every_unit_takes_one_coin_whether_it_takes_part_or_not(size: int) -> No
 @pytest.mark.parametrize("size", [-1, 4, 1.0, True])
 def test_a_subset_of_no_such_size_is_refused_before_anything_is_drawn(size: Any) -> None:
     with pytest.raises(PublicParameterError):
-        subsets.subset(3, size, Silent())
+        random_subset.subset(3, size, Silent())
 
 
 def test_a_rate_outside_zero_and_one_is_refused_before_anything_is_drawn() -> None:
     for rate in (Fraction(-1, 2), Fraction(3, 2), 0.5):
         with pytest.raises(PublicParameterError):
-            subsets.independent(3, rate, Silent())  # type: ignore[arg-type]  # a float is the point
+            random_subset.independent(3, rate, Silent())  # type: ignore[arg-type]  # a float is the point
 
 
 # ---- replayed draws

@@ -31,7 +31,7 @@ from reticent.mechanisms import (
     Subset,
     Unary,
     axiom_again,
-    local,
+    local_coins,
     one_sided,
 )
 from reticent.mechanisms.shuffled_answers import ShuffledAnswers
@@ -202,7 +202,7 @@ def test_one_at_a_time_has_the_law_too(name: str) -> None:
 @pytest.mark.few(2)
 @pytest.mark.parametrize("chance", [Fraction(1, 3), Fraction(1, 256), Fraction(1), Fraction(0), Fraction(999, 1000)])
 def test_many_coins_are_exact_in_every_digit(chance: Fraction) -> None:
-    tossed = local.coins(chance, 1_000_000, Replayed(f"coins {chance}"))
+    tossed = local_coins.coins(chance, 1_000_000, Replayed(f"coins {chance}"))
     if chance in (0, 1):
         assert tossed.all() == (chance == 1)
         assert tossed.any() == (chance == 1)
@@ -231,9 +231,9 @@ def test_an_equal_byte_decides_nothing() -> None:
     """1/3 is 0.555... in base 256 (85 = 0x55): below, above, and equal followed by below or above."""
     first = [84, 86, 85, 85, 0, 0, 0, 0]
     second = [84, 86, 0, 0, 0, 0, 0, 0]
-    tossed = local.coins(Fraction(1, 3), 4, Bytes(*first, *second))
+    tossed = local_coins.coins(Fraction(1, 3), 4, Bytes(*first, *second))
     assert tossed.tolist() == [True, False, True, False]
-    assert local.coins(Fraction(85, 256), 3, Bytes(*first)).tolist() == [True, False, False]
+    assert local_coins.coins(Fraction(85, 256), 3, Bytes(*first)).tolist() == [True, False, False]
 
 
 def test_orders_with_a_tie_are_drawn_again() -> None:
@@ -248,7 +248,7 @@ def test_orders_with_a_tie_are_drawn_again() -> None:
             return np.array([5, 5, 1, 7, 2, 9] if self.calls == 1 else [3, 2, 1], np.uint64)[:count]
 
     entropy = Tied()
-    assert local.orders(2, 3, entropy).tolist() == [[2, 1, 0], [1, 0, 2]]
+    assert local_coins.orders(2, 3, entropy).tolist() == [[2, 1, 0], [1, 0, 2]]
     assert entropy.calls == 2
 
 

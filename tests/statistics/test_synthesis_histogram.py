@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.schema import Person, Schema, integer, real
 from reticent.data.table import Result, open_table
 from reticent.entropy import Replayed

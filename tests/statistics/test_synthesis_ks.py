@@ -16,11 +16,11 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import Geometric
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Adjacency
-from reticent.synthesis.ask import Options, plan_for
 from reticent.synthesis.axis import even
 from reticent.synthesis.density import LEFT_OUT, Density, sampling_error
 from reticent.synthesis.ks import MEASURED, WORK_BOUGHT, Growth, KSRelease, ks_release, points_for, tried
-from reticent.synthesis.sums import Terms
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.options import Options, plan_for
 
 SUB, ADD = Adjacency("substitute"), Adjacency("add_remove")
 ONE = Fraction(1)

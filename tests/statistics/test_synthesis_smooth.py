@@ -11,7 +11,7 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records, Tally
 from reticent.data.schema import Person, Schema, integer, real
 from reticent.data.table import Result, open_table
@@ -23,8 +23,8 @@ from reticent.synthesis.bernstein import Bernstein
 from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.linear import Linear, counted, settled, shares_of, unit_of
+from reticent.synthesis.linear_queries import Terms
 from reticent.synthesis.series import Series, grid
-from reticent.synthesis.sums import Terms
 
 ONE = Fraction(1)
 TINY = Fraction(1, 10**6)

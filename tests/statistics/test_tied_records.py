@@ -18,11 +18,11 @@ from reticent.outcome import Estimate, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
-from reticent.statistics.regression.middle import RADII, Middle, ends
 from reticent.statistics.regression.plans import CELLS, plan
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.regression.theil_sen import TheilSen, pair_slopes
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.regression.tukey_point import RADII, Middle, ends
+from reticent.statistics.unbounded.column_counts import Terms
 
 N, RUNS = 4_000, 60
 Floats = NDArray[np.float64]

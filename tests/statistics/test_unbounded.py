@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy
 
-from reticent.data.cells import Cells, cells_of
+from reticent.data.candidates import Cells, cells_of
 from reticent.data.schema import integer, real
 from reticent.data.table import Counts
 from reticent.entropy import Replayed
@@ -19,12 +19,12 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, PureDP
-from reticent.statistics.unbounded.census import Terms
 from reticent.statistics.unbounded.clipped import Clipped, ClippedMean
 from reticent.statistics.unbounded.coinpress import CoinPress, Pressed
+from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.joint import joint_quantiles
 from reticent.statistics.unbounded.location import Huber, Located
-from reticent.statistics.unbounded.spread import between, iqr
+from reticent.statistics.unbounded.quantile_range import between, iqr
 from reticent.statistics.unbounded.trimmed import TrimmedMean
 from tests.support.unbounded_reference import LAWS, counted
 

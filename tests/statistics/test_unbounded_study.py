@@ -19,7 +19,7 @@ import scipy
 from numpy.typing import NDArray
 
 import reticent as rt
-from reticent.audit.changes import alike
+from reticent.audit.diffs import alike
 from reticent.audit.plan import Audited, audit
 from reticent.data.query import Query
 from reticent.data.schema import Column, Person, Schema, category, integer, real
@@ -31,9 +31,18 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.answer import Answer
 from reticent.statistics.intervals import Side, distance
-from reticent.statistics.unbounded import clipped, coinpress, joint, ladder, location, logs, spread, trimmed
-from reticent.statistics.unbounded.level import UNIT
-from reticent.study.asking import Prepared, limit, settle, understand
+from reticent.statistics.unbounded import (
+    clipped,
+    clipping_radii,
+    coinpress,
+    joint,
+    location,
+    logs,
+    quantile_range,
+    trimmed,
+)
+from reticent.statistics.unbounded.scaled_level import UNIT
+from reticent.study.allocation import Prepared, limit, settle, understand
 from reticent.study.release import draw
 from tests.support.stat_fake import Fake
 from tests.support.unbounded_reference import LAWS
@@ -133,7 +142,7 @@ def test_the_distance_of_quartiles_is_covered_where_one_of_them_is_among_sparse_
     honest = covered()
     assert not too_low(honest, runs)
     assert not too_high(honest, runs)
-    monkeypatch.setattr(spread, "distance", evenly)  # an interval as if values were as dense at both
+    monkeypatch.setattr(quantile_range, "distance", evenly)  # an interval as if values were as dense at both
     assert too_low(covered(), runs)
 
 
@@ -322,7 +331,7 @@ MUTANTS: dict[str, tuple[str, Callable[[pytest.MonkeyPatch], None]]] = {
     "joint": ("quantiles(x, 0.1 0.5 0.6 0.9)", lambda patch: patch.setattr(joint, "UNIT", UNIT // 2)),
     "spread by group": ("iqr(x) by g", lambda patch: patch.setattr(joint, "UNIT", UNIT // 2)),
     "logs": ("log_mean(x)", lambda patch: patch.setattr(logs.LogMoments, "mechanism", property(_halved))),
-    "clipped": ("mean(x, method=clipped)", lambda patch: patch.setattr(ladder, "UNIT", UNIT // 2)),
+    "clipped": ("mean(x, method=clipped)", lambda patch: patch.setattr(clipping_radii, "UNIT", UNIT // 2)),
     "huber": ("location(x)", lambda patch: patch.setattr(location.Huber, "_choice", _finer)),
     "coinpress": (COIN, lambda patch: patch.setattr(coinpress.CoinPress, "_squared", _quarter)),
     "trimmed": ("trimmed_mean(x, trim=0.4)", lambda patch: patch.setattr(trimmed, "distance", _doubled)),

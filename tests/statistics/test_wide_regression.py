@@ -18,8 +18,9 @@ from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.statistics.answer import NO_INTERVAL, Cell
-from reticent.statistics.ask import parse
-from reticent.statistics.planned import PlannedStep
+from reticent.statistics.column_step import PlannedStep
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.price import Price
 from reticent.statistics.regression.engine import engine
@@ -29,7 +30,6 @@ from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.regression.squares_step import Squares
 from reticent.statistics.scaling import Floats
-from reticent.statistics.setting import Setting
 
 BOX = (Fraction(-1), Fraction(1))
 TINY = Fraction(1, 10**6)

@@ -10,8 +10,8 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import cells_on
-from reticent.data.order import ABSENT, LARGEST, Integers, Order, fetched, ordered
+from reticent.data.candidates import cells_on
+from reticent.data.order_statistics import ABSENT, LARGEST, Integers, Order, fetched, ordered
 from reticent.data.query import (
     POWER_ONE,
     Capped,
@@ -32,9 +32,9 @@ from reticent.data.schema import Category, Column, Person, Schema
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
 from reticent.statistics.answer import Answer
-from reticent.statistics.asked import Statistic
+from reticent.statistics.context import Setting, Step
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting, Step
+from reticent.statistics.specs import Statistic
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.data.table import Counts
 from reticent.entropy import Entropy, Replayed
 from reticent.mechanisms import Candidates, Exponential, Geometric, gate

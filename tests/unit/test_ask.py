@@ -8,7 +8,7 @@ import pytest
 
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics import questions as words
-from reticent.statistics.ask import parse
+from reticent.statistics.grammar import parse
 
 SAME = [
     "count",

@@ -7,7 +7,7 @@ import pytest
 import reticent as rt
 from reticent.data.schema import Column
 from reticent.errors import QuestionError
-from reticent.statistics.ask import parse
+from reticent.statistics.grammar import parse
 
 
 def study() -> rt.Study:

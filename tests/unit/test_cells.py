@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.data.cells import (
+from reticent.data.candidates import (
     FINE,
     FINEST,
     LEAST,

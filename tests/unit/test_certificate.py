@@ -25,7 +25,7 @@ from reticent.errors import CheckError, LedgerError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.mechanisms import Gaussian
 from reticent.outcome import Estimate, Reply
-from reticent.privacy import ptr, record
+from reticent.privacy import ptr, serialization
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.convert import as_approx
@@ -341,7 +341,7 @@ def test_a_document_with_one_strange_place_is_read_or_refused_and_verified_or_no
 
 
 def nested(levels: int) -> dict[str, Any]:
-    inner = record.to_json(tree())
+    inner = serialization.to_json(tree())
     for _ in range(levels):
         inner = {**inner, "parts": [inner]}
     return inner
@@ -479,7 +479,10 @@ def forged(path: Path_, new: Any) -> Certificate:
         (("parts",), []),
         (("parts", 3, "parts"), []),
         (("loss",), {"epsilon": "0.5", "delta": "0"}),
-        (("parts", 2, "parts"), [record.to_json(tree().parts[2].parts[0]), record.to_json(tree().parts[1])]),
+        (
+            ("parts", 2, "parts"),
+            [serialization.to_json(tree().parts[2].parts[0]), serialization.to_json(tree().parts[1])],
+        ),
         (("parts", 1, "theorem", "name"), "processed"),
         (("theorem", "name"), "across_add_remove"),
         (("parts", 0, "parts", 0, "theorem", "name"), "magic"),
@@ -503,7 +506,7 @@ def test_forged_neighbours_are_noticed(path: Path_) -> None:
 def test_a_proof_forged_throughout_adds_up_but_is_not_the_ledgers() -> None:
     certificate, ledger = released(None)
     cheap = in_sequence(tree().parts[:4], label="table 4")
-    made = {**certificate.document, "guarantee": record.to_json(cheap), "charged": to_json(cheap.loss)}
+    made = {**certificate.document, "guarantee": serialization.to_json(cheap), "charged": to_json(cheap.loss)}
     assert failing(Certificate.of(made)) == []
     assert failing(Certificate.of(made), ledger) == ["entry", "charge"]
 
@@ -516,7 +519,7 @@ def test_a_total_below_that_of_the_ledger_is_noticed() -> None:
 
 def test_proofs_that_would_take_for_ever_are_not_derived() -> None:
     grouped = tree().parts[0].parts[0]
-    huge = record.to_json(grouped)
+    huge = serialization.to_json(grouped)
     for size in ("100000", "9999999"):
         inner = {
             **huge,
@@ -537,7 +540,7 @@ def test_a_release_in_rho_and_its_view_at_a_delta_verify() -> None:
     for proof in (rho, view):
         loss = to_json(proof.loss)
         budget = {"approved": loss, "spent": loss, "left": loss}
-        made = {**document(), "guarantee": record.to_json(proof), "charged": loss, "budget": budget}
+        made = {**document(), "guarantee": serialization.to_json(proof), "charged": loss, "budget": budget}
         assert failing(Certificate.of(made)) == []
         assert "factor of at most" in Certificate.of(made).explain()
 

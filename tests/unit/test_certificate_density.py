@@ -19,11 +19,11 @@ from reticent.errors import CheckError
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.answer import Answer
-from reticent.synthesis.ask import Options, plan_for
-from reticent.synthesis.checked import checked
 from reticent.synthesis.density import Density
+from reticent.synthesis.fidelity import checked
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.options import Options, plan_for
 from reticent.synthesis.series import grid
-from reticent.synthesis.sums import Terms
 from tests.unit.test_certificate import changed, places
 from tests.unit.test_certificate_example import document
 

@@ -11,7 +11,7 @@ from reticent.certificate.certificate import Certificate
 from reticent.ledger import Ledger
 from reticent.mechanisms import Exponential, Geometric
 from reticent.outcome import NO_REPLY, Estimate, Reply
-from reticent.privacy import record
+from reticent.privacy import serialization
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import across, in_sequence, of_person, processed
 from reticent.privacy.guarantee import Guarantee
@@ -84,9 +84,9 @@ def document(*, entry: str = "0" * 64, spent: object = None) -> dict[str, Any]:
             "source": "randhie.parquet",
         },
         "software": {"reticent": "0.1.0", "python": "3.11.2", "numpy": "2.4.1"},
-        "adjacency": record.adjacency_to_json(proof.adjacency),
+        "adjacency": serialization.adjacency_to_json(proof.adjacency),
         "people": None,
-        "guarantee": record.to_json(proof),
+        "guarantee": serialization.to_json(proof),
         "charged": charge,
         "budget": {
             "approved": to_json(BUDGET),

@@ -22,7 +22,7 @@ from reticent.certificate.render.page import page
 from reticent.entropy import Replayed
 from reticent.errors import BudgetError, CheckError, Fault, PublicParameterError
 from reticent.learning.estimator import Estimator
-from reticent.learning.shown import MOST, shown
+from reticent.learning.serialization import MOST, shown
 from reticent.ledger import Ledger
 from reticent.mechanisms import gate
 from reticent.outcome import NO_REPLY, Reply

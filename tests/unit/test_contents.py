@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.data.order import LARGEST, Integers, Needs, RunLength, fetched, ordered
+from reticent.data.order_statistics import LARGEST, Integers, Needs, RunLength, fetched, ordered
 from reticent.data.query import Ordered, Query, Records
 from reticent.data.schema import Person, Schema, real
 from reticent.data.table import Counts, Result, content, open_table

@@ -15,11 +15,11 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
-from reticent.synthesis import choice, smooth
-from reticent.synthesis.ask import Options, plan_for
-from reticent.synthesis.choice import BARS, FINER, ONE, Auto, auto
+from reticent.synthesis import method_selection, smooth
 from reticent.synthesis.density import Density, from_json
-from reticent.synthesis.sums import Terms
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.method_selection import BARS, FINER, ONE, Auto, auto
+from reticent.synthesis.options import Options, plan_for
 
 Kind = Literal["add_remove", "substitute"]
 
@@ -113,7 +113,7 @@ def test_fine_bars_are_taken_on_evidence_and_not_by_noise(monkeypatch: pytest.Mo
     with one half, so fewer than four have 1e-3. Spikes of 1/250 of the range are always seen."""
     assert sum(bars > 128 for bars in chosen("normal", 20)) <= 5
     assert all(bars >= 512 for bars in chosen("spikes", 6))
-    monkeypatch.setattr(choice, "PRIOR", 0)
+    monkeypatch.setattr(method_selection, "PRIOR", 0)
     assert sum(bars > 128 for bars in chosen("normal", 20)) >= 4
 
 

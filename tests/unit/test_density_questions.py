@@ -9,12 +9,12 @@ import pytest
 import reticent as rt
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.adjacency import Adjacency
-from reticent.statistics.ask import parse
-from reticent.statistics.asked import delta_of
 from reticent.statistics.density import DensityOf
-from reticent.synthesis.ask import HAS, LARGEST_GRID, Method, Options, plan_for
+from reticent.statistics.grammar import parse
+from reticent.statistics.specs import delta_of
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.options import HAS, LARGEST_GRID, Method, Options, plan_for
 from reticent.synthesis.steps import mixed
-from reticent.synthesis.sums import Terms
 
 NEAR = Adjacency("add_remove")
 X = [("x", Fraction(0), Fraction(1), False)]

@@ -15,14 +15,14 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NoReply, Reply
 from reticent.privacy.adjacency import Adjacency
-from reticent.statistics.ask import parse
 from reticent.statistics.density import DensityOf
-from reticent.synthesis import tuned as module
-from reticent.synthesis.ask import Method, Options, plan_for
+from reticent.statistics.grammar import parse
+from reticent.synthesis import parameter_selection as module
 from reticent.synthesis.density import Density
+from reticent.synthesis.linear_queries import Floats, Sums, Terms
+from reticent.synthesis.options import Method, Options, plan_for
+from reticent.synthesis.parameter_selection import LADDER, OPTION, Kind, Tuned, tuned
 from reticent.synthesis.steps import mixed
-from reticent.synthesis.sums import Floats, Sums, Terms
-from reticent.synthesis.tuned import LADDER, OPTION, Kind, Tuned, tuned
 
 Near = Literal["add_remove", "substitute"]
 

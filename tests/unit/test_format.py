@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import reticent as rt
 from reticent.data.format import ENCODINGS, THOUSANDS, WINDOWS, Format
-from reticent.data.order import RunLength
+from reticent.data.order_statistics import RunLength
 from reticent.data.query import Incomplete, Keys, Ordered, Query, Ranks, Rows, Tally
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.data.spec import parse_spec

@@ -15,9 +15,9 @@ import pytest
 import reticent as rt
 from reticent.data.header import LONGEST_NAME, looks_like_data
 from reticent.data.schema import Column
-from reticent.data.skeleton import skeleton
 from reticent.data.source import names_of, open_source
 from reticent.data.spec import parse_spec
+from reticent.data.template import skeleton
 from reticent.errors import SpecError
 from tests.support.cli_kit import run
 

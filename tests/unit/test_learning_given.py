@@ -20,11 +20,11 @@ import pytest
 
 import reticent as rt
 from reticent import sklearn as private
-from reticent.data.undisturbed import undisturbed
+from reticent.data.isolation import undisturbed
 from reticent.errors import QuestionError, Refusal
-from reticent.learning import given
-from reticent.learning.circumstances import of_arrays
+from reticent.learning import array_check
 from reticent.learning.classifiers import indices
+from reticent.learning.fit_release import of_arrays
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
@@ -122,7 +122,7 @@ def test_a_cell_that_is_no_number_is_missing_and_moves_no_other_row(name: str) -
 @pytest.mark.parametrize("name", TABLES)
 def test_clip_reads_each_cell_by_itself_too(name: str) -> None:
     found = private.Clip(bounds=[(-1, 1)] * 2).fit_transform(TABLES[name]())
-    cells = given.cells(given.table(found))
+    cells = array_check.cells(array_check.table(found))
     assert np.isfinite(cells[1:]).all()
     assert np.abs(cells[1:]).max() <= 1
 
@@ -183,7 +183,7 @@ def test_a_missing_value_of_pandas_is_a_missing_label() -> None:
 def test_a_label_is_kept_as_a_plain_value(cell: object, kept: object) -> None:
     cells = np.empty(1, object)
     cells[0] = cell
-    (found,) = given.labels(cells)
+    (found,) = array_check.labels(cells)
     assert type(found) is type(kept)
     assert found == kept
 
@@ -235,7 +235,7 @@ def test_one_text_in_whatever_has_an_order_moves_no_other_cell() -> None:
     shared: Any = shared_memory.ShareableList([0, *SIDES[1:-1], SECRET])
     try:
         for targets in (Kept([0, *SIDES[1:-1], SECRET]), shared):
-            found = indices(given.labels(given.column(targets, 20)), np.array([0, 1]))
+            found = indices(array_check.labels(array_check.column(targets, 20)), np.array([0, 1]))
             assert found[:-1].tolist() == SIDES[:-1]
             assert np.isnan(found[-1])
     finally:
@@ -259,7 +259,7 @@ def test_a_target_in_a_list_of_one_is_that_target_and_any_other_list_is_missing(
 
 @pytest.mark.parametrize("spec", [str, int, float, bool])
 def test_a_cell_that_only_says_what_it_is_is_missing(spec: type) -> None:
-    found = given.labels(given.column([Mock(spec=spec), *SIDES[1:]], 20))
+    found = array_check.labels(array_check.column([Mock(spec=spec), *SIDES[1:]], 20))
     assert found[0] is None
     assert found[1:].tolist() == SIDES[1:]
 
@@ -311,7 +311,7 @@ class Label(metaclass=Posing):
 
 
 def test_a_kind_that_says_it_equals_a_plain_one_is_not_taken_for_it() -> None:
-    assert given.plain(Label()) is None
+    assert array_check.plain(Label()) is None
     with pytest.raises(Refusal, match="classes"):
         private.GaussianNB(**named(classes=[Label(), Label()])).fit(GRID, SIDES)
 
@@ -393,16 +393,16 @@ def test_a_warning_about_private_rows_is_neither_shown_nor_raised() -> None:
 
 def test_sessions_are_undisturbed_too(strict: None, monkeypatch: pytest.MonkeyPatch) -> None:
     import reticent as rt
-    from reticent.learning import Level, bounded
+    from reticent.learning import Level, row_functions
 
-    honest = bounded.contributions
+    honest = row_functions.contributions
 
     def overflowing(*given_: Any) -> Any:
         warnings.warn(SECRET, stacklevel=1)
         assert np.isinf(np.array([1e308]) * 10).all()
         return honest(*given_)
 
-    monkeypatch.setattr(bounded, "contributions", overflowing)
+    monkeypatch.setattr(row_functions, "contributions", overflowing)
     columns: Any = {"x": rt.real(0, 1, missing=0)}
     of = rt.study({"x": WILD[:, 0].copy()}, adjacency="add_remove", columns=columns, budget=8, delta="1e-6")
     with rt.noisy_answers(of, ["x"], rho="0.1", answers=2, delta="1e-9") as session:

@@ -17,7 +17,7 @@ from reticent.certificate.render.page import page
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.learning import GaussianNB, GridSearchCV, LogisticRegression, cross_val_score, folds
-from reticent.learning.circumstances import Between
+from reticent.learning.fit_release import Between
 from reticent.learning.odd import LABELS, OddRows, told
 from reticent.ledger import Ledger
 from reticent.mechanisms import Geometric, gate

@@ -14,8 +14,8 @@ from reticent.errors import PublicParameterError
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
-from reticent.statistics.convex import tabled
-from reticent.statistics.convex.tabled import CELLS, FINE, Tabled
+from reticent.statistics.convex import tabulated_loss
+from reticent.statistics.convex.tabulated_loss import CELLS, FINE, Tabled
 from reticent.statistics.scaling import Floats
 
 WILD = np.array([[1e308, -1e308], [np.inf, np.nan], [5e-324, 0.0], [1.0, -1.0]] * 5)
@@ -56,7 +56,7 @@ def test_no_slope_and_no_rows_together_make_a_fault(name: str, solver: str) -> N
 
 def test_a_score_that_is_no_number_is_in_no_cell_of_an_inverse_link() -> None:
     at = np.array([np.nan, np.inf, -np.inf, 0.0])
-    found = tabled.between(np.linspace(-3, 3, CELLS + 1), at)
+    found = tabulated_loss.between(np.linspace(-3, 3, CELLS + 1), at)
     assert np.isnan(found[0])
     assert found[1:].tolist() == [3, -3, 0]
 
@@ -87,7 +87,7 @@ def test_what_a_program_writes_later_into_its_own_array_is_not_in_the_table() ->
         kept.append(np.asarray(z - t))
         return kept[-1]
 
-    found = tabled.asked(slope, np.linspace(-1, 1, 5), np.array([-1.0, 1.0]))
+    found = tabulated_loss.asked(slope, np.linspace(-1, 1, 5), np.array([-1.0, 1.0]))
     kept[0][:] = np.nan  # a thread of the caller's
     assert np.isfinite(found).all()
 

@@ -19,11 +19,11 @@ from reticent.ledger import Ledger
 from reticent.mechanisms.gate import Recorder
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
-from reticent.statistics.convex import losses, tabled
+from reticent.statistics.convex import losses, tabulated_loss
 from reticent.statistics.convex.descent import Descent
 from reticent.statistics.convex.losses import Logistic, Loss
-from reticent.statistics.convex.minimum import Problem
-from reticent.statistics.convex.tabled import CELLS, FINE, LINES, Tabled
+from reticent.statistics.convex.newton import Problem
+from reticent.statistics.convex.tabulated_loss import CELLS, FINE, LINES, Tabled
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Floats, Scaling
 
@@ -82,7 +82,7 @@ def test_the_callers_functions_are_asked_on_the_public_grid_and_before_the_charg
     model.score(rows, counts, epsilon=1)
     model.predict(rows)
     assert (spy.late, link.late) == (0, 0)
-    assert spy.seen[0] == link.seen[0] == set((3 * tabled.NODES).tolist())
+    assert spy.seen[0] == link.seen[0] == set((3 * tabulated_loss.NODES).tolist())
     assert spy.seen[1] == set((6 + 6 * np.linspace(-1, 1, LINES + 1)).tolist())
     ledger = account()
     spy = Spy(logistic, ledger)
@@ -152,7 +152,7 @@ def test_what_is_no_convex_loss_is_refused_uncharged() -> None:
 
 
 def test_a_table_that_falls_or_is_too_great_cannot_be_made() -> None:
-    honest, _ = tabled.of_classes(logistic, 2, Fraction(8), None)
+    honest, _ = tabulated_loss.of_classes(logistic, 2, Fraction(8), None)
     for values in (honest.values[:, ::-1], 2 * honest.values, honest.values[:, :-1], 0 * honest.values):
         with pytest.raises(PublicParameterError):
             Tabled(np.ascontiguousarray(values), 3, 2)
@@ -167,11 +167,13 @@ def test_numbers_one_by_one_make_the_table_that_arrays_make() -> None:
     def at_once(z: Floats, t: Floats) -> Floats:
         return np.asarray(-t * np.clip(1 - t * z, 0, None))
 
-    one, other = (tabled.of_classes(slope, 2, Fraction(3), None) for slope in (branching, at_once))
+    one, other = (tabulated_loss.of_classes(slope, 2, Fraction(3), None) for slope in (branching, at_once))
     assert one[0].digest == other[0].digest
     assert one[1] == other[1] == 4
-    assert one[0].digest != tabled.of_classes(at_once, 2, Fraction(3), Fraction(2))[0].digest
-    single, many = (tabled.of_numbers(slope, ENDS, ENDS, None)[0] for slope in (lambda z, y: math.tanh(z - y), lag))
+    assert one[0].digest != tabulated_loss.of_classes(at_once, 2, Fraction(3), Fraction(2))[0].digest
+    single, many = (
+        tabulated_loss.of_numbers(slope, ENDS, ENDS, None)[0] for slope in (lambda z, y: math.tanh(z - y), lag)
+    )
     assert single.digest == many.digest
 
 
@@ -181,14 +183,14 @@ def lag(z: Floats, y: Floats) -> Floats:
 
 def test_slopes_are_those_of_the_function_and_constant_beyond() -> None:
     """Straight lines over cells of width h miss a function by at most h^2 / 8 of its curvature, and a half of 2^-20."""
-    made, bound = tabled.of_classes(logistic, 2, Fraction(8), None)
+    made, bound = tabulated_loss.of_classes(logistic, 2, Fraction(8), None)
     z, y = np.linspace(-8, 8, 4001)[:, None], np.resize([0.0, 1.0], 4001)
     exact = logistic(z, 2 * y[:, None] - 1) / bound
     assert np.abs(made.slopes(z, y) - exact).max() < 0.1 * 2.0**-12 / 8 + 2.0**-20
     assert made.slopes(np.array([[1e9], [8.0]]), np.zeros(2)).tolist() == [[1.0], [1.0]]
     assert float(made.bent) == pytest.approx(0.25 / bound, rel=1e-3)
     assert not made.curvatures(np.array([[-9.0], [1e300]]), np.ones(2)).any()
-    counts, bound = tabled.of_numbers(poisson, 3 * ENDS, np.array([0.0, 20.0]), None)
+    counts, bound = tabulated_loss.of_numbers(poisson, 3 * ENDS, np.array([0.0, 20.0]), None)
     assert bound == pytest.approx(math.exp(3))
     z, k = np.linspace(-1, 1, 999)[:, None], np.resize(np.arange(21.0), 999)
     exact = (np.exp(3 * z) - k[:, None]) / bound
@@ -198,9 +200,9 @@ def test_slopes_are_those_of_the_function_and_constant_beyond() -> None:
 @pytest.mark.parametrize("classes", [2, 3, 0])
 def test_slopes_in_doubles_are_within_five_units_of_those_in_rationals(classes: int) -> None:
     made = (
-        tabled.of_classes(logistic, classes, Fraction(5), None)[0]
+        tabulated_loss.of_classes(logistic, classes, Fraction(5), None)[0]
         if classes
-        else tabled.of_numbers(lag, ENDS, ENDS, None)[0]
+        else tabulated_loss.of_numbers(lag, ENDS, ENDS, None)[0]
     )
     rng = np.random.default_rng(classes)
     scores = rng.normal(0, 2.0**made.power, (300, made.scores))
@@ -213,7 +215,7 @@ def test_slopes_in_doubles_are_within_five_units_of_those_in_rationals(classes: 
 
 
 def test_a_bound_of_the_curvature_holds_near_a_score() -> None:
-    made, _ = tabled.of_numbers(lambda z, y: np.clip(20 * (z - y), -1, 1), ENDS, ENDS, None)
+    made, _ = tabulated_loss.of_numbers(lambda z, y: np.clip(20 * (z - y), -1, 1), ENDS, ENDS, None)
     rng = np.random.default_rng(4)
     scores, y = rng.uniform(-1.1, 1.1, (2000, 1)), rng.uniform(-1, 1, 2000)
     for off in (1e-12, 1e-3, 0.1):
@@ -235,16 +237,16 @@ def noiseless(loss: Loss) -> Floats:
 
 
 def test_the_slope_of_logistic_regression_is_logistic_regression() -> None:
-    ours = noiseless(tabled.of_classes(logistic, 2, Fraction(8), Fraction(1))[0])
+    ours = noiseless(tabulated_loss.of_classes(logistic, 2, Fraction(8), Fraction(1))[0])
     theirs = noiseless(Logistic(2))
     assert np.abs(ours - theirs).max() < 0.01 * np.abs(theirs).max()
-    other = noiseless(tabled.of_classes(lambda z, t: logistic(2 * z, t), 2, Fraction(8), Fraction(1))[0])
+    other = noiseless(tabulated_loss.of_classes(lambda z, t: logistic(2 * z, t), 2, Fraction(8), Fraction(1))[0])
     assert np.abs(ours - other).max() > 0.1 * np.abs(theirs).max()
 
 
 def test_the_least_point_of_a_table_is_that_of_its_loss() -> None:
     """Poisson regression, ridge 5: Newton's method on the loss itself, in half-widths, its slope divided by e^3."""
-    made, bound = tabled.of_numbers(poisson, 3 * ENDS, np.array([0.0, 20.0]), None)
+    made, bound = tabulated_loss.of_numbers(poisson, 3 * ENDS, np.array([0.0, 20.0]), None)
     rows = np.rint(np.column_stack([np.ones(3000), X]) * UNIT)
     design, at = rows / UNIT, np.zeros(3)
     for _ in range(40):
@@ -265,7 +267,7 @@ def test_every_solver_finds_the_line_and_the_certificate_names_the_table(solver:
     assert model.coef_[0, 0] > 0 > model.coef_[0, 1]
     assert Fraction(99, 100) * 4 < model.guarantee_.loss.epsilon <= 4
     assert ledger.spent() == model.guarantee_.loss
-    loss, bound = tabled.of_classes(logistic, 2, Fraction(8), None)
+    loss, bound = tabulated_loss.of_classes(logistic, 2, Fraction(8), None)
     assert (model.table_, model.steepest_) == (loss.digest, bound)
     assert np.mean(model.predict(X) == LABELS) > 0.8
     assert (model.decision_function(X[:9]) > 0).tolist() == model.predict(X[:9]).astype(bool).tolist()
@@ -304,7 +306,7 @@ def test_nothing_fitted_holds_a_row(tmp_path: Path) -> None:
 
 
 def test_steps_of_slopes_are_cut_whatever_a_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    made, _ = tabled.of_classes(logistic, 2, Fraction(8), None)
+    made, _ = tabulated_loss.of_classes(logistic, 2, Fraction(8), None)
     scores, y = np.array([[9.0], [-9.0], [0.1]]), np.array([0.0, 1.0, 0.0])
     honest = losses.slopes(made, scores, y, "l1")
     assert honest[:2].ravel().tolist() == [UNIT, -UNIT]

@@ -17,7 +17,7 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
-from reticent.statistics.convex import minimum
+from reticent.statistics.convex import newton
 
 RNG = np.random.default_rng(8)
 X = RNG.uniform(-1, 1, (4000, 3))
@@ -142,6 +142,6 @@ def test_a_search_over_solvers_is_charged_once() -> None:
 
 
 def test_a_fit_whose_solver_gives_up_has_the_same_answer_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minimum, "newton", lambda *_: None)
+    monkeypatch.setattr(newton, "newton", lambda *_: None)
     model = fitted(0, x=X[:4], solver="objective", people=4, epsilon=10)
     assert np.isfinite(model.coef_).all()

@@ -17,7 +17,7 @@ from reticent.exact.coins import bernoulli, bernoulli_exp, resumed, uniform
 from reticent.exact.exponential import exp_bounds, exp_floor
 from reticent.exact.gaussian import SLACK, Wide, _exp_table, gaussian_tables
 from reticent.exact.laplace import laplace_tables
-from reticent.exact.laws import Blocks, Head, Low, Normal
+from reticent.exact.table_laws import Blocks, Head, Low, Normal
 from reticent.exact.tables import PRODUCT, ROOMY, Law, Shape, Table, _alias, build, scratch
 from tests.support.exact_coins import Tape, TapeEnd
 from tests.support.exact_laws import exp_minus, gaussian_weights, laplace_weights, shares

@@ -15,9 +15,9 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from reticent.data.schema import Category, Integer, Person, Real
-from reticent.data.skeleton import skeleton, skeleton_words
 from reticent.data.source import names_of
 from reticent.data.spec import KEYS, Budget, Spec, read_spec, warnings
+from reticent.data.template import skeleton, skeleton_words
 from reticent.errors import ReticentError, SpecError
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 

@@ -13,9 +13,9 @@ from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting, Step
 
 ASKED = [
     "count",

@@ -21,7 +21,7 @@ from reticent import survey
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
-from reticent.privacy.record import from_json
+from reticent.privacy.serialization import from_json
 from reticent.survey import Design, Questionnaire, cards, form, rehearsal, report
 from reticent.survey import answers as handed_in
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis import smooth
-from reticent.synthesis.choice import bars
 from reticent.synthesis.linear import Linear, shares_of
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.method_selection import bars
 from reticent.synthesis.series import grid
-from reticent.synthesis.sums import Terms
 
 Floats = NDArray[np.float64]
 

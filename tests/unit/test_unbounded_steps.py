@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import reticent as rt
-from reticent.data.cells import cells_of
+from reticent.data.candidates import cells_of
 from reticent.data.query import Keys
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
@@ -16,14 +16,14 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.convert import approx_of
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
-from reticent.statistics.ask import parse
-from reticent.statistics.planned import PlannedStep
+from reticent.statistics.column_step import PlannedStep
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles import QuantileStep
-from reticent.statistics.setting import Setting, Step
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.joint import joint_quantiles, widths
-from reticent.statistics.unbounded.level import UNIT, level_of
+from reticent.statistics.unbounded.scaled_level import UNIT, level_of
 from reticent.statistics.unbounded.steps import joint_wins, rho_within, terms
 
 COIN = "mean(x, method=coinpress, centre=0, radius=1000, deviation=2)"

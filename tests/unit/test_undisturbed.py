@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.study.asking import Question
+from reticent.study.allocation import Question
 
 WILD = {"x": [1e-300, 5e-324, 0.0, 1.0] * 60, "y": [0.0, 1.0, 1.0, float("nan")] * 60}
 ASKED = (

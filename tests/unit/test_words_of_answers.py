@@ -10,9 +10,9 @@ import pytest
 import reticent as rt
 from reticent.certificate.render.page import fragment, page
 from reticent.cli import layout
+from reticent.learning.above_threshold import Above, Below
 from reticent.learning.holdout import Checked
-from reticent.learning.ladder import Standing
-from reticent.learning.sparse import Above, Below
+from reticent.learning.leaderboard import Standing
 from reticent.ledger import Ledger
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency

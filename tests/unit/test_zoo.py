@@ -11,7 +11,7 @@ import pytest
 from reticent import lab
 from reticent.errors import PublicParameterError
 from reticent.outcome import Reply
-from reticent.synthesis.ask import Method
+from reticent.synthesis.options import Method
 
 
 def test_every_method_is_shown_beside_the_truth(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from reticent.audit.schemas import PEOPLE
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.questions import density
-from reticent.study.asking import Limit, Prepared, settle, understand
+from reticent.study.allocation import Limit, Prepared, settle, understand
 
 COLUMNS: Final[dict[str, Column]] = {
     "x": Real(Fraction(0), Fraction(10)),

@@ -27,7 +27,7 @@ from reticent.audit.events import form
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, ReticentError
 from reticent.mechanisms.specimen import Mechanism, Specimen
-from reticent.privacy import compose, record
+from reticent.privacy import compose, serialization
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import Loss, PureDP, words
 
@@ -321,7 +321,7 @@ class _Kit:
             listed = "so no certificate that uses it can be verified: put its module, with AXIOMS, into mechanisms.ALL"
             reason = f"{error}, {listed}; or give axioms= for one of your own" if unknown else str(error)
             yield self._line("loss derived again", False, reason)
-        back = record.from_json(json.loads(json.dumps(record.to_json(guarantee))))
+        back = serialization.from_json(json.loads(json.dumps(serialization.to_json(guarantee))))
         yield self._line("JSON and back", back == guarantee, loss)
 
     def _replay(self) -> Line:

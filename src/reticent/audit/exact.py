@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 
 from reticent import mechanisms
-from reticent.audit import local, losses_again, stepwise, tested
-from reticent.audit.asked import asked
+from reticent.audit import accounting_check, exact_ptr, local, stepwise
 from reticent.audit.claims import Line, judge, verify
 from reticent.audit.coins import agree, coin_law
 from reticent.audit.grids import grids
 from reticent.audit.pipelines import pipelines
-from reticent.audit.recount import noise, sampler
+from reticent.audit.requests import asked
+from reticent.audit.sampler_enumeration import noise, sampler
 from reticent.entropy import Entropy
-from reticent.exact import categorical, coins, oracle, subsets
+from reticent.exact import categorical, coins, oracle, random_subset
 from reticent.exact.grid import Grid
 from reticent.mechanisms import (
     Candidates,
@@ -68,7 +68,7 @@ def stages(*, deep: bool = False) -> Iterator[tuple[str, Iterator[Line]]]:
     yield "statistics on all tiny tables", pipelines(deep=deep)
     yield "propose-test-release, and choices draw by draw", robust(deep=deep)
     yield "surveys, from truth to token", local.lines(deep=deep)
-    yield "losses once more", losses_again.lines()
+    yield "losses once more", accounting_check.lines()
 
 
 # --- samplers on coins -----------------------------------------------------------------------------------------------
@@ -151,11 +151,11 @@ def _subsets(count: int) -> list[Task]:
     tasks: list[Task] = []
     for size in range(count + 1):
         sets = [tuple(place in some for place in range(count)) for some in combinations(range(count), size)]
-        tasks.append((oracle.Uniform(len(sets)), partial(_place, sets, partial(subsets.subset, count, size))))
+        tasks.append((oracle.Uniform(len(sets)), partial(_place, sets, partial(random_subset.subset, count, size))))
     sets = list(product((False, True), repeat=count))
     weights = tuple(2 ** (count - sum(some)) for some in sets)  # each takes part with probability 1/3
     law = oracle.Categorical((Fraction(0),) * len(sets), weights)
-    return [*tasks, (law, partial(_place, sets, partial(subsets.independent, count, THIRD)))]
+    return [*tasks, (law, partial(_place, sets, partial(random_subset.independent, count, THIRD)))]
 
 
 def _place(sets: Sequence[tuple[bool, ...]], sampler: Callable[[Entropy], Iterator[bool]], entropy: Entropy) -> object:
@@ -250,7 +250,7 @@ def _mechanism(name: str, made: Any, inputs: Sequence[Any], pairs: Sequence[tupl
 
 def robust(*, deep: bool = False) -> Iterator[Line]:
     """Propose-test-release and smooth sensitivity to the answer; joint choices, clipped means and slopes by draws."""
-    yield from tested.lines(deep=deep)
+    yield from exact_ptr.lines(deep=deep)
     yield from stepwise.lines(deep=deep)
 
 

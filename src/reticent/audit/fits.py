@@ -28,15 +28,15 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, assert_never, cast
 
 import numpy as np
 
-from reticent.audit.changes import alike
-from reticent.audit.dealt import WORD, Rows, in_one_order
-from reticent.audit.dealt import Counted as CountedRows
-from reticent.audit.drawn import unpaid
-from reticent.audit.found import Comparison, Finding, Seen, cause_of, excess, raised, seen_of, unlike
+from reticent.audit.branch_charge import unpaid
+from reticent.audit.certificate_replay import said
+from reticent.audit.couplings import WORD, Rows, in_one_order
+from reticent.audit.couplings import Counted as CountedRows
+from reticent.audit.diffs import alike
+from reticent.audit.findings import Comparison, Finding, Seen, cause_of, excess, raised, seen_of, unlike
 from reticent.audit.proofs import charge_of, nodes
-from reticent.audit.talks import Made, Watched
+from reticent.audit.session_replay import Made, Watched
 from reticent.audit.tape import Tape, recorded
-from reticent.audit.written import said
 from reticent.certificate.certificate import Certificate
 from reticent.data.schema import Schema
 from reticent.entropy import SystemEntropy
@@ -52,7 +52,7 @@ from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP, words
 from reticent.privacy.numbers import about
 from reticent.study.handles import Columns
-from reticent.study.in_memory import study as in_memory
+from reticent.study.memory import study as in_memory
 
 BUDGET: Final = ApproxDP(Fraction(1000), Fraction(1, 5000))
 IN_RHO: Final = ZCDP(Fraction(10**6))

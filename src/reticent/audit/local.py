@@ -28,9 +28,9 @@ from reticent import survey
 from reticent.audit.claims import Line, verify
 from reticent.audit.coins import coin_law, planted
 from reticent.audit.laws import ONE, Law, form, law_of
-from reticent.audit.recount import holds, sampler
+from reticent.audit.sampler_enumeration import holds, sampler
 from reticent.entropy import Entropy
-from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, Subset, Unary, local
+from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, Subset, Unary, local_coins
 from reticent.survey import device
 from reticent.survey.design import Design, Truth
 from reticent.survey.methods import CHOICES, Choice
@@ -181,7 +181,7 @@ def _most(made: Any) -> int:
 
 def _coins() -> Line:
     chances = [Fraction(0), Fraction(1), HALF, THIRD, Fraction(1, 256), Fraction(255, 256), Fraction(999, 1000)]
-    chances += [local.ratio_below(Fraction(e)) / (local.ratio_below(Fraction(e)) + 1) for e in (1, 7)]
+    chances += [local_coins.ratio_below(Fraction(e)) / (local_coins.ratio_below(Fraction(e)) + 1) for e in (1, 7)]
     right = all(holds(partial(_digits, chance)) for chance in chances) and holds(partial(_apart, THIRD))
     what = f"all bytes, {DEPTH} digits deep; {len(chances)} chances; three coins by bytes of their own"
     return sampler("coins, many at once", what, [], right)
@@ -190,7 +190,7 @@ def _coins() -> Line:
 def _digits(chance: Fraction) -> bool:
     """At each digit as many bytes say yes as lie below it, and only the digit itself asks for another byte."""
     if chance.denominator == 1:
-        return bool((local.coins(chance, 3, planted([])) == (chance == 1)).all())
+        return bool((local_coins.coins(chance, 3, planted([])) == (chance == 1)).all())
     before: list[int] = []
     left = chance
     for _ in range(DEPTH):
@@ -199,11 +199,11 @@ def _digits(chance: Fraction) -> bool:
             if byte == digit:
                 continue
             tape = planted([*before, byte])
-            if bool(local.coins(chance, 1, tape)[0]) != (byte < digit) or tape.left:
+            if bool(local_coins.coins(chance, 1, tape)[0]) != (byte < digit) or tape.left:
                 return False
         left = 256 * left - digit
         if left == 0:
-            return not local.coins(chance, 1, planted([*before, digit]))[0]
+            return not local_coins.coins(chance, 1, planted([*before, digit]))[0]
         before.append(digit)
     return True
 
@@ -212,7 +212,7 @@ def _apart(chance: Fraction) -> bool:
     digit = (256 * chance).__floor__()
     for given in product((0, digit - 1, digit + 1, 255), repeat=3):
         word = sum(byte << 8 * place for place, byte in enumerate(given))
-        if local.coins(chance, 3, planted([word])).tolist() != [byte < digit for byte in given]:
+        if local_coins.coins(chance, 3, planted([word])).tolist() != [byte < digit for byte in given]:
             return False
     return True
 
@@ -229,7 +229,7 @@ def _even(columns: int) -> bool:
     for keys in product(range(4), repeat=columns):
         tied = len(set(keys)) < columns
         tape = planted([*keys, *again] if tied else keys)
-        order = tuple(local.orders(1, columns, tape)[0].tolist())
+        order = tuple(local_coins.orders(1, columns, tape)[0].tolist())
         if tape.left or (tied and order != tuple(again)):
             return False
         if not tied:

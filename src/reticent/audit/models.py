@@ -20,14 +20,14 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from reticent import learning
+from reticent.audit.findings import Comparison
 from reticent.audit.fits import IN_RHO, Fit, Fits, Held
-from reticent.audit.found import Comparison
 from reticent.audit.neighbours import Dice, Family, family
 from reticent.audit.plan import Audited, Tally
-from reticent.audit.readers import engine
+from reticent.audit.reader_replay import engine
 from reticent.audit.replay import Rows
-from reticent.audit.talks import Talk, Talks
-from reticent.audit.talks import built_in as sessions
+from reticent.audit.session_replay import Talk, Talks
+from reticent.audit.session_replay import built_in as sessions
 from reticent.audit.tape import LIKELY, STYLES, Tape
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind as Relation

@@ -29,11 +29,11 @@ from reticent.errors import CheckError
 from reticent.mechanisms.gate import Recorder
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP, words
-from reticent.statistics.asked import Count, Histogram, Mean, People, Proportion, Quantiles, Statistic, Sum, Variance
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.moment_basis import UNIT
 from reticent.statistics.moments import MomentStep
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting, Step
-from reticent.statistics.soft import UNIT
+from reticent.statistics.specs import Count, Histogram, Mean, People, Proportion, Quantiles, Statistic, Sum, Variance
 
 Row: TypeAlias = tuple[float | None, str | None]  # x, g
 Record: TypeAlias = tuple[Row, ...]

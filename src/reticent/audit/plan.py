@@ -13,16 +13,16 @@ from fractions import Fraction
 from itertools import cycle
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from reticent.audit.accounting_check import again
 from reticent.audit.installed import digest
-from reticent.audit.losses_again import again
 from reticent.audit.neighbours import Family, Pair, families
-from reticent.audit.readers import FORMS, Form, engine, uneven
+from reticent.audit.reader_replay import FORMS, Form, engine, uneven
 from reticent.audit.replay import Comparison, Finding, Replayer, Tape
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
 
 if TYPE_CHECKING:
-    from reticent.study.asking import Prepared
+    from reticent.study.allocation import Prepared
 
 Verdict: TypeAlias = Literal["passed", "refuted"]
 

@@ -19,7 +19,7 @@ from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import about
 
 if TYPE_CHECKING:
-    from reticent.study.asking import Prepared
+    from reticent.study.allocation import Prepared
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from reticent.audit import scratch
-from reticent.audit.changes import alike
-from reticent.audit.dealt import KEY_BITS, WORD, Counted, Filled, Rows, filling, in_one_order
-from reticent.audit.drawn import unpaid
-from reticent.audit.found import (
+from reticent.audit import scratch_ledger
+from reticent.audit.branch_charge import unpaid
+from reticent.audit.certificate_replay import Paper, Written, first_difference
+from reticent.audit.couplings import KEY_BITS, WORD, Counted, Filled, Rows, filling, in_one_order
+from reticent.audit.diffs import alike
+from reticent.audit.findings import (
     Comparison,
     Finding,
     Kind,
@@ -36,7 +37,6 @@ from reticent.audit.found import (
 )
 from reticent.audit.proofs import Leaf, amount, charge_of, leaves_of, share_of
 from reticent.audit.tape import LIKELY, STYLES, Style, Tape, recorded
-from reticent.audit.written import Paper, Written, first_difference
 from reticent.data.query import Records
 from reticent.mechanisms.gate import Call
 from reticent.privacy import ptr
@@ -48,7 +48,7 @@ from reticent.statistics.answer import Answer
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
     from reticent.data.table import Table
-    from reticent.study.asking import Prepared
+    from reticent.study.allocation import Prepared
 
 Published: TypeAlias = tuple[tuple[Answer, ...], tuple[str, ...]]
 
@@ -121,7 +121,7 @@ class Replayer:
         ran = self._run(rows, Tape(), ())
         if ran.raised is not None:
             return tuple(raised(ran.raised, ran.raised))
-        return tuple(dict.fromkeys(scratch.found(self.plan, schema, rows, ran.calls)))
+        return tuple(dict.fromkeys(scratch_ledger.found(self.plan, schema, rows, ran.calls)))
 
     def compare(self, here: Rows, there: Rows, tape: Tape, *, same: bool = False) -> Comparison:
         if self._more:

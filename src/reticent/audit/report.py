@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from reticent import mechanisms
-from reticent.audit import conformance, exact, models, released, roster, system_path, workflows
+from reticent.audit import conformance, coverage, exact, models, release_path, system_path, workflows
 from reticent.audit.alarm import Alarm
 from reticent.audit.built_in import built_in, robust
 from reticent.audit.claims import Line
@@ -273,7 +273,7 @@ def _kit(tell: Tell, effort: Effort, alarm: Alarm) -> Iterator[conformance.Repor
         yield conformance.check(module, effort=effort, alarm=alarm)
     for words, check in (
         ("the path of a release, on the system's coins", system_path.check),
-        ("a release, from charge to answer", released.check),
+        ("a release, from charge to answer", release_path.check),
     ):
         tell(f"conformance kit: {words}")
         yield conformance.Report(tuple(alarm.watch(check().lines, conformance.failed)))
@@ -463,7 +463,7 @@ def learned_rows(found: Sequence[Named]) -> list[tuple[str, ...]]:
 def roster_rows(found: Verified) -> list[tuple[str, ...]]:
     """A line for each mechanism there is, with those that were not checked here."""
     cases = None if found.kit is None else list(dict.fromkeys(line.case for one in found.kit for line in one.lines))
-    return roster.rows(found.exact, cases)
+    return coverage.rows(found.exact, cases)
 
 
 def plan_notes(found: Sequence[Named]) -> list[tuple[str, str]]:
@@ -522,13 +522,13 @@ def _tables(found: Verified) -> Iterator[str]:
         yield _table(f"Plan: {name or 'as asked'}", PLAN_HEADS, plan_rows(audited), plan_notes([(name, audited)]))
     if found.learned is not None:
         pairs = {name: audited.triples for name, audited in found.learned}
-        yield _table("Session by session and estimator by estimator", roster.LEARNED_HEADS, roster.learned(pairs))
+        yield _table("Session by session and estimator by estimator", coverage.LEARNED_HEADS, coverage.learned(pairs))
         yield _table("Sessions and fits, one by one", LEARNED_HEADS, learned_rows(found.learned))
     if found.declined:
         rows = [(one.release or "as asked", one.question or "all of it", one.words) for one in found.declined]
         yield _table("Refused, and so not run", ("release", "question", "why"), rows)
     if found.exact is not None or found.kit is not None:
-        yield _table("Mechanism by mechanism, how each was checked", roster.HEADS, roster_rows(found))
+        yield _table("Mechanism by mechanism, how each was checked", coverage.HEADS, roster_rows(found))
     if found.exact is not None:
         yield _table("Exact laws, claim by claim", EXACT_HEADS, exact_rows(found.exact))
     if found.kit is not None:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from reticent.audit.events import Feature, Floats, Read, Sample, features, read, with_score
 from reticent.errors import PublicParameterError
-from reticent.privacy import convert, curves
+from reticent.privacy import convert, profiles
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, PureDP
 
@@ -99,7 +99,7 @@ class Lower:
         with the whole privacy curve, for every kind of loss.
         """
         for one in self.tested:
-            if one.least > one.most and one.least > float(curves.power(loss, _up(one.most))) + 1e-12:
+            if one.least > one.most and one.least > float(profiles.power(loss, _up(one.most))) + 1e-12:
                 return one
         return None
 
@@ -382,6 +382,6 @@ def excess(loss: Loss, here: Sequence[float], there: Sequence[float]) -> tuple[f
         order = np.argsort(-(first + 1e-300) / (second + 1e-300), kind="stable")
         p, q = np.cumsum(first[order]), np.cumsum(second[order])
         for place in sorted({round(k) for k in np.linspace(0, len(p) - 1, SETS)}):
-            if p[place] > float(curves.power(loss, min(Fraction(1), Fraction(float(q[place]))))) + 1e-9:
+            if p[place] > float(profiles.power(loss, min(Fraction(1), Fraction(float(q[place]))))) + 1e-9:
                 return float(p[place]), float(q[place])
     return None

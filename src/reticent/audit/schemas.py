@@ -12,7 +12,9 @@ from reticent.data.query import Per
 from reticent.data.schema import Category, Column, Integer, Key, Missing, Person, Real, Schema
 from reticent.errors import Refusal
 from reticent.privacy.adjacency import Kind
-from reticent.statistics.asked import (
+from reticent.statistics.hypotheses.spec import HypothesisTest, OfTest
+from reticent.statistics.logarithms import LogMean, OfLogs
+from reticent.statistics.specs import (
     CapShare,
     Count,
     Histogram,
@@ -30,12 +32,10 @@ from reticent.statistics.asked import (
     TrimmedMean,
     Variance,
 )
-from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
-from reticent.statistics.logarithms import LogMean, OfLogs
 from reticent.statistics.unbounded.tails import Tail
 
 if TYPE_CHECKING:
-    from reticent.study.asking import Asked, Limit, Prepared
+    from reticent.study.allocation import Asked, Limit, Prepared
 
 RANGES: Final[tuple[tuple[int | str, int | str], ...]] = (
     (0, 1),
@@ -89,7 +89,7 @@ def _integer(dice: Dice) -> Integer:
 
 def random_plan(schema: Schema, dice: Dice, most: int = 3) -> Prepared:
     """One to ``most`` questions with a price, by the code that prices a release; refused ones are asked anew."""
-    from reticent.study.asking import settle
+    from reticent.study.allocation import settle
 
     while True:
         asked = {item.statistic.name: item for item in (_asked(schema, dice) for _ in range(dice.between(1, most)))}
@@ -102,7 +102,7 @@ def random_plan(schema: Schema, dice: Dice, most: int = 3) -> Prepared:
 
 
 def _limit(dice: Dice) -> tuple[Limit, str]:
-    from reticent.study.asking import Limit
+    from reticent.study.allocation import Limit
 
     epsilon = Fraction(dice.pick(EPSILONS))
     if dice.chance(75):
@@ -112,7 +112,7 @@ def _limit(dice: Dice) -> tuple[Limit, str]:
 
 
 def _asked(schema: Schema, dice: Dice) -> Asked:
-    from reticent.study.asking import Asked, keys_of
+    from reticent.study.allocation import Asked, keys_of
 
     statistic = MAKERS[dice.pick(tuple(MAKERS))](dice)
     if dice.chance(25) and not isinstance(statistic, CapShare | IncompleteShare):

@@ -36,10 +36,10 @@ from reticent.mechanisms import Candidates, Exponential, Geometric
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP, words
-from reticent.statistics.asked import Iqr, Location, Mean, Quantiles, Regression, Statistic, TrimmedMean
+from reticent.statistics.context import Setting, Step
 from reticent.statistics.logarithms import LogMean
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting, Step
+from reticent.statistics.specs import Iqr, Location, Mean, Quantiles, Regression, Statistic, TrimmedMean
 
 PATHS: Final = 4
 Row: TypeAlias = tuple[int, ...]

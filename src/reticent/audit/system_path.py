@@ -32,7 +32,7 @@ from reticent.audit import sampled
 from reticent.audit.conformance import Line, Report
 from reticent.entropy import Entropy, Replayed, system
 from reticent.exact import gaussian, laplace, sampling
-from reticent.exact.ahead import KEPT
+from reticent.exact.buffer import KEPT
 from reticent.mechanisms import (
     Candidates,
     Exponential,

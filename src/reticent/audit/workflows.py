@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent import learning
-from reticent.audit.changes import alike
-from reticent.audit.found import Comparison, Finding, Seen, cause_of, excess, raised, seen_of, unlike
+from reticent.audit.diffs import alike
+from reticent.audit.findings import Comparison, Finding, Seen, cause_of, excess, raised, seen_of, unlike
 from reticent.audit.plan import Audited, Tally
 from reticent.audit.tape import STYLES, Tape, recorded
 from reticent.entropy import SystemEntropy

@@ -19,7 +19,7 @@ from typing import Final
 from reticent.data.schema import Category, Column
 from reticent.ledger import Ledger, Receipt
 from reticent.privacy import loss as losses
-from reticent.privacy import record
+from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import show
@@ -71,9 +71,9 @@ def stated(
             **({"snapshot": about.snapshot} if about.snapshot else {}),
         },
         "software": software(),
-        "adjacency": record.adjacency_to_json(guarantee.adjacency),
+        "adjacency": serialization.adjacency_to_json(guarantee.adjacency),
         "people": about.people,
-        "guarantee": record.to_json(guarantee),
+        "guarantee": serialization.to_json(guarantee),
         "charged": losses.to_json(charged),
         "budget": {
             "approved": losses.to_json(ledger.budget),

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 from reticent.certificate import schema
 from reticent.certificate.answers import answer_from_json
 from reticent.errors import CheckError, PublicParameterError
-from reticent.privacy import record
+from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, from_json
 from reticent.statistics.answer import Answer
@@ -66,7 +66,7 @@ class Record:
     @property
     def guarantee(self) -> Guarantee:
         """The proof as stated; ``verify`` derives it again."""
-        return record.from_json(self.document["guarantee"])
+        return serialization.from_json(self.document["guarantee"])
 
     @property
     def charged(self) -> Loss:
@@ -106,8 +106,8 @@ def _readable(document: dict[str, Any]) -> None:
     """Refuse losses, neighbours or proofs that have the right form but no meaning, such as a delta of 7."""
     budget = document["budget"]
     try:
-        record.from_json(document["guarantee"])
-        record.adjacency_from_json(document["adjacency"])
+        serialization.from_json(document["guarantee"])
+        serialization.adjacency_from_json(document["adjacency"])
         for fields in (document["charged"], budget["approved"], budget["spent"], budget["left"]):
             from_json(fields)
         for answer in document["answers"]:

@@ -20,8 +20,8 @@ from reticent.errors import CheckError, LedgerError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Entry, Reserved
 from reticent.mechanisms import axiom_again
-from reticent.privacy import compose, convert, filters, ptr, record
-from reticent.privacy.groups import largest
+from reticent.privacy import compose, convert, filters, ptr, serialization
+from reticent.privacy.group_privacy import largest
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, from_json, words
 
@@ -197,7 +197,9 @@ def _derivation(certificate: Record) -> Iterator[Check]:
         same = certificate.charged in (derived, _entered(derived, from_json(document["budget"]["approved"])))
         ending = "equal" if same else f"not equal to the charge {words(certificate.charged)}"
         yield Check("losses", same, f"losses re-derived: {words(derived)} {ending}")
-    honest = document["adjacency"] == record.adjacency_to_json(tree.adjacency) and _own_words(document["guarantee"])
+    honest = document["adjacency"] == serialization.adjacency_to_json(tree.adjacency) and _own_words(
+        document["guarantee"]
+    )
     yield Check("neighbours", honest, "neighbours equal" if honest else "neighbours differ from those of the proof")
 
 
@@ -283,7 +285,7 @@ def nodes(tree: Guarantee) -> Iterator[Guarantee]:
 def _own_words(tree: dict[str, Any]) -> bool:
     """Whether the neighbours at every node are described in the words that belong to them."""
     stated = tree["adjacency"]
-    return stated == record.adjacency_to_json(record.adjacency_from_json(stated)) and all(
+    return stated == serialization.adjacency_to_json(serialization.adjacency_from_json(stated)) and all(
         _own_words(part) for part in tree["parts"]
     )
 

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from reticent.cli import demonstrate, describe, inventory, publish, records, synth, verification
+from reticent.cli import demonstrate, inventory, ledgers, plan, release, synth, verification
 from reticent.cli import survey as surveys
-from reticent.cli.boundary import Verbs
+from reticent.cli.exit_codes import Verbs
 
 app = typer.Typer(
     cls=Verbs,
@@ -50,27 +50,27 @@ def reticent(
         print(ctx.get_help())
 
 
-app.command()(describe.init)
-app.command()(describe.check)
-app.command()(describe.plan)
-app.command()(describe.rehearse)
-app.command()(publish.release)
+app.command()(plan.init)
+app.command()(plan.check)
+app.command()(plan.plan)
+app.command()(plan.rehearse)
+app.command()(release.release)
 app.command()(synth.synth)
 app.add_typer(ledger, name="ledger")
 app.add_typer(survey, name="survey")
-app.command()(records.explain)
-app.command()(records.verify)
+app.command()(ledgers.explain)
+app.command()(ledgers.verify)
 app.command()(verification.audit)
 app.command()(inventory.registry)
 app.command()(inventory.doctor)
 app.command()(demonstrate.demo)
 
-ledger.command("show")(records.ledger_show)
-ledger.command("verify")(records.ledger_verify)
-ledger.command("export")(records.ledger_export)
-ledger.command("close")(records.ledger_close)
-ledger.command("amend")(records.ledger_amend)
-ledger.command("adopt")(records.ledger_adopt)
+ledger.command("show")(ledgers.ledger_show)
+ledger.command("verify")(ledgers.ledger_verify)
+ledger.command("export")(ledgers.ledger_export)
+ledger.command("close")(ledgers.ledger_close)
+ledger.command("amend")(ledgers.ledger_amend)
+ledger.command("adopt")(ledgers.ledger_adopt)
 
 survey.command("design")(surveys.design)
 survey.command("form")(surveys.form)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reticent.cli import layout
+from reticent.cli.ledgers import ledger_parts
 from reticent.cli.options import Json, voice_of
-from reticent.cli.records import ledger_parts
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reticent.cli import boundary, layout
+from reticent.cli import exit_codes, layout
 from reticent.cli.options import Json, StudyFile, voice_of, write_new
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def registry(
         *_parts(found, folder),
         *(f"wrote {path}" for path in (csv, public) if path is not None),
     )
-    raise typer.Exit(boundary.CHECK if any(one.ledger is None for one in found) else boundary.DONE)
+    raise typer.Exit(exit_codes.CHECK if any(one.ledger is None for one in found) else exit_codes.DONE)
 
 
 def _parts(found: Sequence[Holding], folder: Path) -> list[RenderableType]:
@@ -94,4 +94,4 @@ def doctor(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
             wrap=(2,),
         ),
     )
-    raise typer.Exit(boundary.CHECK if failed else boundary.DONE)
+    raise typer.Exit(exit_codes.CHECK if failed else exit_codes.DONE)

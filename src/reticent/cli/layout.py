@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
-from reticent.cli.voice import clean
+from reticent.cli.output import clean
 from reticent.outcome import Estimate, NoReply, Reply
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import typer
 
-from reticent.cli.boundary import Stopped
-from reticent.cli.voice import Voice, clean
+from reticent.cli.exit_codes import Stopped
+from reticent.cli.output import Voice, clean
 from reticent.errors import QuestionError, SpecError
 
 if TYPE_CHECKING:

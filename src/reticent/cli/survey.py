@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final, TypeAlias
 
 import typer
 
-from reticent.cli import boundary, layout
+from reticent.cli import exit_codes, layout
 from reticent.cli.options import Json, voice_of
 from reticent.errors import QuestionError, SpecError
 
@@ -183,7 +183,7 @@ def _margin(one: Design, margin: float) -> float:
 
 def _document(made: Design | Questionnaire) -> dict[str, object]:
     from reticent.privacy.loss import to_json
-    from reticent.privacy.record import to_json as tree
+    from reticent.privacy.serialization import to_json as tree
 
     return {
         "code": made.code,
@@ -530,7 +530,7 @@ def check(
         },
         layout.fields(("ok" if line.ok else "FAILED", f"{line.name}: {line.words}") for line in found),
     )
-    raise typer.Exit(boundary.DONE if passed(found) else boundary.CHECK)
+    raise typer.Exit(exit_codes.DONE if passed(found) else exit_codes.CHECK)
 
 
 # --- simulate ---------------------------------------------------------------------------------------------------------

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from reticent.cli import boundary, layout
+from reticent.cli import exit_codes, layout
 from reticent.cli.options import Delta, Epsilon, Json, StudyFile, Yes, study_of, voice_of
-from reticent.cli.publish import ask_first, ready, with_ledger
+from reticent.cli.release import ask_first, ready, with_ledger
 from reticent.errors import QuestionError
 
 if TYPE_CHECKING:
-    from reticent.cli.voice import Voice
+    from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec
     from reticent.statistics.density import DensityOf
-    from reticent.study.densities import DensityRelease
+    from reticent.study.density_release import DensityRelease
 
 FORMATS: Final = (".csv", ".parquet")
 BESIDE: Final = (".json", ".html", ".svg")
@@ -62,7 +62,7 @@ def synth(
 
     Charges once, as release does; the rows are drawn from what was released. Exit code 3: no reply, and no rows.
     """
-    from reticent.study.densities import check_rows
+    from reticent.study.density_release import check_rows
 
     voice = voice_of(ctx)
     voice.spends = True
@@ -93,8 +93,8 @@ def synth(
 
 def _question(ask: str | None, columns: str | None, checks: str | None) -> DensityOf:
     """The one density that is asked for."""
-    from reticent.statistics.ask import parse
     from reticent.statistics.density import DensityOf
+    from reticent.statistics.grammar import parse
 
     if (ask is None) == (columns is None):
         raise typer.BadParameter('Give --ask "density(x)", or --columns x,y.')
@@ -160,4 +160,4 @@ def _publish(voice: Voice, made: DensityRelease, rows: int | None, out: Path) ->
         f"{drawn:,} made-up rows of {made.answer.name}" if made.replied else f"{made.answer.name}: no reply",
         layout.fields(ending),
     )
-    raise typer.Exit(boundary.DONE if made.replied else boundary.NO_REPLY)
+    raise typer.Exit(exit_codes.DONE if made.replied else exit_codes.NO_REPLY)

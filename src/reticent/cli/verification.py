@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reticent.cli import boundary, layout
+from reticent.cli import exit_codes, layout
+from reticent.cli.glossary import typed
 from reticent.cli.options import Asked, Delta, Epsilon, Json, Named, Rho, asked_of, study_of, voice_of
-from reticent.cli.words import typed
 from reticent.errors import QuestionError, Refusal, SpecError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from reticent.audit.plan import Audited
     from reticent.audit.report import Declined, Part, Verified
     from reticent.audit.report import Named as NamedPlan
-    from reticent.cli.voice import Voice
+    from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec
     from reticent.study.study import Study
 
@@ -104,8 +104,8 @@ def audit(
 def _code(found: Verified) -> int:
     """6 where something was found; else 5 where something was refused."""
     if not found.passed:
-        return boundary.CHECK
-    return boundary.REFUSED if found.declined else boundary.DONE
+        return exit_codes.CHECK
+    return exit_codes.REFUSED if found.declined else exit_codes.DONE
 
 
 def _free(page: Path) -> None:

@@ -37,7 +37,7 @@ from reticent.data.engines.casts import (
     whole_or_null,
     whole_text,
 )
-from reticent.data.order import ABSENT, LARGEST, Needs
+from reticent.data.order_statistics import ABSENT, LARGEST, Needs
 from reticent.data.query import (
     POWER_ONE,
     Capped,
@@ -466,7 +466,7 @@ FIRST, SECOND, PLACE = (f"the {nth} number goes here" for nth in ("first", "seco
 
 
 def scan_text(asked: Scan, table: str, unit: Fraction, place: int | None, dialect: str, *numbers: float | int) -> str:
-    """A statement over the doubles ``x`` of a table, of the group with this ``place`` if any (``data/brackets.py``)."""
+    """A statement over the doubles ``x`` of a table, of the group at ``place`` if any; ``data/rank_search.py``."""
     text = _scan_text(asked, table, unit, place is not None, dialect)
     for stand_in, number in zip((FIRST, SECOND), numbers, strict=False):
         text = text.replace(stand_in, repr(number))

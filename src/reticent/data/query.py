@@ -28,7 +28,7 @@ from reticent.data.schema import LARGEST, SMALLEST, Fixed, Key, Person
 from reticent.errors import PublicParameterError
 
 if TYPE_CHECKING:
-    from reticent.data.order import Needs
+    from reticent.data.order_statistics import Needs
 
 Per: TypeAlias = Literal["row", "person"]
 On: TypeAlias = Literal["column", "binades"]
@@ -159,7 +159,7 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """The kept values as integers, in order: floor(x / unit), within +-2^61 (``data/order.py``).
+    """The kept values as integers, in order: floor(x / unit), within +-2^61 (``data/order_statistics.py``).
 
     The quotient is the double nearest to x / unit, so a unit that is a power of two is exact. Missing values are left
     out unless the column has a public stand-in. ``needs``: public ranks to fetch; None: the whole column as runs of

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.brackets import Bracket, fetch
-from reticent.data.cells import cells_on
+from reticent.data.candidates import cells_on
 from reticent.data.columns import Storage
 from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
-from reticent.data.order import Fetched, Integers, Needs, Order, RunLength, Sorted
+from reticent.data.order_statistics import Fetched, Integers, Needs, Order, RunLength, Sorted
 from reticent.data.query import Capped, Keys, Moments, Ordered, Persons, Query, Ranks, Records, Rows, Tally, keys_of
+from reticent.data.rank_search import Bracket, fetch
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.source import Source, open_source
 from reticent.errors import QuestionError, ReticentError

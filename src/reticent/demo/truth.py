@@ -9,8 +9,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from reticent.statistics.ask import parse
-from reticent.statistics.asked import (
+from reticent.statistics.grammar import parse
+from reticent.statistics.specs import (
     CapShare,
     Count,
     Histogram,

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
-from reticent.exact.ahead import AGAIN, FIRST, Ahead, ratio
+from reticent.exact.buffer import AGAIN, FIRST, Ahead, ratio
 from reticent.exact.coins import positive, resumed, whole
 from reticent.exact.exponential import exp_floor
-from reticent.exact.laws import Blocks, Normal
+from reticent.exact.table_laws import Blocks, Normal
 from reticent.exact.tables import CHUNK, PRODUCT, Shape, Table, build, scratch
 
 LARGEST = 1 << 112  # variance up to which a value fits 64 bits but for probability 2**-11,000

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
-from reticent.exact.ahead import AGAIN, FIRST, Ahead, ratio
+from reticent.exact.buffer import AGAIN, FIRST, Ahead, ratio
 from reticent.exact.coins import positive, whole
-from reticent.exact.laws import Head, Low
+from reticent.exact.table_laws import Head, Low
 from reticent.exact.tables import CHUNK, PRODUCT, ROOMY, Scratch, Shape, Table, build, scratch
 
 LARGEST = 1 << 56  # scale up to which a value fits 64 bits but for probability 2**-184

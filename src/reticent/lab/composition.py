@@ -22,14 +22,14 @@ from reticent.certificate.render.figure import GREY, INK, WIDTH, quiet
 from reticent.certificate.render.odds import DASHES, LEADER, saved, spread
 from reticent.errors import PublicParameterError
 from reticent.lab.parts import Part, called, guarantee_of
-from reticent.privacy import curves
+from reticent.privacy import profiles as curves
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.convert import as_approx, as_zcdp, pld_view
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, PureDP, pld_of
 from reticent.privacy.numbers import Number, about, read, show
-from reticent.privacy.optimal import advanced, optimal
+from reticent.privacy.optimal_composition import advanced, optimal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

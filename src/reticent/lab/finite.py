@@ -22,8 +22,8 @@ import numpy as np
 
 from reticent.certificate.render.figure import INK, WIDTH, quiet
 from reticent.certificate.render.odds import DASHES, saved
-from reticent.data.cells import cells_of
-from reticent.data.order import Sorted, ordered
+from reticent.data.candidates import cells_of
+from reticent.data.order_statistics import Sorted, ordered
 from reticent.data.schema import real
 from reticent.data.table import Counts
 from reticent.entropy import Entropy, Replayed, system
@@ -36,13 +36,13 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.quantiles import Size
-from reticent.statistics.robust import scale, shapes, trimmed
-from reticent.statistics.robust.extent import ranks_of
+from reticent.statistics.robust import assumed_laws, scale, trimmed
+from reticent.statistics.robust.assumed_laws import MadeUp, made_up
 from reticent.statistics.robust.median import Median, ScaledMedian, level_for, scaled_median
-from reticent.statistics.robust.shapes import MadeUp, made_up
+from reticent.statistics.robust.reach import ranks_of
 from reticent.statistics.robust.smooth import smooth_median
-from reticent.statistics.unbounded.census import Terms
-from reticent.statistics.unbounded.ladder import Choice
+from reticent.statistics.unbounded.clipping_radii import Choice
+from reticent.statistics.unbounded.column_counts import Terms
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -319,8 +319,8 @@ def _default(n: int, epsilon: Fraction) -> Made:
         raise QuestionError("the prior outweighs so few values")
 
     def estimate(column: Sorted, entropy: Entropy) -> float:
-        held = Counts(*np.unique(cells.index(column.values / shapes.UNIT), return_counts=True))
-        return choice.centre(cells, held, entropy) * shapes.UNIT
+        held = Counts(*np.unique(cells.index(column.values / assumed_laws.UNIT), return_counts=True))
+        return choice.centre(cells, held, entropy) * assumed_laws.UNIT
 
     tree = in_sequence([choice.mechanism.guarantee], label="median")
     return Made(tree, lambda public: 1.0, estimate, lambda c: _at(c, n), "median")
@@ -349,7 +349,7 @@ def _trimmed(column: Sorted, mean: trimmed.TrimmedMean) -> float:
 
 def _measured(made: Made, n: int, shape: Shape, tables: int, printed: float) -> At:
     """Chances averaged over columns made up for a plan; errors on columns of a known population."""
-    coins, runs = system(), max(3, min(tables, shapes.MOST // n))
+    coins, runs = system(), max(3, min(tables, assumed_laws.MOST // n))
     chances, errors, usual = [], [], []
     for key in range(runs):
         chances.append(made.chance(made_up(shape, n, key)))
@@ -371,9 +371,9 @@ def column(shape: Shape, n: int, key: int, target: Target) -> tuple[Sorted, floa
     held = law(shape)
     words = Replayed(f"column {shape} {n} {key}").words(n + 1)
     levels = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    unit = shapes.UNIT * 2.0 ** float(levels[0])
+    unit = assumed_laws.UNIT * 2.0 ** float(levels[0])
     moved = 100.0 * unit
-    values = np.clip(held.quantiles(levels[1:]) * unit + moved, -shapes.FARTHEST, shapes.FARTHEST)
+    values = np.clip(held.quantiles(levels[1:]) * unit + moved, -assumed_laws.FARTHEST, assumed_laws.FARTHEST)
     table = ordered(np.rint(values).astype(np.int64))
     match target:
         case "width":

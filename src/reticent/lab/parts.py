@@ -16,7 +16,7 @@ from reticent.mechanisms import (
     ScalarGaussian,
 )
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.groups import group_loss
+from reticent.privacy.group_privacy import group_loss
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import Loss, known, words
 

@@ -22,7 +22,7 @@ from reticent.certificate.render.odds import DASHES, LEADER, saved, spread
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_up, round_up
 from reticent.lab.parts import Part, guarantee_of
-from reticent.privacy import curves
+from reticent.privacy import profiles
 from reticent.privacy.explain import LARGEST, LEVEL, epsilon_delta, percent_up
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
 from reticent.privacy.numbers import Number, read
@@ -58,7 +58,7 @@ class TradeOff:
     @property
     def powers(self) -> tuple[Fraction, ...]:
         """What a test at ``level`` finds at most, for each loss."""
-        return tuple(curves.power(loss, self.level) for loss in self.losses)
+        return tuple(profiles.power(loss, self.level) for loss in self.losses)
 
     def rows(self) -> tuple[tuple[str, Fraction, Fraction], ...]:
         """(loss, type I error, least type II error), loss by loss."""
@@ -131,7 +131,7 @@ def _curve(loss: Loss) -> tuple[tuple[Fraction, Fraction], ...]:
             most = min(epsilon_delta(loss)[0], Fraction(LARGEST)) + 1
             steps = COARSE if isinstance(loss, PLD) else FINE
             pairs = [(most * (k / steps) ** 2, Fraction(0)) for k in map(Fraction, range(steps + 1))]
-            pairs = [(epsilon, curves.delta(loss, epsilon)) for epsilon, _ in pairs]
+            pairs = [(epsilon, profiles.delta(loss, epsilon)) for epsilon, _ in pairs]
         case _:
             assert_never(loss)
     lines = [(Fraction(0), Fraction(0))]  # (slope, height at 0)

@@ -28,7 +28,7 @@ from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.density import DensityOf
 from reticent.statistics.questions import density
-from reticent.study.in_memory import study
+from reticent.study.memory import study
 from reticent.synthesis.density import Density
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ The models follow scikit-learn's conventions (``reticent.sklearn`` has the same 
 from __future__ import annotations
 
 from reticent.learning.bernstein import BernsteinClassifier, FunctionClassifier, stability_of_risk
-from reticent.learning.bounded import Accuracy, Between, Level, Product
 from reticent.learning.classifiers import LinearSVC, LogisticRegression
 from reticent.learning.clusters import KMeans
+from reticent.learning.custom_loss import EmpiricalRiskClassifier, EmpiricalRiskRegressor
 from reticent.learning.folds import folds
 from reticent.learning.handles import public
 from reticent.learning.linear import HuberRegressor, LinearRegression, QuantileRegressor
 from reticent.learning.moments import PCA, GaussianNB, StandardScaler
-from reticent.learning.risk import EmpiricalRiskClassifier, EmpiricalRiskRegressor
+from reticent.learning.row_functions import Accuracy, Between, Level, Product
 from reticent.learning.search import Clip, GridSearchCV
 from reticent.learning.trees import DecisionTreeClassifier, RandomForestClassifier
 from reticent.learning.validation import cross_val_score

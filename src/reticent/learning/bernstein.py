@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import Circumstances, price_of
 from reticent.learning.classifiers import Classifier, indices
 from reticent.learning.estimator import Work
+from reticent.learning.fit_release import Circumstances, price_of
 from reticent.mechanisms import Gaussian, Geometric, gate
 from reticent.privacy import compose
 from reticent.privacy.numbers import Number, read, show

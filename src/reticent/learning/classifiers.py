@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import Circumstances, price_of
+from reticent.learning.array_check import plain
 from reticent.learning.estimator import Estimator, Work
-from reticent.learning.given import plain
+from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.handles import Handle
 from reticent.learning.linear import LinearModel
 from reticent.learning.odd import Beside, OddRows
-from reticent.learning.scores import Scored, Scoring, accuracy, of_labels
+from reticent.learning.scoring import Scored, Scoring, accuracy, of_labels
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
-from reticent.statistics.convex.erm import Fit, Solver, planned
+from reticent.statistics.convex.objective_perturbation import Fit, Solver, planned
 from reticent.statistics.scaling import Floats, Scaling, weighed
 
 MOST_LABEL: Final = 1 << 53  # beyond it a frame with one missing value, read as doubles, mixes labels up

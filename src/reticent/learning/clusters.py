@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.learning.circumstances import Circumstances, price_of
+from reticent.learning.clipping import REST, Near, Seen, told
 from reticent.learning.estimator import Estimator, Work
-from reticent.learning.reach import REST, Near, Seen, told
+from reticent.learning.fit_release import Circumstances, price_of
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.price import Noise, Price, deviation, noisy

@@ -15,7 +15,7 @@ import numpy as np
 
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
-from reticent.learning.circumstances import Circumstances
+from reticent.learning.fit_release import Circumstances
 from reticent.statistics.regression.frame import Block, Frame, Keys
 from reticent.statistics.scaling import Bound, Floats
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import (
+from reticent.learning.array_check import cells, table
+from reticent.learning.fit_release import (
     Between,
     Bounds,
     Circumstances,
@@ -29,11 +30,10 @@ from reticent.learning.circumstances import (
     price_of,
     vouched,
 )
-from reticent.learning.given import cells, table
 from reticent.learning.handles import Handle, Public
-from reticent.learning.held import held
+from reticent.learning.held_arrays import held
 from reticent.learning.odd import VALUES, Beside, OddRows, by_complete, caveats
-from reticent.learning.shown import shown
+from reticent.learning.serialization import shown
 from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger
 from reticent.privacy.guarantee import Guarantee

@@ -21,9 +21,9 @@ import numpy as np
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.given import labels
+from reticent.learning.array_check import labels
 from reticent.learning.handles import OURS, Handle, Public
-from reticent.learning.held import targets
+from reticent.learning.held_arrays import targets
 from reticent.mechanisms import gate
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

@@ -31,8 +31,8 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from reticent.entropy import Entropy
-from reticent.learning.bounded import STEPS, Question, Rows, apart
-from reticent.learning.sparse import LEVEL, Size, comparison_radius, estimate
+from reticent.learning.above_threshold import LEVEL, Size, comparison_radius, estimate
+from reticent.learning.row_functions import STEPS, Question, Rows, apart
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import Conversation, SparseVector
 from reticent.outcome import Estimate

@@ -20,20 +20,20 @@ from numpy.typing import NDArray
 from reticent.data.schema import Key
 from reticent.entropy import Entropy
 from reticent.errors import NoReplyError, PublicParameterError
-from reticent.learning.circumstances import Circumstances, numbers, outward, price_of, vouched
 from reticent.learning.estimator import Estimator, Work, not_fitted
+from reticent.learning.fit_release import Circumstances, numbers, outward, price_of, vouched
 from reticent.learning.handles import Handle
-from reticent.learning.scores import Scored, Scoring, of_numbers, r_squared
+from reticent.learning.scoring import Scored, Scoring, of_numbers, r_squared
 from reticent.learning.summaries import promise
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.numbers import Number, read
-from reticent.statistics.asked import robust_regression
 from reticent.statistics.convex import losses
 from reticent.statistics.convex.descent import Descent, Linear
-from reticent.statistics.convex.erm import Fit, Inferred, Solver, planned
 from reticent.statistics.convex.intervals import AT_95, Around
+from reticent.statistics.convex.objective_perturbation import Fit, Inferred, Solver, planned
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import Bound, Floats, Scaling, weighed
+from reticent.statistics.specs import robust_regression
 
 if TYPE_CHECKING:
     from reticent.statistics.regression.coefficients import Coefficients
@@ -371,7 +371,7 @@ class LinearRegression(Regressor):
 
     def _robust(self, here: Circumstances, bounds: Bound, price: Price) -> Work:
         from reticent.statistics.regression.plans import plan
-        from reticent.statistics.unbounded.census import Terms
+        from reticent.statistics.unbounded.column_counts import Terms
 
         method, size = self._method(len(here.bounds)), here.people
         if self.reference:
@@ -425,7 +425,7 @@ class LinearRegression(Regressor):
 
 def _records(values: Floats, targets: Floats, units: Floats) -> NDArray[np.int64]:
     """Rows as the robust regressions take them: y first, floor(x / unit); a row that lacks a value is marked."""
-    from reticent.data.order import ABSENT
+    from reticent.data.order_statistics import ABSENT
 
     both = np.column_stack([targets, values])
     there = np.asarray(np.isfinite(both).all(axis=1), np.bool_)

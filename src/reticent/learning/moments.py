@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.learning.circumstances import Circumstances, price_of
 from reticent.learning.classifiers import Classifier, indices
+from reticent.learning.clipping import REST, Near
 from reticent.learning.estimator import Estimator, Work
-from reticent.learning.reach import REST, Near
+from reticent.learning.fit_release import Circumstances, price_of
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.price import Noise, Price, deviation, noisy

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
-from reticent.learning.circumstances import Circumstances
-from reticent.learning.given import cells
+from reticent.learning.array_check import cells
+from reticent.learning.fit_release import Circumstances
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose

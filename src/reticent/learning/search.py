@@ -27,15 +27,15 @@ from numpy.typing import NDArray
 from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import Bounds, bought, columns_of, names_of, price_of, read_bounds
 from reticent.learning.classifiers import Classifier
-from reticent.learning.dealing import Deal, persons_named
 from reticent.learning.estimator import APART, Estimator, Priced, Work, not_fitted, refuse_prices, same_as, worded
+from reticent.learning.fit_release import Bounds, bought, columns_of, names_of, price_of, read_bounds
+from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
 from reticent.learning.handles import Handle, Public
-from reticent.learning.held import held
+from reticent.learning.held_arrays import held
 from reticent.learning.odd import caveats
-from reticent.learning.shown import shown
+from reticent.learning.serialization import shown
 from reticent.learning.summaries import page
 from reticent.mechanisms import Candidates, Exponential, gate
 from reticent.privacy import compose

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning.circumstances import bought, price_of
-from reticent.learning.dealing import Deal, persons_named
 from reticent.learning.estimator import Estimator, Work
+from reticent.learning.fit_release import bought, price_of
+from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
-from reticent.learning.scores import Scoring, Sums
+from reticent.learning.scoring import Scoring, Sums
 from reticent.learning.search import Clip
 from reticent.outcome import NO_REPLY
 from reticent.privacy.explain import sentence

@@ -22,8 +22,8 @@ from reticent.mechanisms import (
     randomized_response,
     smooth,
     sparse_vector,
-    subset,
-    unary,
+    subset_selection,
+    unary_encoding,
 )
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
@@ -44,11 +44,11 @@ from reticent.mechanisms.smooth import Smooth
 from reticent.mechanisms.sparse_vector import SparseVector
 from reticent.mechanisms.specimen import Again
 from reticent.mechanisms.subsampled import Poisson, WithoutReplacement
-from reticent.mechanisms.subset import Subset
-from reticent.mechanisms.unary import Unary
+from reticent.mechanisms.subset_selection import Subset
+from reticent.mechanisms.unary_encoding import Unary
 from reticent.privacy.guarantee import Guarantee
 
-LOCAL: Final = (randomized_response, kary, unary, subset, hadamard, hashing, local_mean, one_sided)
+LOCAL: Final = (randomized_response, kary, unary_encoding, subset_selection, hadamard, hashing, local_mean, one_sided)
 # The one list of mechanisms that state axioms: certificates are verified by it, and the kit and the report go by it.
 ALL: Final = (
     geometric,

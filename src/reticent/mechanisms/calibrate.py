@@ -24,10 +24,10 @@ from reticent.mechanisms.noise import GaussianLaw, GeometricLaw, useful
 from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.least import least
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.privacy.numbers import exact, positive, show
 from reticent.privacy.sensitivity import L1, L2
+from reticent.privacy.tightest import least
 
 Scalable: TypeAlias = Geometric | Laplace | Gaussian | ScalarGaussian | Exponential | PermuteAndFlip
 Target: TypeAlias = PureDP | ApproxDP | ZCDP

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.exact import sampling
-from reticent.mechanisms.local import LOCAL, Peak, drawn, loss_of, place, places, ratio_below, whole
+from reticent.mechanisms.local_coins import LOCAL, Peak, drawn, loss_of, place, places, ratio_below, whole
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom

@@ -21,7 +21,7 @@ from typing import Final
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact import sampling
-from reticent.mechanisms.local import LOCAL
+from reticent.mechanisms.local_coins import LOCAL
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom

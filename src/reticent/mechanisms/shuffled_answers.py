@@ -26,8 +26,8 @@ from reticent.mechanisms.hadamard import Hadamard
 from reticent.mechanisms.hashing import Hashing
 from reticent.mechanisms.kary import KAry
 from reticent.mechanisms.local_mean import LocalMean
-from reticent.mechanisms.subset import Subset
-from reticent.mechanisms.unary import Unary
+from reticent.mechanisms.subset_selection import Subset
+from reticent.mechanisms.unary_encoding import Unary
 from reticent.privacy import amplify
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee

@@ -29,7 +29,7 @@ from typing import Final, TypeAlias
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import subsets
+from reticent.exact import random_subset
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.geometric import mass as geometric_mass
 from reticent.mechanisms.specimen import Mechanism, Specimen
@@ -94,7 +94,7 @@ class Poisson:
             For rows that are no tuples of ``length`` ints; before anything is drawn.
         """
         _check_rows(exact, self.length)
-        taking_part = subsets.independent(len(exact), self.rate, entropy)
+        taking_part = random_subset.independent(len(exact), self.rate, entropy)
         return self.mechanism.sample(_sum(exact, taking_part, self.length), entropy)
 
 
@@ -148,7 +148,7 @@ class WithoutReplacement:
         if len(exact) != self.people:
             raise PublicParameterError(f"made for {self.people} units: their number is public and fixed")
         _check_rows(exact, self.length)
-        taking_part = subsets.subset(self.people, self.size, entropy)
+        taking_part = random_subset.subset(self.people, self.size, entropy)
         return self.mechanism.sample(_sum(exact, taking_part, self.length), entropy)
 
 

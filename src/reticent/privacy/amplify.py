@@ -26,11 +26,11 @@ from typing import Final, assert_never
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_up, log_up, round_up, sqrt_up
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.clones import least_epsilon, ratio_of
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
 from reticent.privacy.numbers import exact, read, show
 from reticent.privacy.pairs import Coin, GaussianShift, Pair, Sampled
+from reticent.privacy.shuffle_clones import least_epsilon, ratio_of
 
 POISSON: Final = Theorem(
     "poisson_sampled",

@@ -23,7 +23,7 @@ from fractions import Fraction
 from typing import Final, assert_never
 
 from reticent.errors import CheckError, PublicParameterError
-from reticent.privacy import convert, groups
+from reticent.privacy import convert, group_privacy
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_pld, as_renyi, as_zcdp, pld_view, renyi_of, zcdp_of
 from reticent.privacy.guarantee import Guarantee, Theorem
@@ -171,7 +171,12 @@ def grouped(part: Guarantee, size: int, *, neighbours: Adjacency, label: str = "
     if "local" in (part.adjacency.kind, neighbours.kind) and part.adjacency != neighbours:
         raise PublicParameterError("the local model has one respondent: nothing is lifted to it or from it")
     return Guarantee(
-        groups.group_loss(part.loss, size), neighbours, GROUP, (part,), (("size", str(size)),), label or part.label
+        group_privacy.group_loss(part.loss, size),
+        neighbours,
+        GROUP,
+        (part,),
+        (("size", str(size)),),
+        label or part.label,
     )
 
 
@@ -265,7 +270,7 @@ def _sum(losses: Sequence[Loss]) -> Loss:
 
 
 def _largest(losses: Sequence[Loss]) -> Loss:
-    return _joined(losses, max, groups.dearest)
+    return _joined(losses, max, group_privacy.dearest)
 
 
 def _joined(
@@ -358,15 +363,19 @@ def _rederived(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Gua
 
 
 def _again(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Guarantee:
-    from reticent.privacy import amplify, optimal, ptr  # they build on this module, so they are looked up when needed
+    from reticent.privacy import (
+        amplify,
+        optimal_composition,  # they build on this module, so they are looked up when needed
+        ptr,
+    )
 
     parts, whole, name = tree.parts, tree.adjacency, tree.by.name
     if not parts and name == PUBLIC.name:
         if not whole.size_public:
             raise CheckError(f"'{tree.label}' is called public, and nothing is under these neighbours")
         return public(whole)
-    if name in optimal.NODES:
-        return optimal.again(tree)
+    if name in optimal_composition.NODES:
+        return optimal_composition.again(tree)
     if name in ptr.NAMES:
         return ptr.again(tree)
     if name in amplify.NAMES:

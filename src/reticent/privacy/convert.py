@@ -22,12 +22,12 @@ from typing import Final, assert_never
 
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import round_up
-from reticent.privacy import curves
+from reticent.privacy import profiles
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of, words
 from reticent.privacy.numbers import read, show
 from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, Range, Sampled
-from reticent.privacy.renyi import MOST_ORDER
+from reticent.privacy.rdp import MOST_ORDER
 
 PURE_TO_ZCDP: Final = Theorem(
     "pure_to_zcdp", "epsilon-DP implies (epsilon^2 / 2)-zCDP", "Bun and Steinke 2016, Proposition 1.4"
@@ -106,7 +106,7 @@ def zcdp_of(loss: Loss) -> ZCDP | ApproxZCDP:
         case GaussianDP(mu_squared):
             return ZCDP(mu_squared / 2)
         case PLD() | Renyi():
-            return ZCDP(curves.rho(loss))
+            return ZCDP(profiles.rho(loss))
         case _:
             assert_never(loss)
 
@@ -148,7 +148,7 @@ def renyi_of(loss: Loss, orders: Sequence[Fraction] = ORDERS) -> Renyi:
         orders = [
             order for order in orders if order <= MOST_ORDER
         ]  # a sample's divergence is a sum as long as its order
-    return Renyi(tuple((order, curves.renyi(loss, order)) for order in orders))
+    return Renyi(tuple((order, profiles.renyi(loss, order)) for order in orders))
 
 
 def approx_of(loss: Loss, delta: Fraction) -> ApproxDP | PureDP:
@@ -157,7 +157,7 @@ def approx_of(loss: Loss, delta: Fraction) -> ApproxDP | PureDP:
         case PureDP() | ApproxDP():
             return loss
         case ZCDP() | ApproxZCDP() | Renyi() | GaussianDP() | PLD():
-            epsilon = curves.epsilon(loss, delta)
+            epsilon = profiles.epsilon(loss, delta)
             if isinstance(loss, PLD):  # its last digits differ between machines
                 epsilon = round_up(epsilon * (1 + SPREAD), 6)
             return PureDP(epsilon) if delta == 0 else ApproxDP(epsilon, delta)

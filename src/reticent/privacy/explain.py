@@ -31,7 +31,7 @@ from reticent.exact.rounding import round_down, round_up
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import ONE_OF
 from reticent.privacy.convert import approx_of
-from reticent.privacy.groups import group_loss
+from reticent.privacy.group_privacy import group_loss
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
 from reticent.privacy.numbers import about, show
@@ -162,9 +162,9 @@ class Promise:
         """The largest share a test finds of those for whom it should say yes, rounded up."""
         if self.loss is None or self.epsilon > LARGEST:
             return Fraction(1)
-        from reticent.privacy import curves
+        from reticent.privacy import profiles
 
-        return curves.power(self.loss, self.level)
+        return profiles.power(self.loss, self.level)
 
     @property
     def factor(self) -> float:

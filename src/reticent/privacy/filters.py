@@ -64,7 +64,7 @@ from reticent.errors import BudgetError, PublicParameterError
 from reticent.exact.rounding import log_down, log_up
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
 from reticent.privacy.numbers import exact, show
-from reticent.privacy.renyi import coin
+from reticent.privacy.rdp import coin
 
 Currency: TypeAlias = Literal["approximate", "zcdp"]
 

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_up, log_up, round_up
-from reticent.privacy import lattice
-from reticent.privacy.lattice import UNIT, Floats
+from reticent.privacy import discretized_loss
+from reticent.privacy.discretized_loss import UNIT, Floats
 from reticent.privacy.numbers import about, exact, show
 from reticent.privacy.pairs import (
     Coin,
@@ -133,10 +133,10 @@ def _curves(pair: Pair) -> tuple[Floats, Floats]:
 
 
 def _curves_within(pair: Pair, reach: float) -> tuple[Floats, Floats]:
-    low, high = lattice.span(lattice.inside(pair), lattice.reach_inside(pair, reach))
+    low, high = discretized_loss.span(discretized_loss.inside(pair), discretized_loss.reach_inside(pair, reach))
     near = (high - low) * 1.5 ** -np.arange(4.0, 40.0)  # the steeper a tilt, the nearer to the end it looks
     edges = np.sort(np.concatenate([np.linspace(low, high, COARSE + 1), low + near, high - near]))
-    found = lattice.sides(pair, edges, reach)
+    found = discretized_loss.sides(pair, edges, reach)
     sums = [_sums(side.at, side.log_mass) for side in found]
     return np.array([curve for curve, _ in sums]), np.array([size for _, size in sums])
 
@@ -259,10 +259,10 @@ class Total:
     def add(self, pair: Pair, times: int) -> Total:
         """The total with ``times`` more parts: one transform and one product."""
         plan = self.plan
-        found = lattice.laws(pair, plan.step, plan.reach)
+        found = discretized_loss.laws(pair, plan.step, plan.reach)
         law = found[min(self.direction, len(found) - 1)]
-        log_scale, weights = lattice.tilted(law, plan.tilt * plan.step)
-        log_beyond, _ = lattice.tilted(law, plan.beyond * plan.step)
+        log_scale, weights = discretized_loss.tilted(law, plan.tilt * plan.step)
+        log_beyond, _ = discretized_loss.tilted(law, plan.beyond * plan.step)
         places = law.index % plan.points
         crowd = int(np.bincount(places).max())  # terms of one sum
         folded = np.asarray(np.bincount(places, weights, plan.points), dtype=np.float64)
@@ -273,7 +273,7 @@ class Total:
         return Total(
             plan,
             self.direction,
-            self.spectrum * lattice.power(np.fft.rfft(folded), times),
+            self.spectrum * discretized_loss.power(np.fft.rfft(folded), times),
             self.log_scale + times * log_scale,
             self.log_beyond + times * log_beyond,
             self.size + times * max(abs(log_scale), abs(log_beyond)),
@@ -496,7 +496,7 @@ class Running:
         """The law of the total near its end, from the kept transform where that serves the plan."""
         total = self._totals.get(direction)
         if total is None or not _serves(total.plan, plan):
-            step = max([plan.step, *(lattice.width(pair, plan.reach) / LONGEST for pair in self._all_pairs())])
+            step = max([plan.step, *(discretized_loss.width(pair, plan.reach) / LONGEST for pair in self._all_pairs())])
             roomy = Plan(plan.tilt, plan.beyond, step, plan.points * spare, plan.reach + log(spare), plan.width)
             total = _nothing(roomy, direction)
             for pair, times in self._counts.items():

@@ -21,10 +21,10 @@ from reticent.outcome import Estimate, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
-from reticent.statistics import facts
+from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label
-from reticent.statistics.asked import Histogram, Sum
-from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.context import Expected, Setting
+from reticent.statistics.specs import Histogram, Sum
 
 BETA: Final = 0.05
 CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
@@ -101,41 +101,41 @@ EACH: Final = 400  # integers that have a bin each in a histogram without edges
 
 
 def count(name: str, query: Rows | Persons, setting: Setting, epsilon: Fraction) -> CountStep:
-    mechanism = facts.geometric(facts.stability_of(query, setting), setting, epsilon)
+    mechanism = public_facts.geometric(public_facts.stability_of(query, setting), setting, epsilon)
     caveats: tuple[str, ...] = ()
     person = setting.schema.person
     if isinstance(query, Rows) and person.column is not None:
         caveats = (f"at most {person.rows} rows of each person count",)
     return CountStep(
-        facts.title(name, setting.keys),
+        public_facts.title(name, setting.keys),
         query,
         mechanism,
         setting,
         Fraction(1),
-        facts.labels(setting.keys),
+        public_facts.labels(setting.keys),
         True,
         caveats,
     )
 
 
 def total(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
-    low, high = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
     whole = isinstance(setting.schema.column(asked.column), Integer)  # then noisy sums are integers, as sums are
     grid = grid_whole(low, high) if whole else grid_by_size(low, high)
     query = Total(asked.column, grid, setting.keys)
-    mechanism = facts.geometric(facts.stability_of(query, setting), setting, epsilon)
-    caveats = list(facts.caveats_of(asked.column, (low, high), setting, "person"))
+    mechanism = public_facts.geometric(public_facts.stability_of(query, setting), setting, epsilon)
+    caveats = list(public_facts.caveats_of(asked.column, (low, high), setting, "person"))
     rows = setting.schema.person.rows
     if rows > 1:
         least, most = show(min(Fraction(0), rows * low)), show(max(Fraction(0), rows * high))
         caveats.append(f"the total of each person counts as at least {least} and at most {most}")
     return CountStep(
-        facts.title(asked.name, setting.keys),
+        public_facts.title(asked.name, setting.keys),
         query,
         mechanism,
         setting,
         grid.unit,
-        facts.labels(setting.keys),
+        public_facts.labels(setting.keys),
         grid.lowest >= 0,
         tuple(caveats),
     )
@@ -168,7 +168,7 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
             bins = tuple((("bin", text),) for text in _intervals(asked.edges))
         case _:
             assert_never(declared)
-    mechanism = facts.geometric(facts.stability_of(query, setting), setting, epsilon)
+    mechanism = public_facts.geometric(public_facts.stability_of(query, setting), setting, epsilon)
     caveats = []
     if query.edges:
         last = asked.edges[-1] if asked.edges else query.edges[-1] - 1
@@ -177,12 +177,12 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
     if setting.schema.person.column is not None:
         caveats.append(f"at most {setting.schema.person.rows} rows of each person count")
     return CountStep(
-        facts.title(asked.name, setting.keys),
+        public_facts.title(asked.name, setting.keys),
         query,
         mechanism,
         setting,
         Fraction(1),
-        facts.labels(setting.keys, bins),
+        public_facts.labels(setting.keys, bins),
         True,
         tuple(caveats),
     )

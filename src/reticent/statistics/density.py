@@ -1,7 +1,7 @@
 """The law of one record as a whole, as it is asked: ``density("x", method="series", degree=9)``.
 
 A refusal names the option and what it may be. Which options a method has, and how large a grid can be, is said by
-``synthesis.ask`` once the method is planned.
+``synthesis.options`` once the method is planned.
 """
 
 from __future__ import annotations

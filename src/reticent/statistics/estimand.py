@@ -14,7 +14,11 @@ from typing import Final, assert_never
 from reticent.data.query import Per
 from reticent.data.schema import Category, Person, Schema
 from reticent.privacy.numbers import show
-from reticent.statistics.asked import (
+from reticent.statistics.context import Setting
+from reticent.statistics.density import DensityOf
+from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.logarithms import LogMean
+from reticent.statistics.specs import (
     CapShare,
     Count,
     Histogram,
@@ -32,10 +36,6 @@ from reticent.statistics.asked import (
     TrimmedMean,
     Variance,
 )
-from reticent.statistics.density import DensityOf
-from reticent.statistics.hypotheses.asked import HypothesisTest
-from reticent.statistics.logarithms import LogMean
-from reticent.statistics.setting import Setting
 from reticent.statistics.unbounded.tails import declared, near
 
 DETAIL: Final[Mapping[str, str]] = {

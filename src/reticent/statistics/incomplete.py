@@ -31,7 +31,15 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
-from reticent.statistics.asked import (
+from reticent.statistics.context import Expected, Setting
+from reticent.statistics.counts import guarantee_of, noisy
+from reticent.statistics.density import DensityOf
+from reticent.statistics.estimand import odd_cells, whole_cells
+from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.intervals import FEW, NONE, half_width, too_few
+from reticent.statistics.logarithms import LogMean
+from reticent.statistics.shares import share_of, share_of_both
+from reticent.statistics.specs import (
     CapShare,
     Count,
     Histogram,
@@ -49,14 +57,6 @@ from reticent.statistics.asked import (
     TrimmedMean,
     Variance,
 )
-from reticent.statistics.counts import guarantee_of, noisy
-from reticent.statistics.density import DensityOf
-from reticent.statistics.estimand import odd_cells, whole_cells
-from reticent.statistics.hypotheses.asked import HypothesisTest
-from reticent.statistics.intervals import FEW, NONE, half_width, too_few
-from reticent.statistics.logarithms import LogMean
-from reticent.statistics.setting import Expected, Setting
-from reticent.statistics.shares import share_of, share_of_both
 
 
 def columns_read(asked: Statistic) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.cells import FINE, FINEST, LEAST, MOST, REACH, USUAL, Cells, Segment, coarser, even, numbered
+from reticent.data.candidates import FINE, FINEST, LEAST, MOST, REACH, USUAL, Cells, Segment, coarser, even, numbered
 from reticent.data.table import Counts
 from reticent.statistics.ranks import Runs, cell_share, runs
 

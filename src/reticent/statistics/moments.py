@@ -23,9 +23,9 @@ from reticent.mechanisms import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import facts
+from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label, ValueCount
-from reticent.statistics.asked import Mean, Variance
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.counts import CLIPPED, guarantee_of, noisy
 from reticent.statistics.intervals import (
     FEW,
@@ -37,8 +37,8 @@ from reticent.statistics.intervals import (
     plausible,
     too_few,
 )
-from reticent.statistics.setting import Expected, Setting
-from reticent.statistics.soft import UNIT, Design, Kind, design
+from reticent.statistics.moment_basis import UNIT, Design, Kind, design
+from reticent.statistics.specs import Mean, Variance
 
 FLATTEST, USUAL = (
     0.25,
@@ -261,25 +261,27 @@ def _clipped(outcomes: Sequence[Outcome[Estimate]], step: MomentStep) -> tuple[s
 def prepare(asked: Mean | Variance, setting: Setting, epsilon: Fraction) -> MomentStep:
     """The step of a mean, variance or standard deviation between public bounds."""
     column, per = asked.column, asked.per
-    bounds = facts.bounds(asked.name, setting, column, asked.low, asked.high)
+    bounds = public_facts.bounds(asked.name, setting, column, asked.low, asked.high)
     shape: Shape = "mean" if isinstance(asked, Mean) else ("sd" if asked.root else "variance")
     order = (1 if shape == "mean" else 2) * (2 if asked.interval else 1)
     grid = grid_by_width(*bounds)
     person = setting.schema.person
     query = Moments(column, grid, order, setting.keys, per)
-    units = facts.public_size(Present(column, setting.keys, per), setting)
+    units = public_facts.public_size(Present(column, setting.keys, per), setting)
     # Substitution without groups replaces rows in place; elsewhere rows come and go, and soft counts are the better.
     in_place = setting.neighbours.kind == "substitute" and setting.keys is None
     kind: Kind = "soft" if not in_place else ("plain" if units is None else "sized")
     chosen = design(kind, order, grid)
     rows = kept_rows(person, per, setting.keys)
     steps = rows if setting.neighbours.kind != "substitute" or in_place else 2 * rows
-    mechanism = Geometric(L1(chosen.sensitivity(steps, min(steps, facts.groups(setting))), setting.neighbours), epsilon)
-    caveats = list(facts.caveats_of(column, bounds, setting, per))
+    mechanism = Geometric(
+        L1(chosen.sensitivity(steps, min(steps, public_facts.groups(setting))), setting.neighbours), epsilon
+    )
+    caveats = list(public_facts.caveats_of(column, bounds, setting, per))
     if not asked.interval:
         caveats.append("the interval covers the noise alone: sampling error was not bought")
     return MomentStep(
-        facts.title(asked.name, setting.keys),
+        public_facts.title(asked.name, setting.keys),
         query,
         shape,
         chosen,
@@ -288,6 +290,6 @@ def prepare(asked: Mean | Variance, setting: Setting, epsilon: Fraction) -> Mome
         units,
         kept_rows(person, per),
         asked.interval,
-        facts.labels(setting.keys),
+        public_facts.labels(setting.keys),
         tuple(caveats),
     )

@@ -16,7 +16,12 @@ from reticent.data.query import (
 from reticent.errors import QuestionError
 from reticent.privacy.numbers import positive
 from reticent.statistics import counts
-from reticent.statistics.asked import (
+from reticent.statistics.context import Setting
+from reticent.statistics.density import DensityOf
+from reticent.statistics.estimand import estimand
+from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.logarithms import LogMean
+from reticent.statistics.specs import (
     PLAIN,
     CapShare,
     Count,
@@ -36,14 +41,9 @@ from reticent.statistics.asked import (
     Variance,
     delta_of,
 )
-from reticent.statistics.density import DensityOf
-from reticent.statistics.estimand import estimand
-from reticent.statistics.hypotheses.asked import HypothesisTest
-from reticent.statistics.logarithms import LogMean
-from reticent.statistics.setting import Setting
 
 if TYPE_CHECKING:
-    from reticent.statistics.setting import Step
+    from reticent.statistics.context import Step
 
 EACH: Final = 400  # integers that have a bin each in a histogram without edges
 
@@ -109,9 +109,9 @@ def _prepared(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
 
             return regression.regress(asked, setting, epsilon)
         case CapShare():
-            from reticent.statistics import caps
+            from reticent.statistics import row_cap
 
-            return caps.prepare(setting, epsilon)
+            return row_cap.prepare(setting, epsilon)
         case IncompleteShare(columns=columns):
             from reticent.statistics import incomplete
 
@@ -120,7 +120,7 @@ def _prepared(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
             from reticent.statistics.hypotheses import steps as hypotheses
 
             return hypotheses.test(asked, setting, epsilon)
-        case DensityOf():  # study/densities.py prepares it: it is no number
+        case DensityOf():  # study/density_release.py prepares it: it is no number
             raise QuestionError(f"{asked.name} is no number, so no half-width is planned for it. Nothing was charged.")
         case _:
             assert_never(asked)

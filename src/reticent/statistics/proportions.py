@@ -20,12 +20,12 @@ from reticent.mechanisms import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import facts
+from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label, ValueCount
-from reticent.statistics.asked import Proportion
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.counts import guarantee_of, noisy
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, plausible, too_few
-from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.specs import Proportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,14 @@ def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> Proportio
     steps = 2 * rows if setting.neighbours.kind == "substitute" else rows
     mechanism = Geometric(L1(Fraction(steps), setting.neighbours), epsilon)
     return ProportionStep(
-        facts.title(asked.name, setting.keys),
+        public_facts.title(asked.name, setting.keys),
         queries,
         in_place,
         mechanism,
         setting,
         rows,
-        facts.labels(setting.keys),
-        facts.caveats_of(asked.column, None, setting, "row"),
+        public_facts.labels(setting.keys),
+        public_facts.caveats_of(asked.column, None, setting, "row"),
     )
 
 

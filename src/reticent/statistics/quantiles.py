@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.data.query import Present, Query, Ranks, kept_rows
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
@@ -35,9 +35,9 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, Linf
-from reticent.statistics import facts, magnitude
+from reticent.statistics import magnitude, public_facts
 from reticent.statistics.answer import Answer, Cell, Label
-from reticent.statistics.asked import QUARTILES, Iqr, Quantiles
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.counts import noisy
 from reticent.statistics.intervals import (
     FEW,
@@ -51,7 +51,7 @@ from reticent.statistics.intervals import (
 )
 from reticent.statistics.magnitude import at_the_end, by_binade, candidates, edges, rarest, reach, share
 from reticent.statistics.ranks import Runs, draw, placed, runs, sensitivity
-from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.specs import QUARTILES, Iqr, Quantiles
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
@@ -396,9 +396,9 @@ def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Quan
     person, keys = setting.schema.person, setting.keys
     spread = isinstance(asked, Iqr)
     levels = QUARTILES if isinstance(asked, Iqr) else asked.levels
-    cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
+    cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
     present = Present(asked.column, keys, asked.per)
-    units = facts.public_size(present, setting)
+    units = public_facts.public_size(present, setting)
     rows = kept_rows(person, asked.per, keys)
     # (others, ties): one of them changes by one for a row that comes or goes; a replaced row does both, and
     # changes the ties alone by one at most, which are all that is drawn where the number of values is public.
@@ -413,7 +413,7 @@ def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Quan
     value = each * VALUE_SHARE if asked.interval else each
     crowd = max(CROWD, isqrt(setting.units) // 8) if setting.units is not None and keys is None else CROWD
     pricing = Pricing(size, magnitude_share, value, (each - value) / 2, rows, keys is not None, crowd)
-    caveats = list(facts.caveats_of(asked.column, bounds, setting, asked.per))
+    caveats = list(public_facts.caveats_of(asked.column, bounds, setting, asked.per))
     if asked.method == "auto" and len(levels) > 1:
         caveats.append("by separate exponential mechanisms")
     if not asked.interval:
@@ -422,7 +422,7 @@ def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Quan
     if len(levels) > 1 and not spread:
         inner = tuple((("level", show(level)),) for level in levels)
     step = QuantileStep(
-        facts.title(asked.name, keys),
+        public_facts.title(asked.name, keys),
         Ranks(asked.column, keys, asked.per),
         cells,
         levels,
@@ -430,8 +430,8 @@ def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Quan
         setting,
         pricing,
         units,
-        facts.groups(setting),
-        facts.labels(keys, inner),
+        public_facts.groups(setting),
+        public_facts.labels(keys, inner),
         tuple(caveats),
     )
     if setting.units is not None:

@@ -13,7 +13,22 @@ from reticent.data.query import Per
 from reticent.data.schema import Key
 from reticent.errors import QuestionError
 from reticent.privacy.numbers import Number, read
-from reticent.statistics.asked import (
+from reticent.statistics.density import (
+    DensityOf,
+    Growth,
+    OfDensity,
+    Private,
+    Settled,
+    atoms_of,
+    columns_of,
+    detail_of,
+    size_of,
+    whole,
+    width_of,
+)
+from reticent.statistics.hypotheses.spec import HypothesisTest, OfTest
+from reticent.statistics.limits import around_of
+from reticent.statistics.specs import (
     QUARTILES,
     Count,
     Histogram,
@@ -37,21 +52,6 @@ from reticent.statistics.asked import (
     TrimmedMean,
     Variance,
 )
-from reticent.statistics.density import (
-    DensityOf,
-    Growth,
-    OfDensity,
-    Private,
-    Settled,
-    atoms_of,
-    columns_of,
-    detail_of,
-    size_of,
-    whole,
-    width_of,
-)
-from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
-from reticent.statistics.limits import around_of
 from reticent.statistics.unbounded.tails import read_tail
 
 

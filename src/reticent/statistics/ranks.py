@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells, Segment, moved
+from reticent.data.candidates import Cells, Segment, moved
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.mechanisms import Candidates, Exponential, gate

@@ -19,15 +19,15 @@ from reticent.data.schema import Key
 from reticent.errors import QuestionError, refusing
 from reticent.privacy.numbers import Number
 from reticent.statistics import questions
-from reticent.statistics.asked import Mode, OfRegression, Regression, robust_regression
 from reticent.statistics.density import DensityOf, OfDensity, Settled
-from reticent.statistics.hypotheses.asked import HypothesisTest, OfTest
+from reticent.statistics.hypotheses.spec import HypothesisTest, OfTest
+from reticent.statistics.specs import Mode, OfRegression, Regression, robust_regression
 from reticent.study.study import Study
 
 if TYPE_CHECKING:
     from reticent.statistics.answer import Answer
     from reticent.statistics.density import Growth
-    from reticent.study.densities import DensityRelease
+    from reticent.study.density_release import DensityRelease
 
 Method: TypeAlias = OfRegression | Literal["robust"]
 Columns: TypeAlias = str | Sequence[str]

@@ -18,7 +18,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Column, Integer, Key, Schema
 from reticent.data.table import Result, Table
@@ -28,7 +28,7 @@ from reticent.learning.handles import Handle
 from reticent.ledger import Ledger, Receipt
 from reticent.ledger.fingerprint import note_head, note_release
 from reticent.privacy.adjacency import Adjacency
-from reticent.statistics.facts import may_be_incomplete
+from reticent.statistics.public_facts import may_be_incomplete
 from reticent.statistics.scaling import Bound, Floats, Integers
 
 FINE = 20  # a unit is about 2^-FINE of a column's range

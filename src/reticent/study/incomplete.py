@@ -22,7 +22,6 @@ from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.outcome import Reply
 from reticent.statistics.answer import Answer, IncompleteRows
-from reticent.statistics.asked import Count, IncompleteShare
 from reticent.statistics.estimand import odd_cells
 from reticent.statistics.incomplete import (
     IncompleteStep,
@@ -34,11 +33,12 @@ from reticent.statistics.incomplete import (
     words,
 )
 from reticent.statistics.shares import ASSUMED, SHARE, WIDEST
+from reticent.statistics.specs import Count, IncompleteShare
 from reticent.study.snapshot import NOTHING, Known, Snapshot, recorded
 
 if TYPE_CHECKING:
-    from reticent.statistics.setting import Expected
-    from reticent.study.asking import Asked
+    from reticent.statistics.context import Expected
+    from reticent.study.allocation import Asked
 
 Columns = tuple[str, ...]
 

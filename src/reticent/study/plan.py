@@ -17,9 +17,9 @@ from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import about
-from reticent.statistics.setting import Expected, Step
+from reticent.statistics.context import Expected, Step
 from reticent.statistics.shares import ASSUMED as ASSUMED
-from reticent.study.asking import Prepared
+from reticent.study.allocation import Prepared
 
 if TYPE_CHECKING:
     from reticent.statistics.hypotheses.power import PowerCurve
@@ -83,7 +83,7 @@ class Plan:
         QuestionError
             The plan has no such test, or was saved and read again.
         """
-        from reticent.statistics.ask import parse
+        from reticent.statistics.grammar import parse
         from reticent.statistics.hypotheses.power import power_curve
         from reticent.statistics.hypotheses.step import HypothesisStep
 

@@ -16,7 +16,7 @@ from reticent.errors import QuestionError
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer
-from reticent.study.asking import Prepared
+from reticent.study.allocation import Prepared
 
 STREAM: Final = b"rehearsal"  # public: made-up rows need no secret
 

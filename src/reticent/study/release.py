@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from reticent.certificate.answers import answer_to_json, cell_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, column_to_json, stated
+from reticent.data.isolation import undisturbed
 from reticent.data.query import (
     Capped,
     Incomplete,
@@ -34,7 +35,6 @@ from reticent.data.query import (
 )
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, Result, Table
-from reticent.data.undisturbed import undisturbed
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Receipt
@@ -44,8 +44,8 @@ from reticent.privacy.explain import outline, sentence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.statistics.answer import NO_INTERVAL, Answer, Cell, estimates, said
-from reticent.statistics.setting import Step
-from reticent.study.asking import Prepared
+from reticent.statistics.context import Step
+from reticent.study.allocation import Prepared
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

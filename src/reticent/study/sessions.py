@@ -7,8 +7,8 @@
     rt.cheaper(...)                which of them costs less for a plan: free
 
 A session, or a round of one, is charged when it opens, before a row is read or a threshold drawn; closing gives nothing
-back, and a crash can only have charged too much. What may be asked: ``learning.bounded``. How it is kept: ``paid``.
-What an officer gets when a session has ended: ``session.certificate``, from ``certified``.
+back, and a crash can only have charged too much. What may be asked: ``learning.row_functions``. How it is kept:
+``study.session``. What an officer gets when a session has ended: ``session.certificate``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
-from reticent.study.paid import Agreed, Answers, Holdout, Ladder, Of, Paid, Sparse
+from reticent.study.session import Agreed, Answers, Holdout, Ladder, Of, Paid, Sparse
 
 if TYPE_CHECKING:
-    from reticent.learning.bounded import Axis, Rows
-    from reticent.learning.everything import Prices
+    from reticent.learning.gaussian_answers import Prices
+    from reticent.learning.row_functions import Axis, Rows
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.geometric import Geometric
     from reticent.mechanisms.sparse_vector import SparseVector
@@ -88,8 +88,8 @@ def holdout(
     Each round is pure (epsilon / rounds): ``sparse_vector``, shares 1 : 1 : 2. It protects the study's rows and no row
     of ``public``.
     """
-    from reticent.learning.bounded import axes_of, public_rows, steps
     from reticent.learning.holdout import round_of
+    from reticent.learning.row_functions import axes_of, public_rows, steps
 
     def agreed() -> tuple[Agreed, SparseVector, int, Rows | None]:
         if public is not None and public is study._rows:
@@ -154,8 +154,8 @@ def sparse_vector(
     ---------
     Pure epsilon: ``sparse_vector``; in a ledger in rho epsilon^2 / 2, or less for counts under add/remove.
     """
-    from reticent.learning.bounded import axes_of
-    from reticent.learning.sparse import reach
+    from reticent.learning.above_threshold import reach
+    from reticent.learning.row_functions import axes_of
     from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
 
     def agreed() -> tuple[Agreed, SparseVector]:
@@ -219,10 +219,10 @@ def ladder(
 
     Guarantee
     ---------
-    Pure epsilon: ``sparse_vector`` with values. Proof: ``learning.ladder``.
+    Pure epsilon: ``sparse_vector`` with values. Proof: ``learning.leaderboard``.
     """
-    from reticent.learning.bounded import axes_of, steps
-    from reticent.learning.ladder import board_of
+    from reticent.learning.leaderboard import board_of
+    from reticent.learning.row_functions import axes_of, steps
 
     def agreed() -> tuple[Agreed, SparseVector, int, int]:
         axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
@@ -280,9 +280,9 @@ def noisy_answers(
     ---------
     rho-zCDP: ``gaussian``, rho / answers each.
     """
-    from reticent.learning.bounded import axes_of
-    from reticent.learning.everything import answer_of
-    from reticent.study.asking import limit
+    from reticent.learning.gaussian_answers import answer_of
+    from reticent.learning.row_functions import axes_of
+    from reticent.study.allocation import limit
 
     def agreed() -> tuple[Agreed, Gaussian]:
         _ungrouped(study)
@@ -314,10 +314,10 @@ def cheaper(
     beta: float = 0.05,
     delta: Number = "1e-6",
 ) -> Prices:
-    """Which session answers a plan for less: ``learning.everything.cheaper``, free and from public numbers alone."""
-    from reticent.learning import everything
+    """The session that answers a plan for less, free and from public numbers: ``learning.gaussian_answers.cheaper``."""
+    from reticent.learning import gaussian_answers
 
-    return everything.cheaper(
+    return gaussian_answers.cheaper(
         questions=questions,
         positives=positives,
         width=width,
@@ -347,7 +347,7 @@ def _ungrouped(study: Study) -> None:
 
 
 def _total(study: Study, epsilon: Number, override: str) -> Fraction:
-    from reticent.study.asking import limit
+    from reticent.study.allocation import limit
 
     _ungrouped(study)
     within = limit(epsilon, None, None, override, study.schema.person.people)

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from reticent.ledger import Ledger
     from reticent.statistics.density import DensityOf, Growth, OfDensity, Settled
     from reticent.statistics.scaling import Bound
-    from reticent.study.asking import Asked, Limit, Prepared, Question
-    from reticent.study.densities import DensityRelease, Synthetic
+    from reticent.study.allocation import Asked, Limit, Prepared, Question
+    from reticent.study.density_release import DensityRelease, Synthetic
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
@@ -111,7 +111,7 @@ class Study:
         groups : int, optional
             Most groups one person may be in, if fewer than their rows allow; enforced, and the price falls with it.
         """
-        from reticent.study.asking import keys_of
+        from reticent.study.allocation import keys_of
 
         return replace(self, _groups=keys_of(self.schema, column, among, groups))
 
@@ -163,7 +163,7 @@ class Study:
         people: int = 1_000,
     ) -> Rehearsal:
         """The same code on made-up rows drawn from the schema: free, reproducible, and about nobody."""
-        from reticent.study.asking import at_least_one, limit
+        from reticent.study.allocation import at_least_one, limit
         from reticent.study.rehearsal import rehearse
 
         at_least_one(people)
@@ -275,7 +275,7 @@ class Study:
         from reticent.data.spec import check_delta
         from reticent.entropy import system
         from reticent.ledger.fingerprint import note_release
-        from reticent.study.asking import limit, manners, understand
+        from reticent.study.allocation import limit, manners, understand
         from reticent.study.release import run
 
         manners({"name": name, "purpose": purpose, "who": who, "override": override}, key, audit)
@@ -364,7 +364,7 @@ class Study:
         DensityRelease
             May be no reply, where noise hides that there are records at all. It raises what ``release`` raises.
         """
-        from reticent.study.densities import DensityRelease, question
+        from reticent.study.density_release import DensityRelease, question
 
         asked = question(columns, method, (cells, degree, bandwidth, iterations, size), settle, atoms, checks, delta)
         made = self.release(
@@ -414,7 +414,7 @@ class Study:
         NoReplyError
             Where the release gave no reply: it was charged, and there is nothing to draw from.
         """
-        from reticent.study.densities import share_of_checks
+        from reticent.study.density_release import share_of_checks
 
         made = self.release_density(
             columns,
@@ -478,7 +478,7 @@ class Study:
 
     def _units(self, table: Table, asked: Sequence[Question | Asked], within: Limit, who: str) -> int | None:
         """The public number of persons, if there is one."""
-        from reticent.study.asking import most, public_people
+        from reticent.study.allocation import most, public_people
 
         return public_people(
             table, self.schema.person, lambda: self.ledger, lambda: most(asked, within, self._currency), who
@@ -487,7 +487,7 @@ class Study:
     def _wanted(
         self, questions: Sequence[Question | Asked], want: Mapping[str, float], people: int | None, within: Limit
     ) -> Sequence[Asked]:
-        from reticent.study.want import wanted
+        from reticent.study.accuracy_target import wanted
 
         return wanted(questions, want, self.schema, self._groups, people, within.delta, self._known())
 
@@ -504,7 +504,7 @@ class Study:
         self, questions: Sequence[Question], cost: Cost, people: int | None, want: Mapping[str, float] | None
     ) -> tuple[Prepared, int]:
         """What a plan and an audit are about: the steps, and how many people were taken for granted."""
-        from reticent.study.asking import at_least_one, limit
+        from reticent.study.allocation import at_least_one, limit
         from reticent.study.plan import ASSUMED
 
         at_least_one(people)
@@ -517,7 +517,7 @@ class Study:
         return self._prepare(asked, within, public), size
 
     def _prepare(self, questions: Sequence[Question | Asked], within: Limit, units: int | None) -> Prepared:
-        from reticent.study.asking import settle, understand
+        from reticent.study.allocation import settle, understand
 
         asked = understand(questions, self.schema, self._groups)
         return settle(asked, within, self.schema, units, self._currency, self._known())
@@ -539,7 +539,7 @@ class Study:
         return self.ledger if path is not None and Path(path).exists() else None
 
     def __repr__(self) -> str:
-        from reticent.study.asking import kind_words
+        from reticent.study.allocation import kind_words
 
         columns = ", ".join(f"{name} ({kind_words(column)})" for name, column in self.schema.columns.items())
         grouped = f"\n  by       {self._groups.column}" if self._groups is not None else ""

@@ -17,7 +17,7 @@ import numpy as np
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, OneSided, RandomizedResponse, Subset, Unary
-from reticent.mechanisms.local import coins
+from reticent.mechanisms.local_coins import coins
 from reticent.privacy.numbers import read, show
 from reticent.survey.design import Design, Truth
 from reticent.survey.tokens import token

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, TypeVar, assert_never, get_args
 
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, OneSided, RandomizedResponse, Subset, Unary
-from reticent.mechanisms.local import ratio_below
+from reticent.mechanisms.local_coins import ratio_below
 from reticent.privacy.numbers import Number, about, read, show
 from reticent.survey import variance
 from reticent.survey.design import Design, Frequency, Mechanism, Method

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.exact.rounding import round_up
-from reticent.privacy import record as trees
+from reticent.privacy import serialization as trees
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import show

@@ -17,7 +17,7 @@ from typing import Any, Final
 from reticent.errors import CheckError, PublicParameterError, ReticentError, SpecError
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
-from reticent.privacy import record as trees
+from reticent.privacy import serialization as trees
 from reticent.privacy.explain import sentence
 from reticent.survey.description import say
 from reticent.survey.design import Design

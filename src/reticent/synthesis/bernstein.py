@@ -42,7 +42,7 @@ from reticent.privacy.sensitivity import L1, Linf
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
 from reticent.synthesis.linear import Expected, Linear, Settle, shares_of
-from reticent.synthesis.sums import UNIT, Floats, Integers, Sums, Terms
+from reticent.synthesis.linear_queries import UNIT, Floats, Integers, Sums, Terms
 
 MOST_AXES: Final = 4
 MOST_POINTS: Final = 4096  # of a lattice

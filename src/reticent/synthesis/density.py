@@ -20,12 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 from reticent.entropy import Entropy, Replayed, system
 from reticent.errors import CheckError, PublicParameterError
 from reticent.outcome import Estimate, restore
-from reticent.privacy import record
+from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee
-from reticent.synthesis import axis, check, drawing, noticed
+from reticent.synthesis import axis, check, drawing
+from reticent.synthesis import remarks as noticed
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import Check
-from reticent.synthesis.noticed import Noticed
+from reticent.synthesis.remarks import Noticed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -313,7 +314,7 @@ class Density:
             "n": self.n,
             "method": self.method,
             "words": list(self.words),
-            "guarantee": record.to_json(self.guarantee),
+            "guarantee": serialization.to_json(self.guarantee),
         }
         if self.checks:
             fields["checks"] = [one.to_json() for one in self.checks]
@@ -510,7 +511,7 @@ def from_json(text: str) -> Density:
             tuple(map(axis.from_json, fields["axes"])),
             np.array(fields["masses"], np.float64),
             str(fields["method"]),
-            record.from_json(fields["guarantee"]),
+            serialization.from_json(fields["guarantee"]),
             fields["n"],
             None if boxes is None else np.array(boxes, np.int64),
             tuple((float(value), float(mass)) for value, mass in fields["atoms"]),

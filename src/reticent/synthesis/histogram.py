@@ -18,7 +18,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records
 from reticent.data.table import Result
 from reticent.entropy import Entropy

@@ -34,8 +34,8 @@ from reticent.privacy.numbers import positive, show
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import Density
 from reticent.synthesis.linear import Expected, Linear, Settle
+from reticent.synthesis.linear_queries import Integers, Terms
 from reticent.synthesis.series import cosines, frequencies
-from reticent.synthesis.sums import Integers, Terms
 
 LEAST: Final = 1e-4  # of an eigenvalue that is kept
 LEAST_BANDWIDTH: Final = {1: 10, 2: 60, 3: 155}  # in 1/1000, by columns: finer ones need too many coefficients

@@ -17,7 +17,7 @@ from typing import Final, Literal, assert_never
 
 import numpy as np
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Tally
 from reticent.data.table import Result
 from reticent.entropy import Entropy
@@ -26,7 +26,7 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density
-from reticent.synthesis.sums import Floats, Integers, Sums
+from reticent.synthesis.linear_queries import Floats, Integers, Sums
 
 Settle = Literal["simplex", "clip"]
 

@@ -31,7 +31,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.histogram import unit_of
-from reticent.synthesis.noticed import Noticed
+from reticent.synthesis.remarks import Noticed
 from reticent.synthesis.size import swapped
 from reticent.synthesis.sparse import Exceeding, skipping
 

@@ -36,7 +36,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.synthesis.axis import Axis, even
 from reticent.synthesis.density import Density
 from reticent.synthesis.linear import Expected, Linear, Settle
-from reticent.synthesis.sums import UNIT, Floats, Integers, Sums, Terms
+from reticent.synthesis.linear_queries import UNIT, Floats, Integers, Sums, Terms
 
 MOST_COORDINATES: Final = 512
 CELLS: Final = {1: 1024, 2: 48, 3: 12, 4: 8}  # along each axis, by the number of axes

@@ -33,8 +33,8 @@ from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density
 from reticent.synthesis.linear import PLAIN, Expected, Linear, settled, shares_of
+from reticent.synthesis.linear_queries import Floats, Integers, Sums
 from reticent.synthesis.series import waves
-from reticent.synthesis.sums import Floats, Integers, Sums
 
 CAUTION: Final = 1.5
 WARM: Final = 4.0  # variances for which a weight falls behind by a factor e

@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Rows, Tally
 from reticent.data.table import Result
 from reticent.entropy import Entropy
@@ -32,13 +32,12 @@ from reticent.mechanisms import Geometric, gate
 from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.groups import group_loss
+from reticent.privacy.group_privacy import group_loss
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis import size
-from reticent.synthesis.ask import Columns, Options, Plan, plan_for
 from reticent.synthesis.atoms import emptied
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.bernstein import Bernstein
@@ -46,10 +45,11 @@ from reticent.synthesis.density import Density
 from reticent.synthesis.kernel import Kernel
 from reticent.synthesis.ks import KSRelease
 from reticent.synthesis.linear import Expected, Linear
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.options import Columns, Options, Plan, plan_for
+from reticent.synthesis.parameter_selection import Tuned
 from reticent.synthesis.series import Series, grid
-from reticent.synthesis.sums import Terms
 from reticent.synthesis.tree import Tree
-from reticent.synthesis.tuned import Tuned
 
 ROW: Final = Adjacency("add_remove", unit="row")
 SHORT: Final = Fraction(999, 1000)
@@ -187,7 +187,7 @@ class Mixed:
 
 def unsure(plan: Plan) -> float:
     """Half-width of the number of records that a plan tells, but for ``MISS``; 0 where it is no noisy one."""
-    from reticent.synthesis.choice import Auto
+    from reticent.synthesis.method_selection import Auto
 
     match plan:
         case KSRelease() if plan.size.bought is not None:

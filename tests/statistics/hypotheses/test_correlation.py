@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate

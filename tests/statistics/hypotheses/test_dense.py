@@ -15,7 +15,7 @@ import pytest
 import scipy
 
 import reticent as rt
-from reticent.data.order import Sorted, ordered
+from reticent.data.order_statistics import Sorted, ordered
 from reticent.data.schema import Person, real
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
@@ -24,13 +24,13 @@ from reticent.outcome import NoReply, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.grammar import parse
 from reticent.statistics.hypotheses import dense
-from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.dense import DensityPlan
+from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.prepare import prepare
-from reticent.statistics.robust.reports import Grid
-from reticent.statistics.setting import Setting, Step
+from reticent.statistics.robust.answers import Grid
 from tests.support.cli_kit import run
 from tests.support.stat_fake import schema_of
 

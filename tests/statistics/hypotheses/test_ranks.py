@@ -16,7 +16,7 @@ from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import facts
+from reticent.statistics import public_facts
 from reticent.statistics.hypotheses.null import Floats, least_seen
 from reticent.statistics.hypotheses.ranks import Ranks, statistic
 from tests.statistics.hypotheses.levels import least, most, noise
@@ -212,7 +212,7 @@ def test_record_replay_finds_nothing_and_half_the_sensitivity(monkeypatch: pytes
     text = "test(free ~ edu, edges=0 30 60)"
     assert findings([text], "add_remove", 2, 6) == set()
     assert findings([text], "substitute", 1, 6) == set()
-    whole = facts.geometric
+    whole = public_facts.geometric
 
     def half(bound: Fraction, where: object, epsilon: Fraction) -> Geometric | None:
         right = whole(bound, where, epsilon)  # type: ignore[arg-type]  # as the step gives it

@@ -16,14 +16,14 @@ from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
 from reticent.statistics.hypotheses import groups, means, steps
-from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
+from reticent.statistics.moment_basis import UNIT, Design
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting
-from reticent.statistics.soft import UNIT, Design
-from reticent.study.asking import limit, settle, understand
+from reticent.study.allocation import limit, settle, understand
 
 COLUMNS: dict[str, Column] = {
     "income": real(0, 100),

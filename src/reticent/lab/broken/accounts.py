@@ -20,9 +20,9 @@ from reticent.lab.broken.exhibit import AnyExhibit, Exhibit, Tried
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
-from reticent.statistics.ask import parse
+from reticent.statistics.context import Setting
+from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.setting import Setting
 
 NEAR: Final = Adjacency("add_remove")
 ONE: Final = PureDP(Fraction(1))

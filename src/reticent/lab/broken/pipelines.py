@@ -29,8 +29,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import about
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer
-from reticent.statistics.setting import Expected
-from reticent.study.asking import Prepared, limit, settle, understand
+from reticent.statistics.context import Expected
+from reticent.study.allocation import Prepared, limit, settle, understand
 
 Row: TypeAlias = tuple[str, Any, str]  # who, x as it came, group
 Pipeline: TypeAlias = Callable[[Sequence[Row], Geometric, Entropy], tuple[object, ...]]

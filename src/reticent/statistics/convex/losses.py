@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.statistics.convex.tabled import Tabled
+from reticent.statistics.convex.tabulated_loss import Tabled
 from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, lengths
 
 

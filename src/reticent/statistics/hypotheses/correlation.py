@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Integer
 from reticent.data.table import Result
@@ -37,15 +37,15 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import facts
+from reticent.statistics import public_facts
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses import groups, null
-from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.means import BACK, law, soft
 from reticent.statistics.hypotheses.null import Floats, Integers
+from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.intervals import NONE, half_width, known, too_few
-from reticent.statistics.setting import Expected, Setting
 
 STEPS: Final = 1 << 10  # of a range at most, so that a row adds less than 2^40
 FARTHEST: Final = 1 << 60  # steps from 0, so that no value is cut where it is read
@@ -344,7 +344,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     words = [
         text
         for name, one in zip((asked.column, asked.on), read, strict=True)
-        for text in facts.caveats_of(name, one.bounds, setting, "person")
+        for text in public_facts.caveats_of(name, one.bounds, setting, "person")
     ]
     return HypothesisStep(
         asked.name,
@@ -370,7 +370,7 @@ def _read(column: str, low: Fraction | None, high: Fraction | None, asked: Hypot
     declared = setting.schema.column(column)
     if isinstance(declared, Category):
         raise QuestionError(f"{column} is a category, and a correlation needs numbers. Nothing was charged.")
-    bounds = facts.bounds(asked.name, setting, column, low, high)
+    bounds = public_facts.bounds(asked.name, setting, column, low, high)
     unit = (bounds[1] - bounds[0]) / STEPS
     if isinstance(declared, Integer):
         unit = Fraction(max(unit.__ceil__(), 1))

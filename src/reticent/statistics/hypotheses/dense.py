@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from reticent.data.order import LARGEST, Needs, Order
+from reticent.data.order_statistics import LARGEST, Needs, Order
 from reticent.data.query import Ordered
 from reticent.data.table import Result
 from reticent.entropy import Entropy
@@ -34,15 +34,15 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.asked import Tested
-from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.column_step import Drawn, PlannedStep
+from reticent.statistics.context import Expected, Setting
+from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import P_VALUE, STATISTIC
-from reticent.statistics.planned import Drawn, PlannedStep
+from reticent.statistics.robust.answers import Grid
 from reticent.statistics.robust.density import LEVEL, DensityTest, density_test
 from reticent.statistics.robust.plans import CENSUS, FEW
-from reticent.statistics.robust.reports import Grid
 from reticent.statistics.robust.steps import grid_of, public_values
-from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.specs import Tested
 
 EFFECT: Final = "rows to change"
 COUNTED: Final = LEVEL / 10  # that there are more values than the width was made for

@@ -9,8 +9,8 @@ from reticent.data.schema import Category, Integer, Key
 from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.hypotheses.asked import HypothesisTest
-from reticent.statistics.setting import Setting
+from reticent.statistics.context import Setting
+from reticent.statistics.hypotheses.spec import HypothesisTest
 
 
 def keys_of(asked: HypothesisTest, setting: Setting) -> Keys:

@@ -19,8 +19,8 @@ from reticent.data.query import Tally
 from reticent.data.table import Result
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses import tables
-from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
 from reticent.statistics.hypotheses.null import (
     DRAWS,
@@ -33,10 +33,10 @@ from reticent.statistics.hypotheses.null import (
     least_seen,
     stream,
 )
+from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import too_few
-from reticent.statistics.setting import Expected, Setting
 
 ENDS: Final = 499  # simulated tables for each strength that an end of the interval is tried at
 HALVINGS: Final = 7

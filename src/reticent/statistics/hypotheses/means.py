@@ -31,8 +31,8 @@ from reticent.mechanisms import Geometric
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.outcome import Estimate
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import facts
-from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics import public_facts
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses.groups import keys_of
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.null import (
@@ -47,11 +47,11 @@ from reticent.statistics.hypotheses.null import (
     stream,
 )
 from reticent.statistics.hypotheses.proportions import average, both, times
+from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.intervals import UNSURE as UNSURE_SIZE
-from reticent.statistics.setting import Expected, Setting
-from reticent.statistics.soft import UNIT, Design, design
+from reticent.statistics.moment_basis import UNIT, Design, design
 
 NODES: Final = 6  # values of the law that stands for a beta law: its first 11 moments
 NEARLY_NORMAL: Final = 200.0  # a + b of a beta law beyond which Hermite's nodes stand for it
@@ -241,13 +241,13 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
         raise QuestionError(
             f"{asked.name} compares two groups: name them by among, or ask kind=ranks. Nothing was charged."
         )
-    if not facts.bounded(asked.column, asked.low, asked.high, setting):
+    if not public_facts.bounded(asked.column, asked.low, asked.high, setting):
         raise QuestionError(
             f"{asked.name} compares means, which need a range known without looking at the file: low and high of "
             f"{asked.column}. If you know edges alone, compare ranks: test({asked.formula}, kind=ranks, edges=0:50:5), "
             "which asks for no range of the mean. Nothing was charged."
         )
-    bounds = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    bounds = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
     person = setting.schema.person
     per: Per = "row" if person.rows == 1 else "person"
     grid = grid_by_width(*bounds)
@@ -257,7 +257,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     mechanism = Geometric(L1(chosen.sensitivity(moved, min(moved, len(keys.among))), setting.neighbours), epsilon)
     half = float(grid.highest - grid.lowest) * float(grid.unit) / 2.0
     test = Means((keys.among[0], keys.among[1]), half, float(mechanism.scale / UNIT), chosen, most)
-    words = facts.caveats_of(asked.column, bounds, setting, per)
+    words = public_facts.caveats_of(asked.column, bounds, setting, per)
     if per == "person":
         words = (*words, "each person counts once in a group, with the mean of their rows there")
     if most > 1:

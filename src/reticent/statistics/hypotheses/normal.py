@@ -24,7 +24,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.order import RunLength
+from reticent.data.order_statistics import RunLength
 from reticent.data.query import Ordered, Present, Query, Tally
 from reticent.data.schema import Category, Integer, Real
 from reticent.data.table import Result
@@ -33,16 +33,16 @@ from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import facts
+from reticent.statistics import public_facts
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses import groups, null
-from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.distance import BITS, REACH, STEPS, Steps, binned, from_any, from_named, steps
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.kolmogorov import COLUMNS, distances, heaped
 from reticent.statistics.hypotheses.null import Floats
+from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.intervals import FEWEST, NONE, half_width
-from reticent.statistics.setting import Expected, Setting
 
 FINE: Final = 4096  # steps of a named deviation
 SPANS: Final = 1 << 16  # steps of a range
@@ -199,7 +199,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
         raise QuestionError(f"{asked.column} lies too far from 0 for steps of {show(unit)}. Nothing was charged.")
     frame = _frame(asked, unit, middle, whole=isinstance(column, Integer))
     query: Query = Tally(asked.column, edges=asked.edges) if asked.edges else Ordered(asked.column, unit)
-    size = facts.public_size(Present(asked.column), setting)
+    size = public_facts.public_size(Present(asked.column), setting)
     moved = setting.schema.person.rows * (STEPS if size is not None else STEPS + 1)
     mechanism = Geometric(L1(Fraction(moved), setting.neighbours), epsilon)
     law = "the nearest normal law"
@@ -228,8 +228,8 @@ def _unit(asked: HypothesisTest, setting: Setting) -> Fraction:
         return (asked.edges[-1] - asked.edges[0]) / SPANS
     if asked.deviation is not None:
         found = _power_of_two(asked.deviation / FINE)
-    elif facts.bounded(asked.column, asked.low, asked.high, setting):
-        low, high = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    elif public_facts.bounded(asked.column, asked.low, asked.high, setting):
+        low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
         found = _power_of_two((high - low) / SPANS)
     else:
         found = column.resolution if isinstance(column, Real) else Fraction(1)
@@ -251,9 +251,9 @@ def _middle(asked: HypothesisTest, setting: Setting) -> Fraction:
     """Where the values are looked for."""
     if asked.centre is not None:
         return asked.centre
-    if not facts.bounded(asked.column, asked.low, asked.high, setting):
+    if not public_facts.bounded(asked.column, asked.low, asked.high, setting):
         return Fraction(0)
-    low, high = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
     return (low + high) / 2
 
 

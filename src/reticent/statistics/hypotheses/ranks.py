@@ -30,14 +30,14 @@ from reticent.entropy import Simulation
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import show
-from reticent.statistics import facts
+from reticent.statistics import public_facts
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses import groups, null
-from reticent.statistics.hypotheses.asked import HypothesisTest
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.null import Floats
+from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width, too_few
-from reticent.statistics.setting import Expected, Setting
 
 FEWEST, MOST = 6, 128  # bins of a rule
 CELLS: Final = 512  # of a rule, over all groups
@@ -285,7 +285,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     if len(edges) < 3:
         raise QuestionError(f"ranks need two bins or more: {asked.name} has three edges or more. Nothing was charged.")
     query = Tally(asked.column, edges=edges, keys=keys)
-    mechanism = facts.geometric(facts.stability_of(query, setting), setting, epsilon)
+    mechanism = public_facts.geometric(public_facts.stability_of(query, setting), setting, epsilon)
     assert mechanism is not None  # a row that moves to another bin changes the table
     bins = len(edges) - 1
     shares = (1.0 / bins,) * bins if asked.edges else _bell(edges)
@@ -308,12 +308,12 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
 def _even(asked: HypothesisTest, setting: Setting, epsilon: Fraction, among: int) -> tuple[Fraction, ...]:
     """Edges of even bins from the bounds; whole numbers are not cut, and each has a bin where that is not too many."""
     column = setting.schema.column(asked.column)
-    if not facts.bounded(asked.column, asked.low, asked.high, setting):
+    if not public_facts.bounded(asked.column, asked.low, asked.high, setting):
         raise QuestionError(
             f"ranks are counted in public bins: {asked.name} needs edges known without looking at the file, such as "
             f"edges=0:50:5, or low and high. Nothing was charged."
         )
-    low, high = facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
+    low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
     steps = 2 if setting.neighbours.kind == "substitute" else 1
     rows = (setting.units or ASSUMED) * (epsilon / steps) ** 2 / setting.schema.person.rows
     bins = max(FEWEST, min(math.isqrt(int(rows * ROOM)), MOST, CELLS // among))

@@ -19,9 +19,9 @@ from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.counts import guarantee_of, noisy
 from reticent.statistics.hypotheses.null import PValue
-from reticent.statistics.setting import Expected, Setting
 
 P_VALUE: Final = "p-value"
 STATISTIC: Final = "statistic"

@@ -9,17 +9,17 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, assert_never
 
-from reticent.data.order import Order
+from reticent.data.order_statistics import Order
 from reticent.data.schema import Category
 from reticent.errors import QuestionError
+from reticent.statistics.column_step import PlannedStep
+from reticent.statistics.context import Setting
 from reticent.statistics.hypotheses import correlation, dense, groups, independence, means, normal, proportions, ranks
-from reticent.statistics.hypotheses.asked import HypothesisTest
+from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
-from reticent.statistics.planned import PlannedStep
-from reticent.statistics.setting import Setting
 
 if TYPE_CHECKING:
-    from reticent.statistics.setting import Step
+    from reticent.statistics.context import Step
 
 Kind: TypeAlias = Literal["means", "proportions", "independence", "ranks", "correlation", "normal", "density"]
 USED: Final[dict[str, tuple[Kind, ...]]] = {  # options that not every kind has a use for

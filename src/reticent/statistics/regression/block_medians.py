@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
@@ -31,8 +31,8 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.statistics.regression.blocks import solved
 from reticent.statistics.regression.coefficients import PLACES, Coefficients, Design, Floats
-from reticent.statistics.regression.middle import Law, Middle
 from reticent.statistics.regression.rows import Integers
+from reticent.statistics.regression.tukey_point import Law, Middle
 
 ROUNDS: Final = 4
 ALIKE: Final = 2.0 / math.pi

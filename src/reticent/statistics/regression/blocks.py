@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.order import LARGEST
+from reticent.data.order_statistics import LARGEST
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.privacy import ptr
@@ -29,7 +29,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.regression.rows import REACH, Integers, Rows
-from reticent.statistics.robust.core import whole
+from reticent.statistics.robust.ptr_test import whole
 
 LOW: int = 23  # bits of a target summed apart
 

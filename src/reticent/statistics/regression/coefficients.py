@@ -18,14 +18,14 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import positive
 from reticent.statistics.regression.blocks import permutation, uniforms
 from reticent.statistics.regression.rows import MOST_COLUMNS, Integers, Rows, rows
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.unbounded.column_counts import Terms
 
 Floats: TypeAlias = NDArray[np.float64]
 Blank: TypeAlias = Literal["zeros", "marked"]

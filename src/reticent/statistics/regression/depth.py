@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.entropy import Entropy
 from reticent.exact import sampling
 from reticent.mechanisms import Candidates, Exponential, gate

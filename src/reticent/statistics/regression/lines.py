@@ -25,7 +25,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from reticent.errors import PublicParameterError
-from reticent.statistics.regression.cells import Cell
+from reticent.statistics.regression.candidates import Cell
 from reticent.statistics.regression.rows import BITS, ONE, Integers, Rows
 
 Point: TypeAlias = tuple[Fraction, ...]

@@ -24,10 +24,10 @@ import numpy as np
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.convex import erm
+from reticent.statistics.convex import objective_perturbation
 from reticent.statistics.convex.descent import Descent
-from reticent.statistics.convex.erm import Fit
 from reticent.statistics.convex.losses import Squared
+from reticent.statistics.convex.objective_perturbation import Fit
 from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.regression.frame import Frame, Keys
 from reticent.statistics.regression.least_squares import AT_95, shrunk
@@ -95,7 +95,7 @@ class Plain:
             length = Fraction(math.ceil(math.sqrt(whole + float(SHORT) ** 2 * numbers) * 1024), 1024)
         else:
             length = whole + SHORT * numbers
-        return erm.planned("auto", Squared(cut), self.scaling, price, length, RIDGE, self.people)
+        return objective_perturbation.planned("auto", Squared(cut), self.scaling, price, length, RIDGE, self.people)
 
     @cached_property
     def _once(self) -> Fit:
@@ -191,7 +191,7 @@ def _noise(fit: Fit) -> float:
     """Deviation of the noise in a coordinate of a gradient, were all of the price spent on one; in rows."""
     if isinstance(fit, Descent):
         return deviation(fit.price.noise(fit.slope, Fraction(1))) / UNIT**2
-    assert isinstance(fit, erm.Perturbed)
+    assert isinstance(fit, objective_perturbation.Perturbed)
     return math.sqrt(2.0) * float(fit.mechanism.scale)
 
 

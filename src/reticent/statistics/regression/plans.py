@@ -22,23 +22,23 @@ from typing import Final, Literal, Protocol, TypeAlias, assert_never
 
 import numpy as np
 
-from reticent.data.cells import Cells, prior
+from reticent.data.candidates import Cells, prior
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.statistics.regression.block_medians import BlockMedians, block_medians
-from reticent.statistics.regression.by_test import by_test
 from reticent.statistics.regression.coefficients import Blank, Coefficients, Design
-from reticent.statistics.regression.over_beta import Axis, OverBeta
+from reticent.statistics.regression.exponential import Axis, OverBeta
+from reticent.statistics.regression.ptr_step import by_test
 from reticent.statistics.regression.rows import LARGEST_X, Integers
 from reticent.statistics.regression.sufficient import Sufficient
 from reticent.statistics.regression.theil_sen import TheilSen
 from reticent.statistics.regression.tukey import tukey
-from reticent.statistics.robust.core import Mode
-from reticent.statistics.robust.shapes import Shape, made_up
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.robust.assumed_laws import Shape, made_up
+from reticent.statistics.robust.ptr_test import Mode
+from reticent.statistics.unbounded.column_counts import Terms
 
 Method: TypeAlias = Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"]
 Bounds: TypeAlias = tuple[Fraction, Fraction]

@@ -23,10 +23,9 @@ import numpy as np
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.convex import erm
 from reticent.statistics.convex.descent import LAPLACE, Descent
-from reticent.statistics.convex.erm import Inferred
 from reticent.statistics.convex.losses import Squared
+from reticent.statistics.convex.objective_perturbation import Inferred, planned
 from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.regression.frame import Frame, Keys
 from reticent.statistics.regression.least_squares import hidden
@@ -69,7 +68,7 @@ class Point:
         length = self.clip or Fraction(constant + len(self.frame.blocks))
         if self.clip is None and price.delta:
             length = Fraction(math.ceil(math.sqrt(length) * 1024), 1024)
-        found = erm.planned("auto", Squared(CUT), self.scaling, price, length, RIDGE, self.people, refined=True)
+        found = planned("auto", Squared(CUT), self.scaling, price, length, RIDGE, self.people, refined=True)
         assert isinstance(found, Inferred | Descent)
         return found
 

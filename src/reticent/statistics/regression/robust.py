@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias
 
-from reticent.data.order import INFINITE, ordered
+from reticent.data.order_statistics import INFINITE, ordered
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -36,13 +36,13 @@ from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.regression import lower
+from reticent.statistics.regression import distance_bounds
 from reticent.statistics.regression.blocks import Blocks, of_steps, side_by_side
-from reticent.statistics.regression.cells import LEAST, Cells, cells
+from reticent.statistics.regression.candidates import LEAST, Cells, cells
 from reticent.statistics.regression.lines import gap, rows_for, solutions
+from reticent.statistics.regression.r_s import OfColumn
 from reticent.statistics.regression.rows import REACH, Rows
-from reticent.statistics.regression.short_cut import OfColumn
-from reticent.statistics.robust.core import (
+from reticent.statistics.robust.ptr_test import (
     Mode,
     Noisy,
     Test,
@@ -73,8 +73,10 @@ def distance(data: Rows, lattice: Cells, *, most: int = 1 << 40) -> Place:
     solutions. At most ``most``.
     """
     if data.columns > 2:
-        bound, place = lower.greatest(data, lower.public(lattice), most=most * (1 + lower.SPREAD))
-        return min(most, lower.rows_of(bound)), place
+        bound, place = distance_bounds.greatest(
+            data, distance_bounds.public(lattice), most=most * (1 + distance_bounds.SPREAD)
+        )
+        return min(most, distance_bounds.rows_of(bound)), place
     centre = solutions(data).centre
     if centre is None:
         return 0, (Fraction(0),) * data.columns

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.order import ABSENT
+from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Integer, Key
 from reticent.data.table import Result
@@ -24,11 +24,11 @@ from reticent.entropy import Entropy, Replayed
 from reticent.errors import QuestionError
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics import facts
+from reticent.statistics import public_facts
 from reticent.statistics.answer import NO_INTERVAL
-from reticent.statistics.asked import Regression
+from reticent.statistics.column_step import Drawn, PlannedStep
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.estimand import kept
-from reticent.statistics.planned import Drawn, PlannedStep
 from reticent.statistics.price import Price
 from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.engine import Engine, engine
@@ -36,7 +36,7 @@ from reticent.statistics.regression.frame import MOST_KEYS, Block, Frame, Keys
 from reticent.statistics.regression.plain import Plain
 from reticent.statistics.regression.plans import unit_values
 from reticent.statistics.scaling import Bound, Floats, Integers
-from reticent.statistics.setting import Expected, Setting
+from reticent.statistics.specs import Regression
 
 FINE: Final = 20  # a unit is about 2^-FINE of a column's range
 MIDDLE: Final = "1/8"
@@ -189,7 +189,7 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
     near, names = setting.neighbours, (asked.y, *asked.on)
     delta = setting.delta if asked.tested.delta is not None and setting.delta is not None else Fraction(0)
     people = setting.units if setting.schema.person.column is None else None
-    complete = people is not None and not facts.may_be_incomplete(setting.schema.column(name) for name in names)
+    complete = people is not None and not public_facts.may_be_incomplete(setting.schema.column(name) for name in names)
     plan = engine(frame, Price(epsilon, delta, near), people, complete=complete)
     if plan.hopeless:
         raise QuestionError(
@@ -210,7 +210,7 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
         Squares(plan, units),
         setting,
         near.rows,
-        facts.labels(None, tuple(((_heading(plan), label),) for label in labels)),
+        public_facts.labels(None, tuple(((_heading(plan), label),) for label in labels)),
         _caveats(asked, setting),
         f"least-squares coefficients of {asked.formula} in the population, every number cut to its bounds{plan.errors}"
         f"{kept('row', setting.schema.person)}",
@@ -274,7 +274,7 @@ def _caveats(asked: Regression, setting: Setting) -> tuple[str, ...]:
     for name in (asked.y, *asked.on):
         column = setting.schema.column(name)
         bounds = None if isinstance(column, Category) else setting.schema.bounded(name, asked.name)
-        found += facts.caveats_of(name, bounds, setting, "row")
+        found += public_facts.caveats_of(name, bounds, setting, "row")
     return tuple(dict.fromkeys(found))
 
 

@@ -25,17 +25,17 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import facts
-from reticent.statistics.asked import Regression
+from reticent.statistics import public_facts
+from reticent.statistics.column_step import Drawn, Plan, PlannedStep
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.estimand import kept
-from reticent.statistics.planned import Drawn, Plan, PlannedStep
 from reticent.statistics.regression import squares_step
 from reticent.statistics.regression.plans import Bounds, Chosen, Method, Options, made_up_rows, plan, units_of
 from reticent.statistics.regression.rows import LARGEST_X, Integers
 from reticent.statistics.regression.sufficient import Sufficient
 from reticent.statistics.robust.steps import usable
-from reticent.statistics.setting import Expected, Setting
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.specs import Regression
+from reticent.statistics.unbounded.column_counts import Terms
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of rows is bought
 ANY_N: Final = 1 << 30  # enough rows for whatever is asked
@@ -210,7 +210,7 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
         found,
         setting,
         near.rows,
-        facts.labels(None, inner),
+        public_facts.labels(None, inner),
         (*_caveats(chosen, bounds, setting), *((chosen.why,) if asked.method == "auto" else ())),
         f"{chosen.estimand}: {asked.formula} in the population{kept('row', setting.schema.person)}",
     )
@@ -276,10 +276,10 @@ def _caveats(chosen: Chosen, bounds: Sequence[Bounds | None], setting: Setting) 
         found = [
             text
             for name, pair in zip(names, bounds, strict=True)
-            for text in facts.caveats_of(name, pair, setting, "row")
+            for text in public_facts.caveats_of(name, pair, setting, "row")
         ]
     else:
-        found = list(facts.caveats_of(design.y, None, setting, "row"))
+        found = list(public_facts.caveats_of(design.y, None, setting, "row"))
     if chosen.method not in ("adassp", "theil_sen"):
         for name, unit in zip(design.xs, design.units[1:], strict=True):
             farthest = show(LARGEST_X * unit)

@@ -14,8 +14,8 @@ the error falls towards the 1.05 of all pairs. Sampling error: pairs that share 
 up to 1/3 where many x are equal, whatever the law of the errors, if it is the same at every x and errors have no ties.
 
 Source: Theil 1950, Sen 1968; Alabi, McMillan, Sarathy, Smith and Vadhan 2022, DPTheilSen. Deviations: no bounds, by the
-public prior of ``data.cells``; exact sampling; both adjacencies; intervals. Proof: docs/proofs/regression.md, section
-10.
+public prior of ``data.candidates``; exact sampling; both adjacencies; intervals. Proof: docs/proofs/regression.md,
+section 10.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import Exponential
@@ -40,9 +40,9 @@ from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.ranks import cell_share, draw, runs, sensitivity
 from reticent.statistics.regression.coefficients import Coefficients, Design, Floats
-from reticent.statistics.regression.middle import HALF, Middle
 from reticent.statistics.regression.rows import Integers
-from reticent.statistics.unbounded.census import against_prior
+from reticent.statistics.regression.tukey_point import HALF, Middle
+from reticent.statistics.unbounded.column_counts import against_prior
 
 ROUNDS: Final = 16
 ALIKE: Final = 2.0 / 9.0

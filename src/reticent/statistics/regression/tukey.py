@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.statistics.regression.block_medians import ROUNDS, BlockMedians, block_medians
 from reticent.statistics.regression.coefficients import Design
 

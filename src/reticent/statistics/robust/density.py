@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from reticent.data.order import INFINITE, LARGEST, Needs, Order, around
+from reticent.data.order_statistics import INFINITE, LARGEST, Needs, Order, around
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms.geometric import Geometric
@@ -35,9 +35,9 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.ptr import least_margin, reply_chance
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.robust.core import SPARE, first_distance, level, whole
-from reticent.statistics.robust.extent import Reach, reach
-from reticent.statistics.robust.shapes import MadeUp
+from reticent.statistics.robust.assumed_laws import MadeUp
+from reticent.statistics.robust.ptr_test import SPARE, first_distance, level, whole
+from reticent.statistics.robust.reach import Reach, reach
 
 HALF: Final = Fraction(1, 2)
 LEVEL: Final = Fraction(1, 20)

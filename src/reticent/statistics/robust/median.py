@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from reticent.data.order import INFINITE, LARGEST, Needs, Order, around, at, widths
+from reticent.data.order_statistics import INFINITE, LARGEST, Needs, Order, around, at, widths
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -38,7 +38,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.robust.core import (
+from reticent.statistics.robust.assumed_laws import MadeUp
+from reticent.statistics.robust.ptr_test import (
     Mode,
     Noisy,
     Search,
@@ -52,7 +53,6 @@ from reticent.statistics.robust.core import (
     whole,
 )
 from reticent.statistics.robust.scale import Scale, Spread, StableScale, stable_scale, test_for
-from reticent.statistics.robust.shapes import MadeUp
 
 LAW: Final = "order statistic plus noise of the proposed width"
 HALF: Final = Fraction(1, 2)

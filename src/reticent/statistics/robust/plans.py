@@ -20,8 +20,8 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from reticent.data.cells import Cells
-from reticent.data.order import LARGEST, Order, RunLength
+from reticent.data.candidates import Cells
+from reticent.data.order_statistics import LARGEST, Order, RunLength
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
@@ -31,12 +31,12 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import Linf
-from reticent.statistics.asked import Mode
+from reticent.statistics.column_step import Drawn
+from reticent.statistics.context import Expected
 from reticent.statistics.magnitude import binades, by_binade, reach
-from reticent.statistics.planned import Drawn
 from reticent.statistics.ranks import draw, sensitivity
-from reticent.statistics.robust.reports import Grid, Report
-from reticent.statistics.setting import Expected
+from reticent.statistics.robust.answers import Grid, Report
+from reticent.statistics.specs import Mode
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of values is bought
 DEFAULT_UNIT: Final = Fraction(1, 1 << 24)  # of a real column without a resolution: it reaches to 1.4e11

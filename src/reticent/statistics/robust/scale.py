@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from reticent.data.order import INFINITE, Needs, Order, around
+from reticent.data.order_statistics import INFINITE, Needs, Order, around
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import gate
@@ -35,7 +35,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.robust.core import (
+from reticent.statistics.robust.assumed_laws import MadeUp
+from reticent.statistics.robust.ptr_test import (
     Mode,
     Search,
     Test,
@@ -47,8 +48,7 @@ from reticent.statistics.robust.core import (
     step,
     whole,
 )
-from reticent.statistics.robust.extent import ENDLESS, ZERO, LogGrid, farthest, leave, ranks_of, reach, spread
-from reticent.statistics.robust.shapes import MadeUp
+from reticent.statistics.robust.reach import ENDLESS, ZERO, LogGrid, farthest, leave, ranks_of, reach, spread
 
 SPAN: Final = 16  # cells of a bin where the width of a bin is given by a formula
 FINEST: Final = 1 << 13  # cells of a factor of two, at most, in a grid made for n

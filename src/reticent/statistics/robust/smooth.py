@@ -29,7 +29,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.order import LARGEST, Integers, Needs, Order, around
+from reticent.data.order_statistics import LARGEST, Integers, Needs, Order, around
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.exponential import exp_bounds
@@ -38,7 +38,7 @@ from reticent.mechanisms.smooth import PLACES, UNIT, Smooth
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.robust.core import level, whole
+from reticent.statistics.robust.ptr_test import level, whole
 from reticent.statistics.robust.trimmed import trim_ranks
 
 TAIL: Final = 3  # finite variance

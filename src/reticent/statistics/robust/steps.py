@@ -21,8 +21,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Final
 
-from reticent.data.cells import cells_of
-from reticent.data.order import INFINITE, LARGEST, Order
+from reticent.data.candidates import cells_of
+from reticent.data.order_statistics import INFINITE, LARGEST, Order
 from reticent.data.query import Ordered, Per, Present, Ranks, kept_rows
 from reticent.data.schema import Category, Integer, Real
 from reticent.data.table import Counts, Result
@@ -32,11 +32,21 @@ from reticent.mechanisms import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import facts
-from reticent.statistics.asked import Iqr, Mode, Quantiles, Scale, Tested, TrimmedMean
+from reticent.statistics import public_facts
+from reticent.statistics.column_step import Plan, PlannedStep
+from reticent.statistics.context import Setting
 from reticent.statistics.magnitude import reach
-from reticent.statistics.planned import Plan, PlannedStep
 from reticent.statistics.quantiles import MAGNITUDE_SHARE
+from reticent.statistics.robust.answers import (
+    BinReport,
+    Grid,
+    LevelReport,
+    MeanReport,
+    Report,
+    ScaleReport,
+    SmoothReport,
+    squares,
+)
 from reticent.statistics.robust.median import ROOM, THIRD, Median, ScaledMedian, level_for
 from reticent.statistics.robust.plans import (
     CENSUS,
@@ -49,21 +59,11 @@ from reticent.statistics.robust.plans import (
     magnitude,
     unit_of,
 )
-from reticent.statistics.robust.reports import (
-    BinReport,
-    Grid,
-    LevelReport,
-    MeanReport,
-    Report,
-    ScaleReport,
-    SmoothReport,
-    squares,
-)
 from reticent.statistics.robust.scale import QUARTILES, stable_scale
 from reticent.statistics.robust.scale import scale as scale_for
 from reticent.statistics.robust.smooth import smooth_median, smooth_trimmed_mean
 from reticent.statistics.robust.trimmed import trimmed_mean as trimmed_for
-from reticent.statistics.setting import Setting
+from reticent.statistics.specs import Iqr, Mode, Quantiles, Scale, Tested, TrimmedMean
 
 SQUARES: Final = Fraction(1, 20)  # of epsilon, for the interval of a trimmed mean
 COARSEST, FINEST = 1 << 56, 1 << 16  # steps to the farther bound, beyond which the unit follows the bounds
@@ -111,7 +111,7 @@ def quantile(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedSt
     (level,) = asked.levels
     if asked.method == "smooth":
         grid = grid_of(asked.column, asked.tested, setting)
-        low, high = _ends(facts.bounds(asked.name, setting, asked.column, asked.low, asked.high), grid)
+        low, high = _ends(public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high), grid)
 
         def smooth(n: int, price: Price) -> Report:
             return SmoothReport(
@@ -165,7 +165,7 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
     """TM: the mean between two ranks."""
     if asked.method == "smooth":
         grid = grid_of(asked.column, asked.tested, setting)
-        low, high = _ends(facts.bounds(asked.name, setting, asked.column, None, None), grid)
+        low, high = _ends(public_facts.bounds(asked.name, setting, asked.column, None, None), grid)
 
         def smooth(n: int, price: Price) -> Report:
             made = smooth_trimmed_mean(n, price.near, alpha=2 * asked.trim, epsilon=price.epsilon, low=low, high=high)
@@ -293,14 +293,14 @@ def _on_a_unit(
         f"{reach(cells)}"
     )
     step = PlannedStep(
-        facts.title(asked.name, setting.keys),
+        public_facts.title(asked.name, setting.keys),
         Ranks(asked.column, setting.keys, asked.per),
         counted,
         plan,
         setting,
         rows,
-        facts.labels(setting.keys),
-        (*facts.caveats_of(asked.column, None, setting, asked.per), told),
+        public_facts.labels(setting.keys),
+        (*public_facts.caveats_of(asked.column, None, setting, asked.per), told),
     )
     step.guarantee  # noqa: B018 - made now, so that what cannot be derived is refused before rows are read
     return step
@@ -343,14 +343,14 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
         made = make(n, price)
         plan, needs = Known(made, n, told), made.needs
     step = PlannedStep(
-        facts.title(asked.name, setting.keys),
+        public_facts.title(asked.name, setting.keys),
         Ordered(asked.column, grid.unit, needs, setting.keys, asked.per),
         orders,
         plan,
         setting,
         rows,
-        facts.labels(setting.keys),
-        (*facts.caveats_of(asked.column, None, setting, asked.per), *([] if far is None else [steps])),
+        public_facts.labels(setting.keys),
+        (*public_facts.caveats_of(asked.column, None, setting, asked.per), *([] if far is None else [steps])),
     )
     step.guarantee  # noqa: B018 - made now, so that what cannot be derived is refused before rows are read
     return step
@@ -368,18 +368,18 @@ def orders(result: Result) -> Sequence[Order]:
 
 def public_values(column: str, per: Per, setting: Setting) -> int | None:
     """The number of values where it is public: every row has one, and there is one row for each person."""
-    if setting.keys is not None or setting.units is None or not facts.stands_in(setting.schema.column(column)):
+    if setting.keys is not None or setting.units is None or not public_facts.stands_in(setting.schema.column(column)):
         return None
     if setting.neighbours.kind == "add_remove":
         return setting.units if setting.schema.person.column is None else None
-    return facts.public_size(Present(column, None, per), setting)
+    return public_facts.public_size(Present(column, None, per), setting)
 
 
 def _price(mode: Mode, setting: Setting, rows: int, epsilon: Fraction, delta: Fraction) -> Price:
     """By group a mechanism is made for one row and lifted to a person, so it may cost that much less."""
     if setting.keys is None:
         return Price(setting.neighbours, epsilon, delta, mode)
-    times = facts.lifts(rows, setting)
+    times = public_facts.lifts(rows, setting)
     each = epsilon / times
     return Price(ROW, each, delta / (times * exp_up(epsilon - each)) if times > 1 else delta, mode)
 

@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reticent.data.order import INFINITE, Needs, Order, widths
+from reticent.data.order_statistics import INFINITE, Needs, Order, widths
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import gate
@@ -30,10 +30,10 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.robust.core import Mode, Noisy, level, refuse_large_delta, refuse_unreachable, whole
-from reticent.statistics.robust.extent import LogGrid, farthest
+from reticent.statistics.robust.assumed_laws import MadeUp
+from reticent.statistics.robust.ptr_test import Mode, Noisy, level, refuse_large_delta, refuse_unreachable, whole
+from reticent.statistics.robust.reach import LogGrid, farthest
 from reticent.statistics.robust.scale import StableScale, test_for
-from reticent.statistics.robust.shapes import MadeUp
 
 
 def local_sensitivity(data: Order, first: int, last: int) -> int:

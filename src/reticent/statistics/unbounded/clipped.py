@@ -31,7 +31,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.data.query import POWER_ONE, Moments
 from reticent.data.schema import Fixed, Person, Schema
 from reticent.data.table import Counts, Result
@@ -43,12 +43,12 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
+from reticent.statistics.context import Setting
+from reticent.statistics.moment_basis import Kind, design
 from reticent.statistics.moments import MomentStep
 from reticent.statistics.quantiles import Size
-from reticent.statistics.setting import Setting
-from reticent.statistics.soft import Kind, design
-from reticent.statistics.unbounded.census import Census, Terms
-from reticent.statistics.unbounded.ladder import FINEST, LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.clipping_radii import FINEST, LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.column_counts import Census, Terms
 from reticent.statistics.unbounded.tails import Tail, allowed, declared, stretch
 
 MOST_OUTSIDE: Final = 0.25  # a radius that leaves more outside says nothing of the tails

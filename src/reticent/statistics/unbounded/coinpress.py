@@ -25,7 +25,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
@@ -36,7 +36,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L2
 from reticent.statistics.intervals import FEWEST, normal_half_width
-from reticent.statistics.unbounded.census import Terms
+from reticent.statistics.unbounded.column_counts import Terms
 
 UNIT: Final = 1 << 12  # a value at the edge of the ball is so many steps
 LAST: Final = Fraction(3, 4)  # of rho, for the last round

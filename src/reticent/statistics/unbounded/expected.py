@@ -18,7 +18,7 @@ from reticent.statistics.unbounded.coinpress import BETA, CoinPress
 from reticent.statistics.unbounded.coinpress import UNIT as BALL
 from reticent.statistics.unbounded.joint import JointQuantiles
 from reticent.statistics.unbounded.location import UNIT, Huber
-from reticent.statistics.unbounded.spread import Spread
+from reticent.statistics.unbounded.quantile_range import Spread
 from reticent.statistics.unbounded.tails import allowed, stretch
 from reticent.statistics.unbounded.trimmed import TrimmedMean
 

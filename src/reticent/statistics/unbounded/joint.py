@@ -30,7 +30,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
@@ -46,11 +46,11 @@ from reticent.statistics.magnitude import edges as edges_of
 from reticent.statistics.magnitude import level as level_of_size
 from reticent.statistics.quantiles import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, TIES, Size
 from reticent.statistics.ranks import cell_share, placed
-from reticent.statistics.unbounded.around import Around
-from reticent.statistics.unbounded.census import ROW, Census, Terms, against_prior
-from reticent.statistics.unbounded.ladder import Choice
-from reticent.statistics.unbounded.level import UNIT, level_of, nothing, pick
-from reticent.statistics.unbounded.slices import SLICES, Part, cut, reachable, runs_of, whole
+from reticent.statistics.unbounded.clipping_radii import Choice
+from reticent.statistics.unbounded.column_counts import ROW, Census, Terms, against_prior
+from reticent.statistics.unbounded.confidence_bounds import Around
+from reticent.statistics.unbounded.rank_slices import SLICES, Part, cut, reachable, runs_of, whole
+from reticent.statistics.unbounded.scaled_level import UNIT, level_of, nothing, pick
 
 FINEST: Final = 10**6  # denominators of conditional levels
 LAST: Final = Fraction(1, FINEST)

@@ -29,7 +29,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
@@ -41,8 +41,8 @@ from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.quantiles import Size
-from reticent.statistics.unbounded.census import Census, Terms
-from reticent.statistics.unbounded.ladder import LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.column_counts import Census, Terms
 
 UNIT: Final = 1 << 10  # a value at the bend of psi is so many units
 CENSUS: Final = Fraction(1, 20)  # of epsilon

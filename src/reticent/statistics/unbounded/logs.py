@@ -7,7 +7,7 @@ A row is in the soft counts or in the number beside them, so the vector moves by
 (docs/proofs/unbounded.md, section 8). The ends are bounds, or the reach of the public candidates, which no plausible
 value leaves: the estimand is known before a row is read, whatever the law. Logarithms are taken value by value.
 
-Source: ours; the moments are those of ``statistics/soft.py``.
+Source: ours; the moments are those of ``statistics/moment_basis.py``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from reticent.data.cells import LEAST, MOST, Cells, cells_of
+from reticent.data.candidates import LEAST, MOST, Cells, cells_of
 from reticent.data.query import Ranks, kept_rows
 from reticent.data.schema import Category, Integer, Real
 from reticent.data.table import Counts
@@ -32,16 +32,16 @@ from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive, show
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import facts
+from reticent.statistics import public_facts
+from reticent.statistics.column_step import Drawn, PlannedStep
+from reticent.statistics.context import Expected, Setting
 from reticent.statistics.estimand import estimand
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.logarithms import LogMean
+from reticent.statistics.moment_basis import UNIT
 from reticent.statistics.moments import MomentStep
-from reticent.statistics.planned import Drawn, PlannedStep
-from reticent.statistics.setting import Expected, Setting
-from reticent.statistics.soft import UNIT
-from reticent.statistics.unbounded.census import Terms
 from reticent.statistics.unbounded.clipped import moments_of, powers
+from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.steps import EMPTY, Group, Groups, each_of, terms
 
 CELLS: Final[Cells] = cells_of(Real(), "logarithm")  # every binade is cut into 2^40: fine enough for any logarithm
@@ -210,14 +210,14 @@ def log_mean(asked: LogMean, setting: Setting, epsilon: Fraction) -> PlannedStep
         )
     shown = f"[{float(ends[0]):.6g}, {float(ends[1]):.6g}]"
     return PlannedStep(
-        facts.title(asked.name, setting.keys),
+        public_facts.title(asked.name, setting.keys),
         Ranks(asked.column, setting.keys, asked.per, "binades"),
         Groups(setting.keys),
         plan,
         setting,
         kept_rows(setting.schema.person, asked.per, setting.keys),
-        facts.labels(setting.keys),
-        facts.caveats_of(asked.column, None, setting, asked.per),
+        public_facts.labels(setting.keys),
+        public_facts.caveats_of(asked.column, None, setting, asked.per),
         f"{estimand(asked, setting)}, values cut to {shown}",
     )
 

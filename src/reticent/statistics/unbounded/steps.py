@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, TypeAlias, assert_never
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.data.query import Keys, Per, Present, Query, Ranks, kept_rows
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
@@ -22,23 +22,23 @@ from reticent.privacy.convert import approx_of, as_approx
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import show
-from reticent.statistics import facts
+from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Label
-from reticent.statistics.asked import Iqr, Location, Mean, Quantiles, TrimmedMean
+from reticent.statistics.column_step import Drawn, PlannedStep
+from reticent.statistics.context import Expected, Setting, Step
 from reticent.statistics.counts import CLIPPED
 from reticent.statistics.estimand import kept, subject
 from reticent.statistics.intervals import FEW
 from reticent.statistics.magnitude import reach
-from reticent.statistics.planned import Drawn, PlannedStep
-from reticent.statistics.setting import Expected, Setting, Step
+from reticent.statistics.specs import Iqr, Location, Mean, Quantiles, TrimmedMean
 from reticent.statistics.unbounded import expected
-from reticent.statistics.unbounded.census import ROW, Terms
 from reticent.statistics.unbounded.clipped import ClippedMean
 from reticent.statistics.unbounded.coinpress import CoinPress, Pressed
+from reticent.statistics.unbounded.column_counts import ROW, Terms
 from reticent.statistics.unbounded.joint import JointQuantiles, joint_quantiles
 from reticent.statistics.unbounded.location import Huber
-from reticent.statistics.unbounded.spread import Spread
-from reticent.statistics.unbounded.spread import iqr as spread_of
+from reticent.statistics.unbounded.quantile_range import Spread
+from reticent.statistics.unbounded.quantile_range import iqr as spread_of
 from reticent.statistics.unbounded.tails import near
 from reticent.statistics.unbounded.trimmed import TrimmedMean as Inverse
 
@@ -268,7 +268,7 @@ def mean(asked: Mean, setting: Setting, epsilon: Fraction) -> Step:
         )
     if asked.method == "coinpress":
         return _coinpress(asked, setting, epsilon)
-    cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
+    cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
     about, each = terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon)
     made = ClippedMean(cells, about, each, tail=asked.tail, bounds=bounds)
     return _step(
@@ -291,7 +291,7 @@ def _coinpress(asked: Mean, setting: Setting, epsilon: Fraction) -> NamedDelta:
             f"{asked.name} needs a δ: say delta, such as 1e-9, in the question where it is planned from a width. "
             "Nothing was charged."
         )
-    cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
+    cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
     about = terms(asked.column, setting, asked.per)
     rho = rho_within(epsilon, setting.delta) / _lifts(asked.per, setting) ** 2
     centre, radius, deviation = asked.around
@@ -330,7 +330,7 @@ def quantiles(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedS
     """
     if len(asked.levels) < 2:
         raise QuestionError("joint quantiles are two or more levels; one is drawn by itself. Nothing was charged.")
-    cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
+    cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
     about, each = terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon)
     made = joint_quantiles(cells, asked.levels, about, each, interval=asked.interval)
     inner = tuple((("level", show(level)),) for level in asked.levels)
@@ -345,7 +345,7 @@ def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
     QuestionError
         Before rows are read: too few people for this epsilon.
     """
-    cells, bounds = facts.candidates(asked.column, asked.low, asked.high, setting)
+    cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
     about, each = terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon)
     made = spread_of(cells, about, each, interval=asked.interval)
     return _step(asked, ColumnPlan(made, bounds), setting, *_manner(asked))
@@ -360,7 +360,7 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
         Before rows are read: where that number is private, with what to declare or ask instead; too few people.
     """
     about = terms(asked.column, setting, asked.per)
-    cells, bounds = facts.candidates(asked.column, None, None, setting)
+    cells, bounds = public_facts.candidates(asked.column, None, None, setting)
     if about.values is None:
         raise QuestionError(
             f"{asked.name} without a δ needs a public number of values: adjacency substitute, one row each or "
@@ -381,7 +381,7 @@ def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedSte
     QuestionError
         Before rows are read: too few people for this epsilon.
     """
-    cells, bounds = facts.candidates(asked.column, None, None, setting)
+    cells, bounds = public_facts.candidates(asked.column, None, None, setting)
     made = Huber(cells, terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon), asked.bend)
     return _step(
         asked,
@@ -398,12 +398,14 @@ def terms(column: str, setting: Setting, per: Per) -> Terms:
     alike = kept_rows(setting.schema.person, per)
     if setting.keys is not None:
         return Terms(ROW, alike=alike)
-    return Terms(setting.neighbours, facts.public_size(Present(column, None, per), setting), most=alike)
+    return Terms(setting.neighbours, public_facts.public_size(Present(column, None, per), setting), most=alike)
 
 
 def _lifts(per: Per, setting: Setting) -> int:
     """Rows between neighbours of a plan that is made for one row."""
-    return 1 if setting.keys is None else facts.lifts(kept_rows(setting.schema.person, per, setting.keys), setting)
+    return (
+        1 if setting.keys is None else public_facts.lifts(kept_rows(setting.schema.person, per, setting.keys), setting)
+    )
 
 
 def each_of(per: Per, setting: Setting, epsilon: Fraction) -> Fraction:
@@ -440,12 +442,12 @@ def _step(
                 "A larger ε, more people, or bounds known without the file help. Nothing was charged."
             )
     return PlannedStep(
-        facts.title(asked.name, setting.keys),
+        public_facts.title(asked.name, setting.keys),
         Ranks(asked.column, setting.keys, asked.per),
         Groups(setting.keys),
         plan,
         setting,
         kept_rows(person, asked.per, setting.keys),
-        facts.labels(setting.keys, inner),
-        (*facts.caveats_of(asked.column, plan.bounds, setting, asked.per), *words),
+        public_facts.labels(setting.keys, inner),
+        (*public_facts.caveats_of(asked.column, plan.bounds, setting, asked.per), *words),
     )

@@ -28,7 +28,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.cells import Cells
+from reticent.data.candidates import Cells
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
@@ -40,8 +40,8 @@ from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.quantiles import Size
-from reticent.statistics.unbounded.census import Terms
-from reticent.statistics.unbounded.ladder import LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.column_counts import Terms
 
 MOST_OUTSIDE: Final = 0.75  # a radius nearer to the centre than that has no say
 STEPS: Final = 1 << 12  # candidates on either side of the middle

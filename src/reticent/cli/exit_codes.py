@@ -1,0 +1,187 @@
+"""Every ending of a run, turned into words and an exit code. No traceback passes here.
+
+0 done    2 usage    3 released, one no reply or more    4 budget    5 refused    6 a check failed    70 fault
+130 stopped by the user
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, runtime_checkable
+
+import typer
+from typer.core import TyperGroup
+
+from reticent.cli.output import Voice, put, write
+from reticent.errors import (
+    BudgetError,
+    CheckError,
+    Fault,
+    LedgerError,
+    PublicParameterError,
+    QuestionError,
+    Refusal,
+    ReticentError,
+    SpecError,
+    uncharged,
+)
+
+DONE: Final = 0
+USAGE: Final = 2
+NO_REPLY: Final = 3
+BUDGET: Final = 4
+REFUSED: Final = 5
+CHECK: Final = 6
+FAULT: Final = 70
+STOPPED: Final = 130
+
+UNKNOWN: Final = (
+    "Whether anything was charged is not known here; the ledger knows: reticent ledger show STUDY. If it was, it stays "
+    "spent."
+)
+
+
+class Stopped(Exception):
+    """The user said no, or pressed Ctrl-C."""
+
+
+@runtime_checkable
+class Misused(Protocol):
+    """What the parser raises for a command line it cannot understand."""
+
+    exit_code: int
+
+    def format_message(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run that did not succeed ended."""
+
+    kind: str
+    words: str
+    charged: str
+    code: int
+
+    def to_json(self) -> dict[str, object]:
+        return {"error": {"kind": self.kind, "words": self.words, "charged": self.charged, "exit": self.code}}
+
+
+class Verbs(TyperGroup):
+    """The group of all verbs; the one place where a run begins and ends."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command line and leave with its code."""
+        _prepare_streams()
+        typed = list(sys.argv[1:] if args is None else args)
+        voice = Voice(as_json="--json" in (typed[: typed.index("--")] if "--" in typed else typed))
+        try:
+            code = super().main(typed, prog_name, standalone_mode=False, obj=voice)
+            if code == STOPPED:  # how the parser reports Ctrl-C
+                raise Stopped
+        except Exception as error:  # the last stop: whatever it is, its text could quote rows
+            ending = ending_of(error, voice)
+            _tell(ending, voice)
+            code = ending.code
+        sys.exit(code if isinstance(code, int) else DONE)
+
+
+def ending_of(error: BaseException, voice: Voice) -> Ending:
+    """The words and the code for an exception."""
+    match error:
+        case Fault():
+            return Ending("fault", str(error), error.charged, FAULT)
+        case Refusal() if voice.charged not in ("nothing", "unknown"):  # of what was to be done with what was released
+            return Ending(_kind(error), f"{error}. {_charge(voice)}", voice.charged, FAULT)
+        case BudgetError():
+            return Ending("budget", _uncharged(str(error), voice), "nothing", BUDGET)
+        case Refusal():
+            return Ending(_kind(error), _uncharged(str(error), voice), _of_refusal(error), REFUSED)
+        case CheckError():
+            return Ending("check", str(error), voice.charged, CHECK)
+        case ReticentError():
+            return Ending("engine", f"{error} {_charge(voice)}", voice.charged, FAULT)
+        case Stopped() | typer.Abort():
+            return Ending("stopped", f"Stopped. {_charge(voice)}", voice.charged, STOPPED)
+        case Misused():
+            return Ending("usage", _usage(error), "nothing", USAGE)
+        case OSError() if voice.charged not in ("nothing", "unknown"):
+            words = f"What was released could not be printed; look at its files. {_charge(voice)}"
+            return Ending("internal", words, voice.charged, FAULT)
+        case _:
+            # The type of an exception is a name in a program; its text could be anything.
+            what = "" if voice.spends else f" ({type(error).__name__})"
+            return Ending("internal", f"Internal fault{what}. {_charge(voice)}", voice.charged, FAULT)
+
+
+def _usage(error: Misused) -> str:
+    """The parser's words, and where the help for that verb is."""
+    verb = getattr(getattr(error, "ctx", None), "command_path", "reticent")
+    return f"{error.format_message().rstrip('.')}. See: {verb} --help"
+
+
+def _kind(error: Refusal) -> str:
+    match error:
+        case PublicParameterError():
+            return "number"
+        case SpecError():
+            return "study_file"
+        case QuestionError():
+            return "question"
+        case LedgerError():
+            return "ledger"
+        case _:
+            return "refused"
+
+
+def _of_refusal(error: Refusal) -> str:
+    """A disk that took the charge or did not is the one refusal that does not know."""
+    from reticent.ledger.store import SyncError
+
+    return "unknown" if isinstance(error, SyncError) else "nothing"
+
+
+def _uncharged(words: str, voice: Voice) -> str:
+    return uncharged(words) if voice.spends else words
+
+
+def _charge(voice: Voice) -> str:
+    match voice.charged:
+        case "nothing":
+            return "Nothing was charged."
+        case "unknown":
+            return UNKNOWN
+        case charged:
+            return f"{charged} stays spent."
+
+
+def _tell(ending: Ending, voice: Voice) -> None:
+    with contextlib.suppress(OSError):  # what cannot be written cannot be told either; the code still says it
+        if voice.as_json:
+            put(ending.to_json(), sys.stdout)
+    with contextlib.suppress(OSError):
+        write([ending.words], sys.stderr)
+
+
+def _prepare_streams() -> None:
+    """No stream may fail for its own reasons after a charge: one that is closed goes nowhere, and a terminal that
+    cannot show a letter gets an escape for it."""
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -1,0 +1,319 @@
+"""``ledger``, ``explain``, ``verify``: what was spent, what it means, whether it holds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reticent.cli import exit_codes, glossary, layout
+from reticent.cli.options import Json, LedgerFile, StudyFile, Yes, confirm, ledger_place, voice_of, write_new
+from reticent.cli.output import put
+from reticent.errors import LedgerError
+from reticent.privacy.loss import to_json as loss_json
+from reticent.privacy.loss import words as loss_words
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from reticent.ledger import Ledger, Line
+
+Certificate = Annotated[
+    Path, typer.Argument(metavar="CERTIFICATE", help="The .json file of a release, a model or a session.")
+]
+
+
+# --- ledger -----------------------------------------------------------------------------------------------------------
+
+
+def ledger_of(path: Path) -> Ledger:
+    from reticent.ledger import Ledger
+
+    return Ledger.open(ledger_place(path))
+
+
+def ledger_show(ctx: typer.Context, ledger: LedgerFile, as_json: Json = False) -> None:
+    """What was approved and spent, and every request in order."""
+    found = ledger_of(ledger)
+    problems = found.verify()
+    if problems:
+        raise LedgerError(f"{found.name} is damaged: {problems[0]}. Nothing in it can be relied on.")
+    voice_of(ctx).result(_ledger_document(found), *ledger_parts(found))
+
+
+def _ledger_document(found: Ledger) -> dict[str, object]:
+    from reticent.privacy.loss import to_json
+
+    return {
+        "verb": "ledger show",
+        "title": found.title,
+        "protects": found.adjacency.words(),
+        "approved": to_json(found.budget),
+        "approved_by": found.approved,
+        "ends": None if found.ends is None else found.ends.isoformat(),
+        "spent": to_json(found.spent()),
+        "left": to_json(found.left()),
+        "closed": found.closed,
+        "releases": [_line(line) for line in found.releases()],
+        "entries": len(found.entries()),
+        "head": found.head,
+    }
+
+
+def ledger_parts(found: Ledger) -> list[RenderableType]:
+    """A ledger as a terminal shows it."""
+    from reticent.privacy.loss import words as loss_words
+
+    lines = found.releases()
+    until = "" if found.ends is None else f" until {found.ends.isoformat()}"
+    heading = (
+        f"approved {loss_words(found.budget)}{until} · spent {loss_words(found.spent())} · "
+        f"left {loss_words(found.left())}{' · closed' if found.closed else ''}"
+    )
+    heads = ("id", "when (UTC)", "who", "what", "loss", "state")
+    return [
+        *([found.title] if found.title else []),
+        heading,
+        layout.columns(heads, map(_row, lines), right=(), wrap=(2, 3, 5)) if lines else "nothing was released yet",
+        f"chain ok: {len(found.entries())} entries, head {found.head[:16]}…",
+    ]
+
+
+def _row(line: Line) -> tuple[str, str, str, str, str, str]:
+    from reticent.privacy.loss import words as loss_words
+
+    spent = "–" if line.charge is None else loss_words(line.charge)
+    states = {
+        "reserved": "reserved: running or lost, spent either way",
+        "failed": f"fault {line.note}, spent",
+        "refused": f"refused ({line.note}), nothing charged",
+    }
+    when = line.when[:16].replace("T", " ")
+    return line.id, when, line.who, line.what, spent, states.get(line.state, line.state)
+
+
+def _line(line: Line) -> dict[str, object]:
+    from reticent.privacy.loss import to_json
+
+    return {
+        "id": line.id,
+        "when": line.when,
+        "who": line.who,
+        "what": line.what,
+        "purpose": line.purpose,
+        "charge": None if line.charge is None else to_json(line.charge),
+        "state": line.state,
+        "digest": line.digest,
+        "note": line.note,
+    }
+
+
+def ledger_verify(
+    ctx: typer.Context,
+    ledger: LedgerFile,
+    head: Annotated[str | None, typer.Option(metavar="DIGEST", help="A head kept elsewhere: it must be there.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check every entry: order, digests, sums. Exit code 6 if anything is wrong."""
+    found = ledger_of(ledger)
+    problems = found.verify(head=head)
+    entries = 0 if problems else len(found.entries())
+    said = [f"chain ok: {entries} entries, head {found.head}"] if not problems else [f"FAILED  {p}" for p in problems]
+    voice_of(ctx).result(
+        {
+            "verb": "ledger verify",
+            "ok": not problems,
+            "problems": list(problems),
+            "entries": entries,
+            "head": None if problems else found.head,
+        },
+        *said,
+    )
+    raise typer.Exit(exit_codes.CHECK if problems else exit_codes.DONE)
+
+
+def ledger_export(
+    ctx: typer.Context,
+    ledger: LedgerFile,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there instead.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The whole ledger as JSON, for an auditor or a place the operator cannot reach."""
+    document = ledger_of(ledger).export()
+    if out is None:
+        put(document, sys.stdout, indent=None if as_json else 2)
+        return
+    write_new(out, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    head = str(document["head"])
+    voice_of(ctx).result(
+        {"verb": "ledger export", "wrote": str(out), "head": head},
+        f"wrote {out}. Keep its head elsewhere: {head}",
+    )
+
+
+def ledger_close(
+    ctx: typer.Context,
+    ledger: LedgerFile,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it becomes an entry.")],
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Accept no charge from now on. This cannot be undone."""
+    found = ledger_of(ledger)
+    confirm(f"Close {found.name} for good?", yes=yes)
+    found.close(reason)
+    voice_of(ctx).result(
+        {"verb": "ledger close", "closed": True, "head": found.head},
+        f"{found.name} is closed: {reason}",
+    )
+
+
+def ledger_amend(
+    ctx: typer.Context,
+    study: StudyFile,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it becomes an entry.")],
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Take over the budget and last day that the study file now states; what is spent stays spent."""
+    from reticent.data.spec import read_spec
+
+    spec = read_spec(study)
+    found = ledger_of(study)
+    confirm(f"Change the budget of {found.name} to {loss_words(spec.budget.loss)}?", yes=yes)
+    found.amend(spec.budget.loss, reason=reason, approved=spec.budget.approved or None, ends=spec.budget.ends)
+    voice_of(ctx).result(
+        {
+            "verb": "ledger amend",
+            "budget": loss_json(found.budget),
+            "left": loss_json(found.left()),
+            "head": found.head,
+        },
+        f"{found.name} now allows {loss_words(found.budget)}; {loss_words(found.left())} is left: {reason}",
+    )
+
+
+def ledger_adopt(
+    ctx: typer.Context,
+    study: StudyFile,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; it becomes an entry.")],
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Go on with an older copy of a ledger when the newest is lost: all that is left counts as spent."""
+    from reticent.data.spec import read_spec
+    from reticent.ledger.fingerprint import adopt
+
+    spec = read_spec(study)
+    found = ledger_of(study)
+    confirm(f"Adopt {found.name}? All that it has left is charged.", yes=yes)
+    person = spec.schema.person.column
+    adopt(Path(spec.source), [*spec.schema.columns, *([] if person is None else [person])], found, reason=reason)
+    voice_of(ctx).result(
+        {"verb": "ledger adopt", "left": loss_json(found.left()), "head": found.head},
+        f"{found.name} counts for the source again; {loss_words(found.left())} is left: {reason}",
+    )
+
+
+# --- explain ----------------------------------------------------------------------------------------------------------
+
+
+def explain(
+    ctx: typer.Context,
+    what: Annotated[str | None, typer.Argument(metavar="CERTIFICATE|WORD", help="A file, or a word.")] = None,
+    prior: Annotated[float, typer.Option(metavar="P", help="What someone believed before, 0 to 1.")] = 0.1,
+    proof: Annotated[bool, typer.Option("--proof", help="Every part with its theorem and source.")] = False,
+    checklist: Annotated[bool, typer.Option("--checklist", help="An officer's questions, answered.")] = False,
+    as_json: Json = False,
+) -> None:
+    """A release in plain language, or a word: epsilon, no-reply, ledger … Without either: the list of words."""
+    voice = voice_of(ctx)
+    if what is None:
+        voice.result(
+            {"verb": "explain", "about": "words", "words": list(glossary.listed())},
+            f"Words: {', '.join(glossary.listed())}.",
+            "Or the certificate of a release: reticent explain table4.json --prior 0.1",
+        )
+        return
+    word = glossary.word_of(what)
+    if word is not None and not _exists(what):
+        told = glossary.explained(word)
+        voice.result(
+            {"verb": "explain", "about": "word", "word": word, "lines": list(told)},
+            *(part for place, text in enumerate(told) for part in ([""] * (place > 0) + [_paragraph(text)])),
+        )
+        return
+    if not _exists(what) and not what.endswith(".json"):
+        raise glossary.unknown(what)
+    _certificate(ctx, what, prior, proof=proof, checklist=checklist)
+
+
+def _exists(what: str) -> bool:
+    try:
+        return Path(what).exists()
+    except (OSError, ValueError):  # longer than a name of a file can be
+        return False
+
+
+def _paragraph(text: str) -> RenderableType:
+    """A paragraph of several lines is a list: what each line is about, and its text."""
+    if "\n" not in text:
+        return text
+    return layout.fields(((line.split()[0], " ".join(line.split()[1:])) for line in text.split("\n")), style="bold")
+
+
+def _certificate(ctx: typer.Context, path: str, prior: float, *, proof: bool, checklist: bool) -> None:
+    from reticent.certificate.certificate import read_certificate
+    from reticent.privacy.explain import epsilon_delta, odds
+
+    found = read_certificate(Path(path))
+    moved = odds(epsilon_delta(found.guarantee.loss)[0], prior)
+    parts = [found.explain(prior=prior)]
+    parts += [found.proof()] * proof + [found.checklist()] * checklist
+    voice_of(ctx).result(
+        {
+            "verb": "explain",
+            "about": "certificate",
+            "release": found.document["release"],
+            "kind": found.kind,
+            "lines": parts[0].split("\n"),
+            "odds": {"prior": moved.prior, "factor": moved.factor, "low": moved.low, "high": moved.high},
+            "proof": found.proof().split("\n") if proof else None,
+            "checklist": found.checklist().split("\n") if checklist else None,
+        },
+        layout.fields(("-", line) for line in found.explain(prior=prior).split("\n")),
+        *(f"\n{text}" for text in parts[1:]),
+    )
+
+
+# --- verify -----------------------------------------------------------------------------------------------------------
+
+
+def verify(
+    ctx: typer.Context,
+    certificate: Certificate,
+    ledger: Annotated[Path | None, typer.Option(metavar="LEDGER", help="The ledger that was charged.")] = None,
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="The officer's public key.")] = None,
+    allow_unsigned: Annotated[
+        bool, typer.Option("--allow-unsigned", help="Do not ask for a signature; a wrong one still fails.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check a certificate: signature, ledger entry, chain, and the losses derived again. Exit code 6 if one fails."""
+    from reticent.certificate.certificate import read_certificate
+
+    found = read_certificate(certificate).verify(
+        None if ledger is None else ledger_place(ledger), key, allow_unsigned=allow_unsigned
+    )
+    voice_of(ctx).result(
+        {
+            "verb": "verify",
+            "ok": found.ok,
+            "checks": [{"name": check.name, "ok": check.ok, "words": check.words} for check in found.checks],
+        },
+        layout.fields(("ok" if check.ok else "FAILED", check.words) for check in found.checks),
+    )
+    raise typer.Exit(exit_codes.DONE if found.ok else exit_codes.CHECK)

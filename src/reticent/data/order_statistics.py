@@ -1,0 +1,214 @@
+"""What a robust statistic may ask of a column of integers: order statistics, counts below a value, sums between ranks.
+
+    rank        ..., 0  |  1, 2, ..., size  |  size + 1, ...
+    x_(rank)    -inf    |  sorted values    |  +inf
+
+Ranks are public and counted from below; under add/remove the size is private, and a rank beyond it is +inf like any
+other infinite value. ``LARGEST`` stands for infinity on the integer grid. The width of an interval is infinite where
+an end is, from +inf to +inf too, so that rows that are not there never look like rows that agree. It grows with the
+upper end and falls with the lower one, which is all the proofs need (docs/proofs/robust.md, section 1).
+
+An engine answers ``window`` by order statistics in a range of ranks, ``below`` by one filtered count, ``total`` by one
+filtered sum and the two order statistics at its ends. ``Sorted`` answers them in memory, ``RunLength`` from distinct
+values and their counts. Distances are capped, so all that any mechanism here asks lies in windows of *public* ranks
+(``needs``): an engine fetches them before a width is known (``data/rank_search.py``), and ``Fetched`` answers from
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.errors import PublicParameterError
+
+Integers = NDArray[np.int64]
+
+LARGEST: Final = 1 << 61  # infinity among values
+ABSENT: Final = -(1 << 63)  # the first entry of a record that lacks a value
+INFINITE: Final = 1 << 62  # infinity among widths: above every finite one
+
+
+class Order(Protocol):
+    """A column of integers within +-LARGEST, in order. Ranks are >= 1 within it; beyond its ends it is infinite."""
+
+    def window(self, first: int, last: int) -> Integers:
+        """x_(first), ..., x_(last)."""
+        ...
+
+    def below(self, value: int) -> int:
+        """How many values are strictly below ``value``."""
+        ...
+
+    def total(self, first: int, last: int) -> int:
+        """x_(first) + ... + x_(last), with LARGEST for infinity."""
+        ...
+
+
+def filled(inside: Integers, first: int, last: int, size: int) -> Integers:
+    """x_(first), ..., x_(last) of a column of ``size`` values, from those of them whose ranks are 1 to ``size``."""
+    found = np.empty(last - first + 1, np.int64)
+    found[: max(0, min(1 - first, len(found)))] = -LARGEST
+    found[max(0, size + 1 - first) :] = LARGEST
+    start = max(first, 1) - first
+    found[start : start + len(inside)] = inside
+    return found
+
+
+def lacking(first: int, last: int, size: int) -> int:
+    """What the ranks beyond the ends add to the sum from ``first`` to ``last``."""
+    above, under = max(0, last - max(size, first - 1)), max(0, min(1, last + 1) - first)
+    return LARGEST * (above - under)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sorted:
+    """A column in memory: a sorted array of int64 within +-LARGEST, checked once."""
+
+    values: Integers
+
+    def __post_init__(self) -> None:
+        found = self.values
+        if not isinstance(found, np.ndarray) or found.dtype != np.int64 or found.ndim != 1:
+            raise PublicParameterError("an ordered column is a flat array of int64")
+        if np.any(found[1:] < found[:-1]) or (len(found) and (found[0] < -LARGEST or found[-1] > LARGEST)):
+            raise PublicParameterError("an ordered column is sorted, and within 2^61 of zero")
+
+    def window(self, first: int, last: int) -> Integers:
+        size = len(self.values)
+        return filled(self.values[max(first, 1) - 1 : max(min(last, size), 0)], first, last, size)
+
+    def below(self, value: int) -> int:
+        if value > LARGEST:
+            return len(self.values)
+        return int(np.searchsorted(self.values, max(value, -LARGEST), side="left"))
+
+    def total(self, first: int, last: int) -> int:
+        inside = self.values[max(first, 1) - 1 : max(last, 0)]
+        whole = (int((inside >> 32).sum()) << 32) + int((inside & 0xFFFFFFFF).sum())
+        return whole + lacking(first, last, len(self.values))
+
+    def __repr__(self) -> str:
+        return "<private column>"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RunLength:
+    """A column as its distinct values, ascending, and how often each occurs: no value is repeated in memory."""
+
+    values: Integers
+    counts: Integers
+    ends: Integers = field(init=False)  # the rank of the last copy of each value
+
+    def __post_init__(self) -> None:
+        values, counts = self.values, self.counts
+        if values.dtype != np.int64 or counts.dtype != np.int64 or values.ndim != 1 or values.shape != counts.shape:
+            raise PublicParameterError("a column of runs is two flat arrays of int64, equally long")
+        if np.any(values[1:] <= values[:-1]) or np.any(counts < 1):
+            raise PublicParameterError("runs have ascending values, and counts of at least 1")
+        if len(values) and (values[0] < -LARGEST or values[-1] > LARGEST):
+            raise PublicParameterError("a column of runs is within 2^61 of zero")
+        object.__setattr__(self, "ends", np.cumsum(counts))
+
+    @property
+    def size(self) -> int:
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def window(self, first: int, last: int) -> Integers:
+        ranks = np.arange(max(first, 1), min(last, self.size) + 1)
+        return filled(self.values[np.searchsorted(self.ends, ranks, side="left")], first, last, self.size)
+
+    def below(self, value: int) -> int:
+        if value > LARGEST:
+            return self.size
+        place = int(np.searchsorted(self.values, max(value, -LARGEST), side="left"))
+        return int(self.ends[place - 1]) if place else 0
+
+    def total(self, first: int, last: int) -> int:
+        least, most = max(first, 1) - 1, min(last, self.size)
+        copies = np.maximum(np.minimum(self.ends, most) - np.maximum(self.ends - self.counts, least), 0)
+        limbs = ((self.values >> 42, 42), ((self.values >> 21) & 0x1FFFFF, 21), (self.values & 0x1FFFFF, 0))
+        # a limb is below 2^21, so sums over 2^42 rows stay inside int64
+        return sum(int(limb @ copies) << shift for limb, shift in limbs) + lacking(first, last, self.size)
+
+    def __repr__(self) -> str:
+        return "<private column>"
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Public ranks to fetch: windows (first, last) of order statistics, and sums from one rank to another."""
+
+    windows: tuple[tuple[int, int], ...]
+    totals: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(first > last for first, last in self.windows + self.totals):
+            raise PublicParameterError("ranks go from a first one to a last one that is not below it")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Fetched:
+    """A column by what was fetched of it, ranks in order; ``below`` is exact within a window and else at its edge.
+
+    That is enough for a distance capped at ``most``: within ``most`` ranks of its own rank the count is exact, and
+    farther away both this one and the exact one give the cap.
+    """
+
+    needs: Needs
+    windows: tuple[Integers, ...]
+    totals: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        lengths = [last - first + 1 for first, last in self.needs.windows]
+        if lengths != [len(found) for found in self.windows] or len(self.totals) != len(self.needs.totals):
+            raise PublicParameterError("what was fetched is not what was needed")
+
+    def window(self, first: int, last: int) -> Integers:
+        for (low, high), found in zip(self.needs.windows, self.windows, strict=True):
+            if low <= first and last <= high:
+                return found[first - low : last - low + 1]
+        raise PublicParameterError("ranks that were not fetched")
+
+    def below(self, value: int) -> int:
+        held = list(zip(self.needs.windows, self.windows, strict=True))
+        least = min(first for first, _ in self.needs.windows) - 1
+        return max([least, *(first - 1 + int(np.sum(found < value)) for (first, _), found in held if found[0] < value)])
+
+    def total(self, first: int, last: int) -> int:
+        return self.totals[self.needs.totals.index((first, last))]
+
+    def __repr__(self) -> str:
+        return "<private column>"
+
+
+def fetched(data: Order, needs: Needs) -> Fetched:
+    """What an engine would fetch, of a column in memory."""
+    windows = tuple(data.window(first, last) for first, last in needs.windows)
+    return Fetched(needs, windows, tuple(data.total(first, last) for first, last in needs.totals))
+
+
+def around(ranks: tuple[int, ...], most: int) -> tuple[tuple[int, int], ...]:
+    """Windows of ``most`` ranks on either side of each rank."""
+    return tuple((rank - most, rank + most) for rank in ranks)
+
+
+def ordered(values: Integers) -> Sorted:
+    """Any int64 array as an ordered column; what lies beyond +-LARGEST counts as infinite."""
+    if values.dtype != np.int64:
+        raise PublicParameterError("an ordered column is made of int64")
+    return Sorted(np.sort(np.clip(values, -LARGEST, LARGEST)))
+
+
+def at(data: Order, rank: int) -> int:
+    """x_(rank)."""
+    return int(data.window(rank, rank)[0])
+
+
+def widths(low: Integers, high: Integers) -> Integers:
+    """Widths of the intervals from ``low`` to ``high``: INFINITE where an end is, 0 where the ends meet or cross."""
+    endless = (low == -LARGEST) | (high == LARGEST) | ((low == high) & (np.abs(low) == LARGEST))
+    return np.where(low > high, 0, np.where(endless, INFINITE, high - low))

@@ -1,0 +1,84 @@
+"""A leaderboard on private rows: a submission is told its score only where it beats the best by a step.
+
+Statement. A submission is a question whose mean over the private rows is its score, in [0, 1]. With best the best score
+shown so far (public), a submission is "better" where its noisy sum exceeds best + step; only then is a noisy score
+shown, and it becomes the best. A board with at most c improvements costs epsilon, however many submissions are made.
+
+Proof. Best and step are public when a submission is made: they are made of what was shown. S, the sum over rows of
+(contribution - best), moves by at most D = STEPS for one row each (``bounded``), and so does S - step n, n public or
+bought. The board is a numeric sparse vector with c answers above: ``mechanisms.sparse_vector``. ∎
+
+Accuracy. But for probability beta over k submissions, with r the radius of a comparison and v that of a value: every
+submission that is better than the best by step + r / n is shown, none that is worse than the best by more than
+r / n - step is, and a score shown is off by at most v / n. So the best shown is within step + (r + v) / n of the best
+true score among the submissions, while improvements last.
+
+Source. Blum and Hardt 2015, "The Ladder: a reliable leaderboard for machine learning competitions", Algorithm 1.
+
+Deviations. Theirs has no noise: whether a submission beats the best by a step is an exact bit about the rows, so two
+neighbours are told apart with certainty (``lab.broken``). Its guarantee is about overfitting, not privacy. Rounding a
+score to the step, as theirs does, would be processing of what is shown here, and is left to the reader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from reticent.entropy import Entropy
+from reticent.learning.above_threshold import LEVEL, Size, estimate, reach
+from reticent.learning.row_functions import STEPS, Question, Rows, apart
+from reticent.mechanisms.geometric import laplace_radius
+from reticent.mechanisms.sparse_vector import Conversation, SparseVector, split
+from reticent.outcome import Estimate
+from reticent.privacy.adjacency import Adjacency
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a submission was told.
+
+    Attributes
+    ----------
+    improved : bool
+        Whether it beat the best by a step, as far as the noise lets see.
+    best : float
+        The best score shown so far, this one's where it improved; a submission that did not improve learns no more.
+    estimate : Estimate or None
+        The score of a submission that improved, with its interval.
+    """
+
+    improved: bool
+    best: float
+    estimate: Estimate | None = None
+
+    def __str__(self) -> str:
+        if self.estimate is None:
+            return f"no step above the best, {self.best:,.4g}"
+        return f"improved: {self.estimate!s}"
+
+
+def board_of(epsilon: Fraction, improvements: int, neighbours: Adjacency) -> SparseVector:
+    """The mechanism of a board: half of ``epsilon`` for comparisons, split to disturb them least, half for scores."""
+    threshold, questions = split(improvements)
+    return SparseVector(reach(neighbours), epsilon, improvements, (threshold, questions, threshold + questions))
+
+
+def submit(
+    talk: Conversation,
+    made: SparseVector,
+    rows: Rows,
+    question: Question,
+    best: int,
+    step: int,
+    size: Size,
+    entropy: Entropy,
+) -> tuple[Standing, int]:
+    """The standing, and the best in whole steps after it; ``best`` and ``step`` are in whole steps."""
+    moved = apart(question, rows, best)
+    mark = talk.ask(moved - step * size.count, entropy, value=moved)
+    if not mark.above:
+        return Standing(False, best / STEPS), best
+    shown = estimate(best, mark.value, size, laplace_radius(float(made.value_scale), 1 - LEVEL))
+    after = min(max(best + round(Fraction(mark.value, size.count)), 0), STEPS)
+    return Standing(True, after / STEPS, shown), after

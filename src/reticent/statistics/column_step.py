@@ -1,0 +1,104 @@
+"""A question answered by one plan on one column (or on rows), per group: from a plan to a step.
+
+A plan has its guarantee before rows are read and draws one group's numbers. Asked by group, it is made for adding or
+removing one row and run on every group by itself: the groups are a partition that nobody looked for, and what one row
+costs is lifted to a person at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+from reticent.data.query import Query
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.outcome import Estimate, Outcome
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.answer import Answer, Cell, Label
+from reticent.statistics.context import Expected, Setting
+
+D = TypeVar("D")
+D_co = TypeVar("D_co", covariant=True)
+D_contra = TypeVar("D_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The numbers of one group, one for each label of the plan, and what they say about themselves.
+
+    ``words`` and ``estimand`` may depend on what was drawn and on public numbers, and on nothing else. An estimand
+    that is known only after the draw, such as a mean of values cut to released bounds, goes before the step's.
+    """
+
+    outcomes: tuple[Outcome[Estimate], ...]
+    words: tuple[str, ...] = ()
+    estimand: str = ""
+
+
+class Plan(Protocol[D_contra]):
+    """What is drawn from the data of one group."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def draw(self, data: D_contra, entropy: Entropy) -> Drawn: ...
+
+    def expected(self, people: int) -> Expected: ...
+
+
+class Read(Protocol[D_co]):
+    """Which part of a result a plan reads: the data of each group, in order."""
+
+    def __call__(self, result: Result) -> Sequence[D_co]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep(Generic[D]):
+    """A plan as a step. ``rows`` is the most values one person has over all groups together; it lifts by group."""
+
+    name: str
+    query: Query
+    read: Read[D]
+    plan: Plan[D]
+    setting: Setting
+    rows: int
+    labels: tuple[Label, ...]
+    caveats: tuple[str, ...] = ()
+    estimand: str = ""
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return (self.query,)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        keys, near = self.setting.keys, self.setting.neighbours
+        if keys is None:
+            return replace(self.plan.guarantee, label=self.name)
+        row = Adjacency("add_remove", unit="row")
+        every = compose.across([self.plan.guarantee] * len(keys.among), neighbours=row, label="all groups")
+        return compose.of_person(every, near, rows=self.rows, label=self.name)
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        (result,) = results
+        drawn = [self.plan.draw(data, entropy) for data in self.read(result)]
+        outcomes = [outcome for group in drawn for outcome in group.outcomes]
+        cells = tuple(Cell(label, outcome) for label, outcome in zip(self.labels, outcomes, strict=True))
+        words = tuple(dict.fromkeys(text for group in drawn for text in group.words))
+        told = tuple(dict.fromkeys(group.estimand for group in drawn if group.estimand))
+        return Answer(self.name, cells, (*self.caveats, *words), estimand="; ".join(told))
+
+    def expected(self, people: int) -> Expected:
+        """For one value of each person; where that is too little, and a person may have more, for as many as may be."""
+        groups = 1 if self.setting.keys is None else len(self.setting.keys.among)
+        found, rows = self.plan.expected(max(people // groups, 1)), self.rows
+        if found.noise is not None or rows == 1:
+            return found
+        full = self.plan.expected(max(people * rows // groups, 1))
+        if full.noise is None:
+            return found
+        return replace(full, note=f"if each person has {rows} rows, no reply if one; {full.note}")

@@ -1,0 +1,69 @@
+"""Accuracy first: the least epsilon whose noise is no wider than wanted. No row is read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final
+
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.statistics.context import Setting
+from reticent.statistics.prepare import prepare
+from reticent.statistics.specs import Statistic
+
+GRID: Final = 1000  # epsilons are multiples of 1 / GRID
+MOST: Final = 10  # above it a release needs a reason; no plan proposes it
+
+
+def least_epsilon(asked: Statistic, setting: Setting, half_width: float, people: int) -> Fraction:
+    """The least multiple of 1/1000 at which the noise half-width at 95 % is at most ``half_width``.
+
+    Parameters
+    ----------
+    asked : Statistic
+    setting : Setting
+    half_width : float
+        In the answer's units; of the noise alone, since sampling does not depend on epsilon.
+    people : int
+        The size the plan assumes.
+
+    Raises
+    ------
+    QuestionError
+        Where no epsilon up to 10 reaches it, with the reason.
+    """
+    if not half_width > 0:
+        raise PublicParameterError(f"the half-width wanted must be > 0, got {half_width}")
+    low, high = 0, MOST * GRID
+    if not _reaches(asked, setting, Fraction(MOST), half_width, people):
+        raise QuestionError(_reason(asked, setting, half_width, people))
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _reaches(asked, setting, Fraction(middle, GRID), half_width, people):
+            high = middle
+        else:
+            low = middle
+    return Fraction(high, GRID)
+
+
+def _reaches(asked: Statistic, setting: Setting, epsilon: Fraction, half_width: float, people: int) -> bool:
+    noise = _noise(asked, setting, epsilon, people)
+    return noise is not None and noise <= half_width
+
+
+def _noise(asked: Statistic, setting: Setting, epsilon: Fraction, people: int) -> float | None:
+    """The expected noise half-width; None where the question would be refused or unanswered at this epsilon."""
+    prepare(asked, setting, Fraction(MOST))  # what is wrong at every epsilon is said at once
+    try:
+        return prepare(asked, setting, epsilon).expected(people).noise
+    except QuestionError:
+        return None
+
+
+def _reason(asked: Statistic, setting: Setting, half_width: float, people: int) -> str:
+    noise = _noise(asked, setting, Fraction(MOST), people)
+    if noise is None:
+        return f"{asked.name} gives no reply for {people:,} people even at ε {MOST}. More people are needed."
+    return (
+        f"{asked.name} cannot be planned to ± {half_width:g}: at ε {MOST} the noise is still ± {noise:.3g} "
+        f"for {people:,} people. Nothing was charged."
+    )

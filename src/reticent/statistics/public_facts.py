@@ -1,0 +1,109 @@
+"""Public facts about a question: bounds, candidates, what a row moves, labels, caveats. No row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from reticent.data.candidates import Cells, cells_of
+from reticent.data.query import Keys, Per, Present, Query, stability
+from reticent.data.schema import Category, Column, Integer
+from reticent.errors import QuestionError
+from reticent.mechanisms import Geometric
+from reticent.privacy.numbers import show
+from reticent.privacy.sensitivity import L1
+from reticent.statistics.answer import Label
+from reticent.statistics.context import Setting
+from reticent.statistics.ranks import within
+
+
+def title(name: str, keys: Keys | None) -> str:
+    return name if keys is None else f"{name} by {keys.column}"
+
+
+def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, ...]:
+    if keys is None:
+        return inner
+    return tuple(((keys.column, key), *label) for key in keys.among for label in inner)
+
+
+def stands_in(column: Column) -> bool:
+    """Whether a cell that cannot be read takes a public value, so that no row lacks one."""
+    return column.stand_in is not None
+
+
+def may_be_incomplete(columns: Iterable[Column]) -> bool:
+    """Whether a row may lack one of these columns, so that the rows that count are fewer than all."""
+    return not all(stands_in(column) for column in columns)
+
+
+def stability_of(query: Query, setting: Setting, *, stands_in: bool = False) -> Fraction:
+    """The L1 stability of all integers of a query together."""
+    return sum(stability(query, setting.schema.person, stands_in=stands_in), Fraction(0))
+
+
+def geometric(bound: Fraction, setting: Setting, epsilon: Fraction) -> Geometric | None:
+    """The mechanism for integers of this stability; None where they are the same for all neighbours."""
+    return None if bound == 0 else Geometric(L1(bound, setting.neighbours), epsilon)
+
+
+def bounds(
+    name: str, setting: Setting, column: str, low: Fraction | None, high: Fraction | None
+) -> tuple[Fraction, Fraction]:
+    """Bounds named in the question, or those of the schema, or the refusal that says how to declare them."""
+    declared = setting.schema.column(column)
+    if isinstance(declared, Category) or low is None or high is None:
+        return setting.schema.bounded(column, name)
+    if isinstance(declared, Integer) and (low.denominator != 1 or high.denominator != 1):
+        raise QuestionError(f"{column} is an integer column: low and high must be integers. Nothing was charged.")
+    return low, high
+
+
+def caveats_of(column: str, bounds: tuple[Fraction, Fraction] | None, setting: Setting, per: Per) -> tuple[str, ...]:
+    """What public declarations alone say about how the number may differ from the one meant."""
+    found = []
+    person = setting.schema.person
+    if bounds is not None:
+        found.append(f"values of {column} outside [{show(bounds[0])}, {show(bounds[1])}] count as the nearer bound")
+    if person.column is not None and per == "row" and person.rows > 1:
+        found.append(f"at most {person.rows} rows of each person count; the sampling part allows for their likeness")
+    return tuple(found)
+
+
+def public_size(query: Present, setting: Setting) -> int | None:
+    """The number of present values where it is the same for all neighbours and known: one for each unit."""
+    declared = setting.schema.column(query.column)
+    if setting.units is None or not setting.size_public:
+        return None
+    return setting.units if stability_of(query, setting, stands_in=stands_in(declared)) == 0 else None
+
+
+def lifts(rows: int, setting: Setting) -> int:
+    """Rows that come or go between neighbours: what one row may cost by group is so many times less than a person."""
+    return rows * (2 if setting.neighbours.kind == "substitute" else 1)
+
+
+def bounded(column: str, low: Fraction | None, high: Fraction | None, setting: Setting) -> bool:
+    """Whether bounds are named in the question or declared."""
+    declared = setting.schema.column(column)
+    return (low is not None and high is not None) or (
+        not isinstance(declared, Category) and declared.low is not None and declared.high is not None
+    )
+
+
+def candidates(
+    column: str, low: Fraction | None, high: Fraction | None, setting: Setting
+) -> tuple[Cells, tuple[Fraction, Fraction] | None]:
+    """The candidates of a column, and the bounds that move values; ``low`` and ``high`` as named in the question."""
+    declared = setting.schema.column(column)
+    cells = cells_of(declared, column)
+    if low is not None and high is not None:
+        return within(cells, low, high), (low, high)
+    if isinstance(declared, Category) or declared.low is None or declared.high is None:
+        return cells, None
+    return cells, (Fraction(declared.low), Fraction(declared.high))
+
+
+def groups(setting: Setting) -> int:
+    """The number of declared groups; 1 where there are none."""
+    return 1 if setting.keys is None else len(setting.keys.among)

@@ -1,0 +1,92 @@
+"""How many persons had more rows than are kept: the caveat beside every answer that counts rows.
+
+Persons above the cap and persons not above it are protected together: adding or removing a person moves the pair by
+1, and where persons are replaced their number is public and the first alone is drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from reticent.data.query import Capped, Persons, Query
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.errors import QuestionError
+from reticent.mechanisms import Geometric
+from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.sensitivity import L1
+from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.context import Expected, Setting
+from reticent.statistics.counts import guarantee_of, noisy
+from reticent.statistics.intervals import NONE, half_width, too_few
+
+
+@dataclass(frozen=True, slots=True)
+class CapStep:
+    """The share of persons above the cap; ``units`` is the number of persons where it is public."""
+
+    mechanism: Geometric
+    setting: Setting
+    units: int | None
+    estimand: str = ""
+
+    @property
+    def name(self) -> str:
+        return "capped"
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return (Capped(), Persons())
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return guarantee_of(self.mechanism, self.setting, "share of people above the cap")
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        ((above,),), ((people,),) = results[0].vectors, results[1].vectors
+        if self.units is None:
+            ((above, rest),) = noisy([(above, people - above)], self.mechanism, entropy)
+            outcome = self._share(above, above + rest)
+        else:
+            ((above,),) = noisy([(above,)], self.mechanism, entropy)
+            outcome = self._share(above, self.units)
+        return Answer(self.name, (Cell((), outcome),), (self.words(outcome),))
+
+    def _share(self, above: int, people: int) -> Outcome[Estimate]:
+        scale = float(self.mechanism.scale)
+        if too_few(people, [] if self.units is not None else [scale, scale]):
+            return NO_REPLY
+        share = min(max(above / people, 0.0), 1.0)
+        scales = [scale] if self.units is not None else [scale * (1.0 - share), scale * share]
+        radius = half_width(NONE, scales) / people
+        return Reply(Estimate(share, max(share - radius, 0.0), min(share + radius, 1.0), radius, 0.0))
+
+    def words(self, outcome: Outcome[Estimate]) -> str:
+        """The caveat, such as ``77 % ± 2 % of people had more than 20 rows: counts and means are of capped rows``."""
+        rows = self.setting.schema.person.rows
+        many = "1 row" if rows == 1 else f"{rows} rows"
+        if not isinstance(outcome, Reply):
+            return f"how many people had more than {many} could not be told: counts and means are of capped rows"
+        share, radius = 100 * outcome.value.value, 100 * outcome.value.noise
+        digits = 0 if radius >= 0.95 else 1
+        return (
+            f"{share:.{digits}f} % ± {radius:.{digits}f} % of people had more than {many}: "
+            "counts and means are of capped rows"
+        )
+
+    def expected(self, people: int) -> Expected:
+        radius = half_width(NONE, [float(self.mechanism.scale)]) / people
+        return Expected(radius, None, "share of people with more rows than are kept")
+
+
+def prepare(setting: Setting, epsilon: Fraction) -> CapStep:
+    """Persons above the cap and persons in all, as two counts that together change by one at most (two if replaced)."""
+    if setting.schema.person.column is None:
+        raise QuestionError("Every row is another person: there is no cap. Nothing was charged.")
+    substitute = setting.neighbours.kind == "substitute"
+    units = setting.units if substitute else None
+    bound = Fraction(2 if substitute and units is None else 1)
+    return CapStep(Geometric(L1(bound, setting.neighbours), epsilon), setting, units)

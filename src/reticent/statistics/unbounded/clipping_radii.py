@@ -1,0 +1,91 @@
+"""Where a column is and how far it reaches, for little: a median and distances from it on a ladder of public radii.
+
+A quantile on the cells of the public prior must outweigh 2^27 of them. Of a distance from a released centre a quarter
+of a binade is enough, and there are some 370 of those from 2^-31 to 2^62: a rung is found with a fourth of the values.
+Which rung a value is on looks at that value only, so a distance is drawn like any quantile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.candidates import FINE, Cells, Segment, coarser
+from reticent.data.table import Counts
+from reticent.entropy import Entropy
+from reticent.mechanisms import Exponential
+from reticent.privacy.numbers import positive
+from reticent.privacy.sensitivity import Linf
+from reticent.statistics.quantiles import Size
+from reticent.statistics.ranks import Runs, cell_share, placed, runs
+from reticent.statistics.unbounded.column_counts import Terms, against_prior
+from reticent.statistics.unbounded.scaled_level import UNIT, Level, level_of, pick
+
+HALF: Final = Fraction(1, 2)
+LADDER: Final = np.exp2(np.arange(-31 * 4, 62 * 4 + 1) / 4.0)  # a quarter of a binade apart
+RUNGS: Final = Cells((Segment(0, len(LADDER), 1),), Fraction(1), True)
+FINEST: Final = UNIT  # the smallest share of values outside is one of so many
+SURE: Final = 1000.0  # odds against a rung that is further off than ``slack``
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One quantile at ``epsilon``, of values or of distances."""
+
+    terms: Terms
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        positive(self.epsilon, "epsilon")
+
+    @property
+    def mechanism(self) -> Exponential:
+        """The same for every level."""
+        return Exponential(Linf(Fraction(self.terms.rows * UNIT), self.terms.neighbours), self.epsilon)
+
+    def level(self, share: Fraction) -> Level:
+        return level_of(share, self.terms.neighbours.kind)
+
+    def rate(self, share: Fraction) -> float:
+        """What one rank costs at a level."""
+        return float(self.mechanism.rate * self.level(share).b)
+
+    @property
+    def slack(self) -> float:
+        """Ranks that a rung can be off, wherever its level is."""
+        return against_prior(1.0 / len(LADDER), SURE) / self.rate(Fraction(FINEST - 1, FINEST))
+
+    def outweighs(self, cells: Cells, size: Size) -> bool:
+        """Whether a median on these cells is the data's: they outweigh the prior but for one run in a thousand."""
+        return self.rate(HALF) * size.surely / 2.0 >= against_prior(cell_share(coarser(cells, FINE)))
+
+    def centre(self, cells: Cells, data: Counts, entropy: Entropy) -> float:
+        """A median, on cells so few that the values of one of them outweigh all others."""
+        among = coarser(cells, FINE)
+        found = runs(among, placed(cells, among, data))
+        return float(among.value(pick(found, self.level(HALF), self.mechanism, entropy)))
+
+    def rung(self, steps: Runs, outside: float, entropy: Entropy) -> int:
+        """The rung that leaves about this share of the values outside."""
+        level = Fraction(1 - outside).limit_denominator(FINEST)
+        level = min(max(level, Fraction(1, FINEST)), Fraction(FINEST - 1, FINEST))
+        return pick(steps, self.level(level), self.mechanism, entropy)
+
+
+def distances(cells: Cells, data: Counts, centre: float) -> NDArray[np.float64]:
+    """How far each cell is from a centre, with its sign."""
+    held = np.clip(data.cells, cells.lowest, cells.highest)
+    return cells.values(held) - centre
+
+
+def climbed(away: NDArray[np.float64], counts: NDArray[np.int64]) -> Runs:
+    """Values by the first rung that reaches them; beyond the last one they count there."""
+    held = np.minimum(np.searchsorted(LADDER, np.abs(away)), len(LADDER) - 1)
+    sums = np.zeros(len(LADDER), dtype=np.int64)
+    np.add.at(sums, held, counts)
+    found = np.flatnonzero(sums)
+    return runs(RUNGS, Counts(found.astype(np.int64), sums[found]))

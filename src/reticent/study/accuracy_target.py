@@ -1,0 +1,77 @@
+"""Accuracy first: from wanted half-widths to the least epsilons that give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Final
+
+from reticent.data.query import Keys
+from reticent.data.schema import Schema
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.statistics.context import Setting
+from reticent.statistics.least_epsilon import least_epsilon
+from reticent.statistics.shares import SHARE
+from reticent.statistics.specs import Statistic
+from reticent.study.allocation import CAVEAT_SHARE, Asked, Limit, Question, caveat_is_due, deltas, name_of, understand
+from reticent.study.incomplete import due
+from reticent.study.snapshot import NOTHING, Known
+
+STEPS: Final = 1000  # of the grid of epsilons
+
+
+def wanted(
+    questions: Sequence[Question | Asked],
+    want: Mapping[str, float],
+    schema: Schema,
+    groups: Keys | None,
+    people: int | None,
+    delta: Fraction | None = None,
+    known: Known = NOTHING,
+) -> tuple[Asked, ...]:
+    """The questions, each named one with the least epsilon on a grid of 1/1000 that reaches its half-width.
+
+    A name that was not asked is asked. ``want`` is the noise half-width at 95 %, in the answer's units; ``delta`` is
+    shared by the questions that need one; ``known`` is what earlier releases told of incomplete rows.
+
+    Raises
+    ------
+    QuestionError
+        Where no epsilon reaches the width, with the reason; where the number of people is not public.
+    PublicParameterError
+        A half-width that is not a positive number.
+    """
+    if people is None:
+        raise QuestionError(
+            "A width needs a public number of people: declare [person] people, or plan with people=… and release "
+            "with the epsilon it names."
+        )
+    asked = list(understand(questions, schema, groups)) if questions else []
+    places = {name_of(item): place for place, item in enumerate(asked)}
+    for name, width in want.items():
+        if isinstance(width, bool) or not isinstance(width, int | float) or not 0 < width < float("inf"):
+            raise PublicParameterError(f"want[{name!r}] is the half-width wanted, a number > 0, got {width!r}")
+        if name not in places:
+            (item,) = understand([name], schema, groups)
+            places[name] = len(asked)
+            asked.append(item)
+        if asked[places[name]].statistic.epsilon is not None:
+            raise QuestionError(f"{name} has an epsilon of its own: say either that or the width wanted")
+    offered = deltas(asked, Limit(None, None, delta))
+    public = people if schema.person.adjacency == "substitute" else schema.person.people
+    bought = due(asked, schema, public, known)
+    for name, width in want.items():
+        item = asked[places[name]]
+        setting = Setting(schema, public, item.keys, offered[places[name]])
+        epsilon = least_epsilon(item.statistic, setting, float(width), people)
+        # the answer keeps all but what is set aside for caveats, so it needs that much more
+        aside = CAVEAT_SHARE * caveat_is_due(item, schema)
+        aside += SHARE * bought[places[name]]
+        epsilon = Fraction((epsilon * STEPS / (1 - aside)).__ceil__(), STEPS)
+        asked[places[name]] = Asked(_with(item.statistic, epsilon), item.keys)
+    return tuple(asked)
+
+
+def _with(statistic: Statistic, epsilon: Fraction) -> Statistic:
+    return replace(statistic, epsilon=epsilon)

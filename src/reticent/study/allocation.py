@@ -1,0 +1,430 @@
+"""From a list of questions to steps with a price: epsilon shared out, every refusal raised, no row read.
+
+epsilon (or rho) is the total of the release. Questions with their own ``epsilon`` take it, the rest share equally.
+Two shares are asked beside the answers, each for 5 % of an answer's part: of persons with more rows than are kept,
+where one can have them, and of rows without a readable value (``study/incomplete.py``). The guarantee of the release
+is derived from the steps; the total asked is only a limit on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias, get_args
+
+from reticent.data.query import Keys
+from reticent.data.schema import Category, Column, Key, Person, Schema
+from reticent.data.spec import check_delta, check_epsilon
+from reticent.errors import Fault, PublicParameterError, QuestionError, SpecError
+from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
+from reticent.privacy import compose, ptr
+from reticent.privacy.convert import approx_of, as_approx, zcdp_of
+from reticent.privacy.explain import epsilon_delta
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
+from reticent.privacy.numbers import Number, read, show
+from reticent.statistics.context import Setting, Step
+from reticent.statistics.counts import CountStep
+from reticent.statistics.density import DensityOf
+from reticent.statistics.grammar import parse
+from reticent.statistics.incomplete import IncompleteStep
+from reticent.statistics.prepare import prepare as prepare_statistic
+from reticent.statistics.specs import CapShare, Count, IncompleteShare, People, Statistic, delta_of
+from reticent.study.incomplete import NO_SHARES, Beside, beside, place_of_count
+from reticent.study.snapshot import NOTHING, Known
+
+if TYPE_CHECKING:
+    from reticent.data.table import Table
+    from reticent.ledger import Ledger
+
+CAVEAT_SHARE: Final = Fraction(1, 20)
+DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
+
+Question: TypeAlias = Statistic | str
+LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question and the public groups it is asked for."""
+
+    statistic: Statistic
+    keys: Keys | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a release may cost: epsilon, or rho with the delta its conversion is named at."""
+
+    epsilon: Fraction | None
+    rho: Fraction | None
+    delta: Fraction | None
+    override: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Steps in the order asked, the cap's caveat if one is needed, the shares of incomplete rows beside the answers,
+    and the guarantee of everything together.
+    """
+
+    steps: tuple[Step, ...]
+    caveat: Step | None
+    guarantee: Guarantee
+    beside: Beside = NO_SHARES
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        return (*self.steps, *([] if self.caveat is None else [self.caveat]), *self.beside.steps)
+
+
+def limit(
+    epsilon: Number | None, rho: Number | None, delta: Number | None, override: str = "", people: int | None = None
+) -> Limit:
+    """Read and check the numbers of a release.
+
+    Raises
+    ------
+    PublicParameterError
+        Both or neither of epsilon and rho; a number <= 0; epsilon above 10 without a reason; delta of 1/(10 n) or more.
+    """
+    if epsilon is not None and rho is not None:
+        raise PublicParameterError("give epsilon or rho, not both")
+    made = Limit(
+        None if epsilon is None else _above_zero(epsilon, "epsilon"),
+        None if rho is None else _above_zero(rho, "rho"),
+        None if delta is None else _above_zero(delta, "delta"),
+        override,
+    )
+    if made.epsilon is not None:
+        check_epsilon(made.epsilon, override)
+    if made.delta is not None:
+        check_delta(made.delta, people)
+    return made
+
+
+def manners(texts: Mapping[str, object], key: object, audit: object) -> None:
+    """Refuse what the record of a release cannot hold, before it is charged: these are kept as they are given.
+
+    Raises
+    ------
+    PublicParameterError
+        A text that is none or cannot be written; a key that is no path; an audit that is no number of pairs.
+    """
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise PublicParameterError(f"{name} must be text, got {type(text).__name__}")
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise PublicParameterError(f"{name} must be text that can be written: it has half a character") from None
+    if key is not None and not isinstance(key, str | Path):
+        raise PublicParameterError(f"key is the path of a private key, got {type(key).__name__}")
+    count = audit if isinstance(audit, int) and not isinstance(audit, bool) else 0
+    if audit is not None and audit != "quick" and count < 1:
+        raise PublicParameterError(f'audit is "quick" or a number of pairs >= 1, got {audit!r}')
+
+
+def understand(questions: Sequence[Question | Asked], schema: Schema, groups: Keys | None = None) -> tuple[Asked, ...]:
+    """Questions as statistics with their groups; text is read by the grammar of the study file."""
+    if isinstance(questions, str) or not isinstance(questions, Iterable):
+        raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
+    found = []
+    for question in questions:
+        if isinstance(question, Asked):
+            found.append(question)
+            continue
+        if not isinstance(question, str) and not isinstance(question, get_args(Statistic)):
+            raise QuestionError(f'{question!r} is no question. Ask rt.count(), rt.mean("x"), or their text "mean(x)".')
+        statistic, by = parse(question) if isinstance(question, str) else (question, None)
+        if by is not None and groups is not None:
+            raise QuestionError("this study is grouped already: ask without 'by'")
+        found.append(Asked(statistic, groups if by is None else keys_of(schema, by)))
+    if not found:
+        raise QuestionError("Nothing was asked. For example: [rt.count()].")
+    names = [name_of(asked) for asked in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise QuestionError(f"{name} is asked twice. Ask once: the answer may be used as often as you like.")
+    return tuple(found)
+
+
+def name_of(asked: Asked) -> str:
+    """``mean(mdvis)``, or ``mean(mdvis) by site``."""
+    return asked.statistic.name if asked.keys is None else f"{asked.statistic.name} by {asked.keys.column}"
+
+
+def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, groups: int | None = None) -> Keys:
+    """Public groups of a category column.
+
+    A person of several rows may be in as many groups as they have kept rows, unless the study file says the column is
+    constant per person; ``groups`` states a smaller public bound, which is then enforced.
+    """
+    declared = schema.column(column)
+    if not isinstance(declared, Category):
+        raise QuestionError(
+            f"The groups of '{column}' might name someone. List them: [columns.{column}] kind = \"category\", "
+            "among = [...]."
+        )
+    chosen = declared.among if among is None else tuple(among)
+    for key in chosen:
+        if key not in declared.among:
+            listed = ", ".join(map(str, declared.among))
+            raise QuestionError(f"{key!r} is not among the declared values of {column}: {listed}.")
+    chosen = tuple(declared.among[declared.among.index(key)] for key in chosen)  # True == 1: take the declared spelling
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise QuestionError(f"name each group of {column} once, and at least one of them")
+    touch = 1 if declared.constant else min(len(chosen), schema.person.rows)
+    if groups is not None:
+        if groups < 1:
+            raise PublicParameterError(f"groups must be >= 1, got {groups}")
+        touch = min(touch, groups)
+    return Keys(column, chosen, touch)
+
+
+def settle(
+    asked: Sequence[Asked], within: Limit, schema: Schema, units: int | None, currency: str, known: Known = NOTHING
+) -> Prepared:
+    """Share out the limit, prepare every step, and derive the guarantee of the whole.
+
+    ``currency`` is the ledger's, "approximate" or "zcdp": a release in rho enters an (epsilon, delta) ledger by its
+    best conversion at the release's delta. ``known`` is what earlier releases told of incomplete rows.
+
+    Raises
+    ------
+    QuestionError
+        Where it is public that there are no people: then there is nothing to ask about.
+    """
+    if units == 0:
+        raise QuestionError("The table has no people, which is public here. Nothing was charged.")
+    settings = [
+        Setting(schema, units, item.keys, delta) for item, delta in zip(asked, deltas(asked, within), strict=True)
+    ]
+    free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]
+    amounts = shares(asked, within, free)
+    if min(amounts, default=LEAST_SHARE) < LEAST_SHARE:
+        raise PublicParameterError(f"{show(min(amounts))} of the loss for one answer is a slip: no noise is that wide")
+    in_rho = within.rho is not None
+    set_aside = [
+        Fraction(0) if costs_nothing else _set_aside(item, amount, schema)
+        for item, amount, costs_nothing in zip(asked, amounts, free, strict=True)
+    ]
+
+    def share(statistic: IncompleteShare, amount: Fraction) -> IncompleteStep:
+        made = _step(Asked(statistic), Setting(schema, units), amount, in_rho=in_rho)
+        assert isinstance(made, IncompleteStep)
+        return made if made.units is not None else replace(made, of_rows=of_rows)
+
+    counted = place_of_count(asked)
+    of_rows = None
+    if counted is not None:
+        count = _step(asked[counted], settings[counted], amounts[counted] - set_aside[counted], in_rho=in_rho)
+        assert isinstance(count, CountStep)
+        of_rows = None if count.mechanism is None else count.mechanism.scale
+    told, for_shares = beside(asked, amounts, share, schema, units, of_rows, known)
+    steps = tuple(
+        _step(item, setting, amount - aside - for_share, in_rho=in_rho)
+        for item, setting, amount, aside, for_share in zip(asked, settings, amounts, set_aside, for_shares, strict=True)
+    )
+    aside = sum(set_aside, Fraction(0))
+    caveat = _step(Asked(CapShare()), Setting(schema, units), aside, in_rho=in_rho) if aside else None
+    parts = [step.guarantee for step in (*steps, *([] if caveat is None else [caveat]), *told.steps)]
+    if in_rho or currency == "zcdp":
+        whole = compose.in_sequence([compose.in_zcdp(part) for part in parts])
+    else:
+        whole = compose.in_sequence(parts)
+    if isinstance(whole.loss, ZCDP | ApproxZCDP) and currency == "approximate":
+        if within.delta is None:
+            raise PublicParameterError(
+                "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, such as a tenth of what is left."
+            )
+        whole = as_approx(whole, within.delta)
+    _within(ptr.chargeable(whole).loss, within)
+    check_epsilon(epsilon_delta(whole.loss)[0], within.override)
+    return Prepared(steps, caveat, whole, told)
+
+
+def _free(asked: Asked, setting: Setting) -> bool:
+    """Whether the answer is the same for all neighbours: a number of people that is public costs nothing."""
+    if not isinstance(asked.statistic, Count | People):
+        return False
+    return prepare(asked.statistic, setting, Fraction(1)).guarantee.loss == PureDP(Fraction(0))
+
+
+def _set_aside(asked: Asked, amount: Fraction, schema: Schema) -> Fraction:
+    """The part of an answer's share that pays for saying how many people the cap on rows touched."""
+    return amount * CAVEAT_SHARE if caveat_is_due(asked, schema) else Fraction(0)
+
+
+def caveat_is_due(asked: Asked, schema: Schema) -> bool:
+    """Whether a cap on rows per person can change what this answer estimates."""
+    return schema.person.column is not None and asked.statistic.counts_rows
+
+
+def shares(asked: Sequence[Asked], within: Limit, free: Sequence[bool]) -> tuple[Fraction, ...]:
+    """What each question may cost: its own epsilon, or an equal part of what those leave. Free ones take no part."""
+    if all(free):
+        return tuple(Fraction(1) for _ in asked)
+    if any(free):
+        paid = [item for item, costs_nothing in zip(asked, free, strict=True) if not costs_nothing]
+        rest = iter(shares(paid, within, [False] * len(paid)))
+        return tuple(Fraction(1) if costs_nothing else next(rest) for costs_nothing in free)
+    own = [item.statistic.epsilon for item in asked]
+    if within.rho is not None:
+        if any(amount is not None for amount in own):
+            raise PublicParameterError("questions with an epsilon of their own cannot be part of a release in rho")
+        return tuple(within.rho / len(asked) for _ in asked)
+    named = sum((amount for amount in own if amount is not None), Fraction(0))
+    open_ones = own.count(None)
+    total = within.epsilon if within.epsilon is not None else (named if not open_ones else None)
+    if total is None:
+        raise PublicParameterError('Say what the release may cost: epsilon="1".')
+    if named > total or (named == total and open_ones):
+        raise PublicParameterError(
+            f"the questions' own epsilons come to {show(named)}, which leaves nothing of {show(total)} for the others"
+        )
+    return tuple((total - named) / open_ones if amount is None else amount for amount in own)
+
+
+def deltas(asked: Sequence[Asked], within: Limit) -> tuple[Fraction | None, ...]:
+    """The delta each question may spend: its own, or an equal part of what those leave; None where it needs none.
+
+    Raises
+    ------
+    PublicParameterError, QuestionError
+        Where a question needs a delta and there is none; where the questions' own come to more than the release's.
+    """
+    tested = [delta_of(item.statistic) for item in asked]
+    own = [options.delta for options in tested if options is not None]
+    if not own:
+        return (None,) * len(asked)
+    named = sum((amount for amount in own if amount is not None), Fraction(0))
+    open_ones = own.count(None)
+    if within.rho is not None and open_ones:
+        raise QuestionError(
+            f"{_first_open(asked)} spends a δ of its own: give it one, such as delta=1e-9; the δ of a release in ρ "
+            "names the conversion. Nothing was charged."
+        )
+    if within.rho is not None:
+        return tuple(None if options is None else options.delta for options in tested)
+    if within.delta is None and open_ones:
+        raise QuestionError(
+            f"{_first_open(asked)} needs a δ, the probability of a reply where there should be none: say delta, such "
+            "as 1e-9, well below one in the number of people. Nothing was charged."
+        )
+    if within.delta is not None and (named > within.delta or (named == within.delta and open_ones)):
+        raise PublicParameterError(
+            f"the questions' own deltas come to {show(named)}, which leaves nothing of {show(within.delta)} for the "
+            "others"
+        )
+    each = (within.delta - named) / open_ones if open_ones and within.delta is not None else None
+    return tuple(None if options is None else (options.delta or each) for options in tested)
+
+
+def _first_open(asked: Sequence[Asked]) -> str:
+    """The name of the first question that needs a delta and has none of its own."""
+    for item in asked:
+        options = delta_of(item.statistic)
+        if options is not None and options.delta is None:
+            return name_of(item)
+    raise AssertionError("every question has a delta of its own")
+
+
+def most(questions: Sequence[Question | Asked], within: Limit, currency: str) -> Loss:
+    """The loss the caller was ready to pay: what a release costs that fails before it could be priced."""
+    if within.rho is not None:
+        if currency == "zcdp" or within.delta is None:
+            return ZCDP(within.rho) if currency == "zcdp" else PureDP(sqrt_up(2 * within.rho))
+        return approx_of(ZCDP(within.rho), within.delta)
+    asked = [item.statistic if isinstance(item, Asked) else item for item in questions]
+    own = [item.epsilon for item in asked if not isinstance(item, str) and item.epsilon is not None]
+    return PureDP(within.epsilon if within.epsilon is not None else sum(own, Fraction(0)))
+
+
+def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
+    """The step that answers a question for exactly ``epsilon``: a number, or a density."""
+    if isinstance(asked, DensityOf):
+        from reticent.study.density_release import prepare as prepare_density
+
+        return prepare_density(asked, setting, epsilon)
+    return prepare_statistic(asked, setting, epsilon)
+
+
+def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> Step:
+    if not in_rho:
+        return prepare(asked.statistic, setting, amount)
+    # All parts of a step cost a fixed share of its epsilon, so its rho is a constant times epsilon squared.
+    first = round_down(sqrt_down(2 * amount), DIGITS)
+    cost = zcdp_of(compose.in_zcdp(prepare(asked.statistic, setting, first).guarantee).loss).rho
+    if cost == 0:
+        return prepare(asked.statistic, setting, first)
+    return prepare(asked.statistic, setting, round_down(first * sqrt_down(amount / cost), DIGITS))
+
+
+def _within(loss: Loss, within: Limit) -> None:
+    """The derived loss must not exceed what was asked for; a failure here is a fault of ours, found before charging."""
+    match loss:
+        case PureDP(epsilon) if within.epsilon is not None and epsilon > within.epsilon:
+            raise AssertionError("derived loss above the limit")
+        case ZCDP(rho) if within.rho is not None and rho > within.rho:
+            raise AssertionError("derived loss above the limit")
+        case _:
+            return
+
+
+def at_least_one(people: int | None) -> None:
+    """Refuse a number of people that is none."""
+    if people is not None and (isinstance(people, bool) or not isinstance(people, int) or people < 1):
+        raise PublicParameterError(f"people must be an integer >= 1, got {people}")
+
+
+def as_declared(person: Person, found: int) -> int:
+    """The public number of persons that was found, unless another one is declared."""
+    if person.people is not None and person.people != found:
+        raise SpecError(
+            f"people = {person.people:,} is declared, but under substitution the number of people is public and it is "
+            "another. Correct [person] people, or leave it out."
+        )
+    return found
+
+
+def public_people(
+    table: Table, person: Person, ledger: Callable[[], Ledger], cost: Callable[[], Loss], who: str
+) -> int | None:
+    """The public number of persons: read under substitution, declared otherwise.
+
+    Reading can fail only where the rows cannot be read at all. That, too, could tell something of them, so it is no
+    refusal but a fault, charged with ``cost``, which the release was to have.
+    """
+    from reticent.data.table import EngineFailure
+
+    if not person.neighbours().size_public:
+        return person.people
+    try:
+        found = table.units()
+    except EngineFailure as failure:
+        reference = failure.reference
+    else:
+        return as_declared(person, found)
+
+    charge, kept = cost(), ledger()
+    receipt = kept.reserve(charge, adjacency=person.neighbours(), what="a release that could not be read", who=who)
+    kept.fail(receipt, reference)
+    raise Fault(reference, words(charge))
+
+
+def kind_words(column: Column) -> str:
+    """``category of 3``, ``real 0 to 60``: what is asked of, as a study shows it."""
+    if isinstance(column, Category):
+        return f"category of {len(column.among)}"
+    bounds = "" if column.low is None or column.high is None else f" {show(column.low)} to {show(column.high)}"
+    return type(column).__name__.lower() + bounds
+
+
+def _above_zero(number: Number, name: str) -> Fraction:
+    value = read(number, name)
+    if value <= 0:
+        raise PublicParameterError(f"{name} must be > 0, got {show(value)}")
+    return value

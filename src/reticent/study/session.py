@@ -1,0 +1,580 @@
+"""A session that was paid for: its rows, its receipts, its lock; and what whoever holds one may ask.
+
+``sessions`` opens them. The order is that of a release: reserve, then read and draw; the rows go when it ends. It
+belongs to the process that opened it: it is not copied or pickled, a forked child is refused, and threads are answered
+one at a time. Whatever interrupts an answer ends the session, so that what was drawn is never drawn again.
+
+Where a round ends, the certificate of the session so far is made, and the ledger records its digest under the receipt
+of the round, before the last answer is shown. A session of very many rounds has several certificates, one after the
+other, each of ``VOLUME`` rounds at most: a single one would take longer to write from round to round.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Final,
+    Generic,
+    Literal,
+    NoReturn,
+    TypeAlias,
+    TypeVar,
+    assert_never,
+)
+
+from reticent.data.isolation import undisturbed
+from reticent.entropy import Forks, SystemEntropy
+from reticent.errors import Fault, PublicParameterError, QuestionError, bare
+from reticent.privacy.loss import words
+from reticent.privacy.numbers import Number, read
+from reticent.privacy.numbers import show as in_words
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from reticent.certificate.certificate import Certificate
+    from reticent.data.table import Table
+    from reticent.learning.above_threshold import Found, Size
+    from reticent.learning.holdout import Checked
+    from reticent.learning.leaderboard import Standing
+    from reticent.learning.row_functions import Axis, Question, Rows
+    from reticent.ledger import Ledger, Receipt
+    from reticent.mechanisms.gaussian import Gaussian
+    from reticent.mechanisms.geometric import Geometric
+    from reticent.mechanisms.sparse_vector import Conversation, SparseVector
+    from reticent.outcome import Estimate
+    from reticent.privacy.guarantee import Guarantee
+    from reticent.study.study import Study
+
+T = TypeVar("T")
+A = TypeVar("A")
+Of: TypeAlias = Literal["means", "counts"]
+VOLUME: Final = 64  # rounds of one certificate
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """What a session was agreed to be, all of it public.
+
+    ``parts`` are the rounds it may open; ``sized`` is whether its answers rest on a number of rows; ``what`` and
+    ``parameters`` say which session it is, for its certificate.
+    """
+
+    title: str
+    purpose: str
+    who: str
+    override: str
+    what: str
+    parameters: Mapping[str, str]
+    axes: Mapping[str, Axis]
+    size: Geometric | Gaussian | int | None  # what buys the number of rows, or that number; None: the number itself
+    part: Guarantee
+    parts: int
+    first: Guarantee
+    sized: bool = True
+
+
+class Paid(Generic[T]):
+    """One session's rows, its receipts and its lock. ``T`` is what a part consists of once it is paid for."""
+
+    __slots__ = (
+        "_certificates",
+        "_coins",
+        "_ended",
+        "_first",
+        "_guarantees",
+        "_ledger",
+        "_lock",
+        "_over",
+        "_owner",
+        "_plan",
+        "_receipt",
+        "_rows",
+        "_schema",
+        "_size",
+        "_source",
+        "_start",
+        "_started",
+        "_taken",
+        "_told",
+    )
+
+    def __init__(self, study: Study, plan: Agreed, start: Callable[[SystemEntropy], T]) -> None:
+        from reticent.mechanisms import gate
+
+        self._plan, self._start, self._coins = plan, start, partial(gate.coins_for, study)
+        self._lock, self._owner, self._over = threading.Lock(), (os.getpid(), Forks.count), False
+        self._told: list[tuple[str, str]] = []
+        self._guarantees: list[Guarantee] = []
+        self._receipt: Receipt | None = None
+        self._started: T | None = None
+        self._rows: Rows | None = None
+        self._ended: list[tuple[Receipt, str]] = []
+        self._certificates: list[Certificate] = []
+        self._first = (0, 0)  # round and answer of the certificate that is being written
+        self._schema, self._taken = study.schema, Path(study._place).name if study._place else "in memory"
+        table = study._table()
+        study._probe(table)
+        self._ledger: Ledger = study.ledger
+        self._source = Path(study._place) if study._place and self._ledger.durable else None
+        self._reserve(plan.first)
+        try:
+            with undisturbed():
+                self._size = self._read(table)
+                self._started = start(self._coins())
+        except BaseException as cause:
+            reference = self._failed(cause)
+            if not isinstance(cause, Exception):
+                raise bare(cause) from None
+        else:
+            return
+        # Raised here and not in the handler: the cause, whose frames hold private rows, is not even its __context__.
+        raise Fault(reference, words(plan.first.loss))
+
+    def answer(self, question: str, draw: Callable[[T, Rows, Size, SystemEntropy], tuple[A, bool]]) -> A:
+        """One answer, and whether it ended what was paid for. Whatever interrupts it ends the session."""
+        if self._owner != (os.getpid(), Forks.count):
+            raise QuestionError("This session belongs to the process that paid for it. Open one here.")
+        with self._lock:
+            if self._over or self._rows is None:
+                raise QuestionError("This session is over. Open another, which is charged.")
+            if self._receipt is None:
+                self._next()
+            self._over = True
+            assert self._started is not None
+            before = len(self._told)
+            try:
+                with undisturbed():
+                    reply, ended = draw(self._started, self._rows, self._size, self._coins())
+                self._told.append((question, repr(reply)))
+                if ended:
+                    self._commit()
+            except BaseException as cause:
+                del self._told[before:]  # a fault shows nothing
+                reference = self._failed(cause)
+                if not isinstance(cause, Exception):
+                    raise bare(cause) from None
+            else:
+                self._over = False
+                return reply
+        raise Fault(reference, words(self._guarantees[-1].loss))
+
+    def close(self) -> None:
+        """End the session and let the rows go. Nothing is given back; closing twice is closing once."""
+        if self._owner != (os.getpid(), Forks.count):
+            self._rows = None  # the child's copy alone; the receipt is the parent's
+            return
+        with self._lock:
+            self._over, self._rows, self._started = True, None, None
+            if self._receipt is not None:
+                self._commit()
+
+    @property
+    def opened(self) -> int:
+        return len(self._guarantees)
+
+    @property
+    def over(self) -> bool:
+        spent = self._receipt is None and len(self._guarantees) >= self._plan.parts
+        return self._over or self._rows is None or spent
+
+    @property
+    def told(self) -> tuple[tuple[str, str], ...]:
+        return tuple(self._told)
+
+    @property
+    def size(self) -> Size:
+        return self._size
+
+    def guarantee(self) -> Guarantee:
+        from reticent.privacy import compose
+
+        return compose.in_sequence(self._guarantees, label=self._plan.title)
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        if self._receipt is not None:
+            raise QuestionError("A round is open, and the ledger records it when it ends: close the session first.")
+        if not self._certificates:
+            raise QuestionError("No round of this session came to its end: the ledger has its charge, and no answers.")
+        return tuple(self._certificates)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise QuestionError("A session is not copied or pickled: it was paid for once, in one process.")
+
+    __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
+
+    def _next(self) -> None:
+        """Open another part: reserved before anything of it is drawn."""
+        if len(self._guarantees) >= self._plan.parts:
+            raise QuestionError("All that this session may spend is spent. Open another, which is charged.")
+        self._reserve(self._plan.part)
+        if len(self._ended) >= VOLUME:
+            self._first, self._ended = (len(self._guarantees) - 1, len(self._told)), []
+        try:
+            with undisturbed():
+                self._started = self._start(self._coins())
+        except BaseException as cause:
+            self._over = True
+            reference = self._failed(cause)
+            if not isinstance(cause, Exception):
+                raise bare(cause) from None
+        else:
+            return
+        raise Fault(reference, words(self._plan.part.loss))
+
+    def _reserve(self, cost: Guarantee) -> None:
+        from reticent.ledger.fingerprint import note_head
+
+        nth = len(self._guarantees) + 1
+        what = self._plan.title if self._plan.parts == 1 else f"{self._plan.title}, round {nth}"
+        self._receipt = self._ledger.reserve(
+            cost.loss, adjacency=cost.adjacency, what=what, who=self._plan.who, purpose=self._plan.purpose
+        )
+        self._guarantees.append(cost)
+        if self._source is not None:
+            note_head(self._source, self._ledger)  # an older copy of the ledger, put back, is then noticed
+
+    def _read(self, table: Table) -> Size:
+        """Read the rows once, and buy their number where it is not public."""
+        from reticent.learning.above_threshold import NORMAL, Size
+        from reticent.learning.row_functions import private_rows, query_of
+        from reticent.mechanisms import gate
+        from reticent.mechanisms.gaussian import Gaussian
+        from reticent.mechanisms.geometric import Geometric
+
+        entropy = self._coins()
+        (found,) = table.run([query_of(self._plan.axes)], entropy.bits(256).to_bytes(32))
+        assert found.records is not None
+        self._rows = private_rows(self._plan.axes, found.records)
+        table.close()
+        match self._plan.size:
+            case None:
+                return Size(max(1, self._rows.count))
+            case int(people):
+                return Size(people)
+            case Geometric() as made:
+                (noisy,) = gate.draw(made, (self._rows.count,), entropy)
+                return Size(max(1, noisy), made.radius(0.05))
+            case Gaussian() as made:
+                (noisy,) = gate.draw(made, (self._rows.count,), entropy)
+                return Size(max(1, noisy), int(NORMAL * float(made.variance) ** 0.5) + 1)
+            case _:
+                assert_never(self._plan.size)
+
+    def _commit(self) -> None:
+        """The digest of the certificate goes into the ledger before the last answer of a part is shown."""
+        receipt, made = self._receipt, self._certified()
+        assert receipt is not None
+        self._receipt, self._started = None, None
+        self._ledger.commit(receipt, digest=made.digest)
+        self._certificates[len(self._certificates) - bool(self._ended) :] = [made]  # in place of that of fewer rounds
+        self._ended.append((receipt, made.digest))
+        if self._source is not None:
+            from reticent.ledger.fingerprint import note_release
+
+            note_release(self._source, self._ledger, receipt.id)
+
+    def _certified(self) -> Certificate:
+        from reticent.certificate.makers import Transcript, of_session
+        from reticent.privacy import compose
+
+        plan, size = self._plan, self._size
+        of_round, of_answer = self._first
+        assert self._receipt is not None
+        volume = len(self._certificates) + (not self._ended)
+        after = {"volume": str(volume), "after": self._certificates[volume - 2].digest} if volume > 1 else {}
+        told = Transcript(
+            title=plan.title,
+            what=plan.what,
+            purpose=plan.purpose,
+            who=plan.who,
+            override=plan.override,
+            parameters={**plan.parameters, **after},
+            people=size.count if plan.size is None else self._schema.person.people,
+            rows=(size.count, size.radius) if plan.sized else None,
+            rounds=(*self._ended, (self._receipt, None)),
+            transcript=self._told[of_answer:],
+        )
+        guarantee = compose.in_sequence(self._guarantees[of_round:], label=plan.title)
+        return of_session(told, self._schema, tuple(plan.axes), self._taken, guarantee, self._ledger)
+
+    def _failed(self, cause: BaseException) -> str:
+        """End in a fault: the charge stays, the rows go, the cause is for the protected log alone."""
+        from reticent.data.table import EngineFailure
+        from reticent.study.release import _record, protected
+
+        receipt, self._receipt, self._rows, self._started, self._over = self._receipt, None, None, None, True
+        reference = "f-session" if receipt is None else f"f-{receipt.id.removeprefix('r-')}"
+        if receipt is not None:
+            _record(self._ledger, receipt, reference)
+        if isinstance(cause, Exception) and not isinstance(cause, EngineFailure):
+            protected(reference, type(cause).__name__)
+        return reference
+
+
+class Open(Generic[T]):
+    """What every session shows of itself: what is told, what is charged, and that it is not copied."""
+
+    __slots__ = ("_axes", "_paid")
+
+    def __init__(self, paid: Paid[T], axes: Mapping[str, Axis]) -> None:
+        self._paid, self._axes = paid, axes
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Of everything charged so far, derived from its parts."""
+        return self._paid.guarantee()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is answered: closed, interrupted, or all used that it may charge."""
+        return self._paid.over
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were opened, and charged."""
+        return self._paid.opened
+
+    @property
+    def people(self) -> int:
+        """The number of rows that means are over: public, or noisy and paid for."""
+        return self._paid.size.count
+
+    def proof(self) -> str:
+        """Every part of the guarantee with its loss, theorem and source."""
+        from reticent.privacy.explain import outline
+
+        return outline(self.guarantee)
+
+    @property
+    def transcript(self) -> tuple[tuple[str, str], ...]:
+        """Questions and answers so far, in order; the certificate shows them."""
+        return self._paid.told
+
+    @property
+    def certificate(self) -> Certificate:
+        """Of the rounds that have ended: every answer, the proof, and the receipts, whose digests the ledger has.
+
+        A session of more than 64 rounds has several ``certificates``; this is the last of them.
+
+        Raises
+        ------
+        QuestionError
+            While a round is open (``close`` ends it), and where none came to its end, as after a fault.
+        """
+        return self._paid.certificates[-1]
+
+    @property
+    def certificates(self) -> tuple[Certificate, ...]:
+        """All of them, in order: of 64 rounds each, and of those since; each names the digest of the one before it.
+
+        Raises
+        ------
+        QuestionError
+            As ``certificate``.
+        """
+        return self._paid.certificates
+
+    def close(self) -> None:
+        """End the session; nothing is given back."""
+        self._paid.close()
+
+    def __enter__(self: A) -> A:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.transcript)} answers, {words(self.guarantee.loss)} charged>"
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise QuestionError("A session is not copied or pickled: it was paid for once, in one process.")
+
+    __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
+
+    def _asked(self, question: object) -> Question:
+        from reticent.learning.row_functions import checked
+
+        return checked(question, self._axes)
+
+
+class Holdout(Open["Conversation"]):
+    """A reusable holdout that is open: ``check`` a question as often as the rounds last."""
+
+    __slots__ = ("_made", "_threshold", "_training")
+
+    def __init__(
+        self,
+        paid: Paid[Conversation],
+        axes: Mapping[str, Axis],
+        made: SparseVector,
+        threshold: int,
+        training: Rows | None,
+    ) -> None:
+        super().__init__(paid, axes)
+        self._made, self._threshold, self._training = made, threshold, training
+
+    def check(self, question: Question, claimed: Number | None = None) -> Checked:
+        """The training mean, or ``claimed``, where the study's rows agree; else theirs with noise, ending the round.
+
+        Parameters
+        ----------
+        question : Level, Between, Product or Accuracy
+            About the columns of the session.
+        claimed : number, optional
+            In [0, 1], for a session without public training rows: what earlier answers, a private model or the
+            literature say. It must not be found in the private rows in any way that was not charged.
+
+        Raises
+        ------
+        QuestionError
+            For what is no question of this session, and when it is over; nothing is drawn or charged.
+        BudgetError
+            Where the ledger has too little for the round this question would open; nothing is drawn or charged.
+        """
+        from reticent.learning import holdout as way
+        from reticent.learning.row_functions import mean_steps, name_of, steps
+
+        asked = self._asked(question)
+        name = name_of(asked)
+        told: tuple[int, way.By]
+        if claimed is not None:
+            number = read(claimed, "claimed")
+            told, name = (steps(number, "claimed"), "claim"), f"{name}, claimed {in_words(number)}"
+        elif self._training is not None:
+            told = mean_steps(asked, self._training), "training"
+        else:
+            raise QuestionError(
+                "This holdout has no training rows: say what it is to be checked against, check(…, claimed=0.62). "
+                "Nothing was drawn."
+            )
+
+        def draw(talk: Conversation, rows: Rows, size: Size, entropy: SystemEntropy) -> tuple[Checked, bool]:
+            found = way.check(talk, self._made, rows, asked, told, self._threshold, size, entropy)
+            return found, found.by == "holdout"
+
+        return self._paid.answer(name, draw)
+
+    @property
+    def sigma(self) -> float:
+        """The scale of the noise on a mean that is shown; a round costs 2 / (sigma n)."""
+        from reticent.learning.holdout import sigma
+
+        return float(sigma(self._made, self._paid.size))
+
+
+class Sparse(Open["Conversation"]):
+    """A sparse vector that is open: ask which answers are ``above``, until its positives are used."""
+
+    __slots__ = ("_made", "_of")
+
+    def __init__(self, paid: Paid[Conversation], axes: Mapping[str, Axis], made: SparseVector, of: Of) -> None:
+        super().__init__(paid, axes)
+        self._made, self._of = made, of
+
+    def above(self, question: Question, at_least: Number) -> Found:
+        """Whether the mean (0 to 1), or the number of rows where the session counts, is at least ``at_least``.
+
+        Raises
+        ------
+        QuestionError
+            For what is no question of this session, and when it is over; nothing is drawn or charged.
+        """
+        from reticent.learning import above_threshold as way
+        from reticent.learning.row_functions import name_of, steps
+
+        asked = self._asked(question)
+        if self._of == "means":
+            number = read(at_least, "at_least")  # once, and plain: what is told is what was compared with
+            bar = steps(number, "at_least")
+        elif isinstance(at_least, int) and not isinstance(at_least, bool):
+            number = read(at_least, "at_least")
+            bar = number.numerator
+        else:
+            raise PublicParameterError("a number of rows is a whole number")
+
+        def draw(talk: Conversation, rows: Rows, size: Size, entropy: SystemEntropy) -> tuple[Found, bool]:
+            if self._of == "means":
+                found = way.mean_above(talk, self._made, rows, asked, bar, size, entropy)
+            else:
+                found = way.count_above(talk, self._made, rows, asked, bar, entropy)
+            return found, talk.left == 0
+
+        return self._paid.answer(f"{name_of(asked)} >= {in_words(number)}", draw)
+
+
+class Ladder(Open["Conversation"]):
+    """A leaderboard that is open: ``submit`` models until its improvements are used."""
+
+    __slots__ = ("_best", "_made", "_step")
+
+    def __init__(
+        self, paid: Paid[Conversation], axes: Mapping[str, Axis], made: SparseVector, step: int, best: int
+    ) -> None:
+        super().__init__(paid, axes)
+        self._made, self._step, self._best = made, step, best
+
+    @property
+    def best(self) -> float:
+        """The best score shown so far."""
+        from reticent.learning.row_functions import STEPS
+
+        return self._best / STEPS
+
+    def submit(self, question: Question) -> Standing:
+        """Whether the score beats the best by a step, and if it does the score, with noise.
+
+        Raises
+        ------
+        QuestionError
+            For what is no question of this session, and when it is over; nothing is drawn or charged.
+        """
+        from reticent.learning import leaderboard as way
+        from reticent.learning.row_functions import name_of
+
+        asked = self._asked(question)
+
+        def draw(talk: Conversation, rows: Rows, size: Size, entropy: SystemEntropy) -> tuple[Standing, bool]:
+            found, self._best = way.submit(talk, self._made, rows, asked, self._best, self._step, size, entropy)
+            return found, talk.left == 0
+
+        return self._paid.answer(name_of(asked), draw)
+
+
+class Answers(Open["list[int]"]):
+    """Gaussian answers that are open: ``ask`` until their number is used."""
+
+    __slots__ = ("_made",)
+
+    def __init__(self, paid: Paid[list[int]], axes: Mapping[str, Axis], made: Gaussian) -> None:
+        super().__init__(paid, axes)
+        self._made = made
+
+    def ask(self, question: Question) -> Estimate:
+        """The mean, between 0 and 1 but for noise, with its interval.
+
+        Raises
+        ------
+        QuestionError
+            For what is no question of this session, and when it is over; nothing is drawn or charged.
+        """
+        from reticent.learning.gaussian_answers import answer
+        from reticent.learning.row_functions import name_of
+
+        asked = self._asked(question)
+
+        def draw(left: list[int], rows: Rows, size: Size, entropy: SystemEntropy) -> tuple[Estimate, bool]:
+            left[0] -= 1
+            return answer(self._made, rows, asked, size, entropy), left[0] == 0
+
+        return self._paid.answer(name_of(asked), draw)

@@ -1,0 +1,158 @@
+"""A density with charged checks: beside it, noisy counts of coarse tables of the real records, to compare rows with.
+
+    epsilon -> (1 - share) to the density, share to the tables: each column in ten stretches, each pair in five by five
+
+Where records crowd at 0 or at an end of the bounds, or at a value that is listed, a stretch would not show it: these
+values are counted by themselves in the table of their column, whatever the method knows of them.
+
+The tables are public partitions of the records, counted by one vector of geometric noise: one record is in one cell of
+each, so a vector of T tables moves by T times what one of them does. What the density smooths away or misses shows as a
+difference; ``Density.checks`` has the counts, and a comparison with any made-up rows is free.
+
+Proof: docs/proofs/synthesis.md, sections 2 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.order_statistics import ABSENT
+from reticent.data.query import Query, Records
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.mechanisms import Geometric, gate
+from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
+from reticent.privacy import compose
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import show
+from reticent.privacy.sensitivity import L1
+from reticent.synthesis import size
+from reticent.synthesis.axis import Axis
+from reticent.synthesis.check import Check
+from reticent.synthesis.density import Density
+from reticent.synthesis.histogram import Grid, recut, unit_of
+from reticent.synthesis.linear import Expected
+from reticent.synthesis.options import Plan
+from reticent.synthesis.partition import candidates
+
+MOST: Final = Fraction(1, 2)  # of epsilon
+BETA: Final = 0.05
+ALONE: Final = 10  # cells of a column
+PAIRED: Final = 5  # cells of each of two columns
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Checked:
+    """``plan``, then the counts of ``tables`` by ``mechanism``.
+
+    Attributes
+    ----------
+    axes : tuple of Axis
+        Of all columns, in the order of the question.
+    people : int or None
+        The public number of records, those without a value included; else it is one count more.
+    """
+
+    plan: Plan
+    axes: tuple[Axis, ...]
+    tables: tuple[Grid, ...]
+    mechanism: Geometric
+    people: int | None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return compose.in_sequence([self.plan.guarantee, self.mechanism.guarantee], label="a density and its checks")
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        own = Records(tuple(one.column for one in self.axes), tuple(unit_of(one) for one in self.axes))
+        return (*self.plan.queries, own)
+
+    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+        match self.plan.draw(results[:-1], entropy):
+            case Reply(found):
+                records = results[-1].records
+                assert records is not None
+                return Reply(replace(found, checks=self._counted(records, entropy), guarantee=self.guarantee))
+            case NoReply():
+                return NO_REPLY
+
+    def _counted(self, records: NDArray[np.int64], entropy: Entropy) -> tuple[Check, ...]:
+        exact = [count for grid in self.tables for count in grid.counts(self._part(records, grid)).tolist()]
+        total = [] if self.people is not None else [len(records)]
+        noisy = list(gate.draw(self.mechanism, (*exact, *total), entropy))
+        radius = self.mechanism.radius(BETA, len(noisy))
+        n, off = (self.people, 0) if self.people is not None else (noisy.pop(), radius)
+        found = []
+        for grid in self.tables:
+            length = grid.cells + len(grid.atoms) + 1
+            counts, noisy = noisy[:length], noisy[length:]
+            atoms = tuple(float(atom) for atom in grid.atoms)
+            found.append(Check(grid.axes, atoms, tuple(counts), radius, max(n, 1), off))
+        return tuple(found)
+
+    def _part(self, records: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
+        """The columns of one table; a record that lacks any value lacks all."""
+        names = [one.column for one in self.axes]
+        part = records[:, [names.index(one.column) for one in grid.axes]].copy()
+        part[records[:, 0] == ABSENT, 0] = ABSENT
+        return part
+
+    def expected(self, people: int) -> Expected | size.Expected:
+        found = self.plan.expected(people)
+        each = 100.0 * self.mechanism.radius(BETA, self._length) / max(people, 1)
+        said = f"small shares of {len(self.tables)} tables are checked to about ± {each:.2g} points"
+        return replace(found, note="; ".join(part for part in (found.note, said) if part))
+
+    @property
+    def _length(self) -> int:
+        return sum(grid.cells + len(grid.atoms) + 1 for grid in self.tables) + (self.people is None)
+
+
+def tables_of(axes: Sequence[Axis], atoms: Sequence[Fraction]) -> tuple[Grid, ...]:
+    """The tables that are checked: of every column, with 0 and its ends by themselves, and of every two."""
+    alone = [recut(Grid((one,), _beside(one, atoms)), ALONE) for one in axes]
+    return (*alone, *(recut(Grid(pair), PAIRED) for pair in combinations(axes, 2)))
+
+
+def _beside(one: Axis, atoms: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Values that are counted by themselves; few whole numbers are, anyway."""
+    return tuple(atoms) if one.whole and one.steps[-1] <= ALONE else candidates((one,), atoms)[0]
+
+
+def checked(
+    plan: Plan,
+    axes: Sequence[Axis],
+    neighbours: Adjacency,
+    epsilon: Fraction,
+    *,
+    people: int | None,
+    atoms: Sequence[Fraction] = (),
+) -> Checked:
+    """A plan with checks for ``epsilon`` more; of ``axes`` the bounds alone matter."""
+    tables = tables_of(axes, atoms)
+    total = 0 if people is not None else neighbours.rows
+    moved = L1(Fraction(len(tables) * size.swapped(neighbours) + total), neighbours)
+    return Checked(plan, tuple(axes), tables, Geometric(moved, epsilon), people)
+
+
+def split(epsilon: Fraction, share: Fraction) -> tuple[Fraction, Fraction]:
+    """What the density and what the checks cost.
+
+    Raises
+    ------
+    PublicParameterError
+        For a share outside [0, 1/2].
+    """
+    if not 0 <= share <= MOST:
+        raise PublicParameterError(f"checks is a share of epsilon, 0 to {show(MOST)}, got {show(share)}")
+    return epsilon * (1 - share), epsilon * share

@@ -1,0 +1,291 @@
+"""method="auto": a coarse grid or a fine one, chosen privately and paid for; then smoothed, for free.
+
+    noisy n (1/20 of epsilon, if n is private) -> coarse or fine (1/8) -> noisy bars (the rest) -> smooth -> Density
+
+Every release here is one of bars: a histogram costs the same however many bars it has, and ``smooth`` makes of it a
+cosine series, a narrow kernel or the bars themselves, whatever their own noisy counts say, for nothing. What is left to
+choose is how many bars: each has its noise. A public rule of n epsilon names a number (``RULE``); what is finer than
+these bars they would not show. So the choice is between them and ``FINER`` times as many along each column, by how far
+the exact counts N of the cells are from what the coarse bars make of them, M N, in J public directions (rows of W):
+
+    |W (N - M N)| against what sampling alone makes of it, and ``PRIOR`` nats more
+
+For one column the directions are the J lowest cosines, for several the finest bars. One row moves the length by at most
+that of a column of W (1 - M), about 1, however many rows there are; it is taken in integers: the matrix is rounded
+first, and its columns are measured as they are. Permute-and-flip has two candidates with opposite scores.
+
+Series, kernels and polynomials were candidates, and are not: measured, they gain nothing beside smoothed bars that the
+choice could tell, and cost it its aim (docs/reference/benchmarks-release.md, with what else was tried).
+
+Source: McKenna and Sheldon 2020 for the choice.
+
+Proof of the sensitivity. Let A be the rounded W (1 - M) and N, N' = N + e tables one record apart. |A N'| and |A N|
+differ by at most |A e|, a column's length (two columns' distance, where a record is replaced); integer parts of numbers
+at most D apart are at most D apart for whole D, and so are their opposites. A person of r rows is r such steps. Which
+grid is the coarse one, and what is taken off the length, depend on the rows through the noisy n alone, which is drawn
+before and paid for; the bound is the greatest of all grids. Bars are a partition: one record moves one of them by 1,
+however many there are. Which bars are released is known from n and the choice, both paid for: ``one_of`` them.
+
+Deviations. Permute-and-flip is made for candidates whose scores move by D each; here they move by D in opposite
+directions, which is the worst case, and nothing is lost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Final
+
+import numpy as np
+
+from reticent.data.query import Query
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.errors import PublicParameterError
+from reticent.mechanisms import Geometric, PermuteAndFlip, gate
+from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
+from reticent.privacy import compose
+from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import about
+from reticent.privacy.sensitivity import L1, Linf
+from reticent.synthesis import smooth
+from reticent.synthesis.axis import Axis
+from reticent.synthesis.density import Density
+from reticent.synthesis.linear import Expected, Linear, Settle, counted, shares_of
+from reticent.synthesis.linear_queries import Floats, Integers, Sums, Terms, longest, widest
+from reticent.synthesis.series import grid
+
+CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of records is private
+CHOOSING: Final = Fraction(1, 8)
+FINE: Final = {1: 1024, 2: 48, 3: 16}  # cells along each axis: of several, more than bars, for smooth shapes
+BARS: Final = {1: (8, 16, 32, 64, 128, 256, 512, 1024), 2: (2, 4, 6, 8, 12, 24), 3: (2, 4, 8)}
+RULE: Final = {1: 2.5, 2: 5.0, 3: 8.0}  # bars in all for each root of n epsilon
+FINER: Final = {1: 8, 2: 2, 3: 2}  # along each column
+PRIOR: Final = 2  # nats
+DIRECTIONS: Final = 128  # of one column: cosines in which bars are judged
+ONE: Final = 1 << 12  # of a matrix of a score
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Candidate:
+    """Bars: how many along each column, their release, and the rounded ONE times W (1 - M) that judges them."""
+
+    release: Linear
+    detail: int
+    matrix: Integers
+
+    def length(self, counts: Integers) -> int:
+        """ONE times |W (N - M N)|, rounded down."""
+        return math.isqrt(sum(int(part) ** 2 for part in (self.matrix @ counts).tolist()))
+
+    def even(self, n: int) -> int:
+        """What sampling alone makes of it, where n records are spread evenly."""
+        return math.isqrt(math.ceil(n * float((self.matrix.astype(np.float64) ** 2).sum()) / self.matrix.shape[1]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Auto:
+    """A density by a privately chosen grid.
+
+    Guarantee
+    ---------
+    epsilon, pure: noisy number of records, choice and chosen release in sequence. Noise of bars is geometric whatever
+    delta there is: one record is in one bar, and for that Gaussian noise is the larger.
+    """
+
+    axes: tuple[Axis, ...]
+    terms: Terms
+    epsilon: Fraction
+    settle: Settle = "simplex"
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return _candidates(self.axes, replace(self.terms, size=1, fixed=False))
+
+    @cached_property
+    def census(self) -> Geometric | None:
+        if self.terms.size is not None:
+            return None
+        return Geometric(L1(Fraction(self.terms.rows), self.terms.neighbours), self.epsilon * CENSUS)
+
+    @cached_property
+    def choice(self) -> PermuteAndFlip | None:
+        """None where it is public that there is nothing to choose."""
+        if self._sure:
+            return None
+        near = self.terms.neighbours
+        most = _farthest(self.axes, replace(self.terms, size=1 if self.terms.fixed else None))
+        return PermuteAndFlip(Linf(Fraction(self.terms.rows * most), near), self.epsilon * CHOOSING)
+
+    @property
+    def left(self) -> Fraction:
+        """What the chosen release costs."""
+        return self.epsilon * (1 - (0 if self._sure else CHOOSING) - (CENSUS if self.terms.size is None else 0))
+
+    @cached_property
+    def _sure(self) -> bool:
+        """Whether nothing finer than the ruled bars is listed, by public numbers alone."""
+        if len(self.candidates) == 1 or self.terms.size is None:
+            return len(self.candidates) == 1
+        ruled, finer = self._pair(self.terms.size, self.epsilon * (1 - CHOOSING))
+        return ruled is finer
+
+    @property
+    def guarantee(self) -> Guarantee:
+        first = [step.guarantee for step in (self.census, self.choice) if step is not None]
+        drawn = compose.one_of([self.paid(one).guarantee for one in self.candidates], label="the bars chosen")
+        return compose.in_sequence([*first, drawn], label="density by a private choice")
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return self.candidates[0].release.queries
+
+    def draw(self, results: Sequence[Result], entropy: Entropy) -> Outcome[Density]:
+        """The density, or no reply where the noise hides that there are records at all."""
+        (result,) = results
+        if result.records is None:
+            counts = np.array(result.vectors[0], np.int64)
+        else:
+            counts = counted(self.axes, result.records)
+        size = self.bought(int(counts.sum()), entropy)
+        pair = self.pair(max(round(size.records), 1))
+        chosen = self.chosen(pair, counts, size, entropy)
+        match smooth.drawn(self.paid(chosen), counts, entropy, size):
+            case Reply(found):
+                told = replace(found, guarantee=self.guarantee, words=(self.words(pair, chosen), *found.words))
+                return Reply(told)
+            case NoReply():
+                return NO_REPLY
+
+    def chosen(
+        self, pair: tuple[Candidate, Candidate], counts: Integers, size: smooth.Size, entropy: Entropy
+    ) -> Candidate:
+        """The one of a pair that is taken for a table with these counts of cells."""
+        if self.choice is None:
+            return pair[0]
+        return pair[gate.draw(self.choice, self._scores(self.choice, pair[0], counts, size), entropy)]
+
+    def expected(self, people: int) -> Expected:
+        """What noise and sampling leave with the bars of the public rule, for a normal shape."""
+        n = self.terms.size or people
+        made_up = np.ones(1)
+        for one in self.axes:
+            middle = (one.steps[:-1] + one.steps[1:]) / (2.0 * one.steps[-1])
+            height = np.exp(-32.0 * (middle - 0.5) ** 2) * one.sizes
+            made_up = np.multiply.outer(made_up, height / height.sum()).ravel()
+        ruled, _ = self.pair(n)
+        return smooth.expected(self.paid(ruled), made_up, n)
+
+    def pair(self, n: int) -> tuple[Candidate, Candidate]:
+        """The bars that the public rule names for so many records, and the finer ones; one of them twice at the end."""
+        return self._pair(n, self.left)
+
+    def _pair(self, n: int, left: Fraction) -> tuple[Candidate, Candidate]:
+        columns, worth = len(self.axes), float(n * min(left, Fraction(1)))
+        wanted = math.log(max(RULE[columns] * math.sqrt(worth), 1.0)) / columns
+        ruled = min(self.candidates, key=lambda one: abs(math.log(one.detail) - wanted))
+        finer = [one for one in self.candidates if one.detail <= ruled.detail * FINER[columns]]
+        return ruled, finer[-1]
+
+    def _scores(self, choice: PermuteAndFlip, ruled: Candidate, counts: Integers, size: smooth.Size) -> tuple[int, int]:
+        """Of the ruled and the finer bars, less being better: how far the length is beyond its due, and minus that."""
+        back = math.ceil(PRIOR * choice.sensitivity.bound / choice.epsilon)
+        beyond = ruled.length(counts) - ruled.even(max(round(size.records), 1)) - back
+        return beyond, -beyond
+
+    def bought(self, count: int, entropy: Entropy) -> smooth.Size:
+        """The number of records: public, or noisy and paid for."""
+        if self.census is None:
+            assert self.terms.size is not None
+            return smooth.Size(float(self.terms.size), 0.0)
+        (n,) = gate.draw(self.census, (count,), entropy)
+        return smooth.Size(float(n), math.sqrt(2.0) * float(self.census.scale))
+
+    def paid(self, candidate: Candidate) -> Linear:
+        """The release of a candidate at what is left."""
+        table = candidate.release.sums.table
+        return replace(candidate.release, sums=Sums(table, self.terms, self.left), settle=self.settle)
+
+    def words(self, pair: tuple[Candidate, Candidate], chosen: Candidate) -> str:
+        coarse, finer = (one.detail for one in pair)
+        if self.choice is None or coarse == finer:
+            spent = "" if self.choice is None else f"; ε {about(self.choice.epsilon)} for a choice was not needed"
+            return (
+                f"{coarse} bars along each column, the finest listed, by a public rule of the number of records{spent}"
+            )
+        return (
+            f"{chosen.detail} bars along each column were chosen privately, for ε {about(self.choice.epsilon)}, "
+            f"between {coarse} and {finer}, by whether the records have structure that {coarse} would not show"
+        )
+
+
+def auto(columns: Sequence[tuple[str, Fraction, Fraction, bool]], terms: Terms, epsilon: Fraction) -> Auto:
+    """The private choice for one to three columns.
+
+    Raises
+    ------
+    PublicParameterError
+        For more columns: there a method has to be named.
+    """
+    if len(columns) not in FINE:
+        raise PublicParameterError('method="auto" is for 1 to 3 columns: name a method, such as "histogram"')
+    return Auto(grid(columns, FINE[len(columns)]), terms, epsilon)
+
+
+def bars(axes: tuple[Axis, ...], count: int, terms: Terms) -> Linear:
+    """A histogram of ``count`` bars along each axis, written on the finer grid of ``axes``."""
+    inside = np.ones((1, 1), np.int64)
+    for one in axes:
+        parts = min(count, one.cells)
+        which = np.arange(one.cells) * parts // one.cells
+        inside = np.kron(inside, (which[:, None] == np.arange(parts)).astype(np.int64))
+    wide = shares_of(axes) @ inside
+    sums = Sums(inside, terms, Fraction(1))
+    return Linear(axes, sums, inside / wide, False, f"histogram of {count} bars along each column", "simplex")
+
+
+def directions(axes: tuple[Axis, ...], finest: Linear) -> Floats:
+    """W: of one column its lowest cosines, of equal weight and columns no longer than about 1; of more, finest bars."""
+    if len(axes) > 1:
+        return finest.sums.table.T.astype(np.float64)
+    (one,) = axes
+    middle = (one.steps[:-1] + one.steps[1:]) / (2.0 * one.steps[-1])
+    count = max(min(DIRECTIONS, one.cells - 1), 1)
+    lengths = np.arange(1, count + 1)[:, None]
+    found: Floats = np.cos(np.pi * lengths * middle[None, :]) / math.sqrt(count)
+    return found
+
+
+@lru_cache(maxsize=4)
+def _candidates(axes: tuple[Axis, ...], terms: Terms) -> tuple[Candidate, ...]:
+    """The public list, coarse ones first; the last has a bar for each value of a column of few whole numbers."""
+    listed, most = BARS[len(axes)], max(one.cells for one in axes)
+    sizes = [*(count for count in listed if count < most), *((most,) if most <= listed[-1] else ())]
+    made = [bars(axes, count, terms) for count in sizes]
+    looked = directions(axes, made[-1])
+    return tuple(_candidate(release, count, looked) for release, count in zip(made, sizes, strict=True))
+
+
+@lru_cache(maxsize=16)
+def _farthest(axes: tuple[Axis, ...], terms: Terms) -> int:
+    """How far one record moves the length of any of the list: seconds for two columns."""
+    return max(step_of(one.matrix, terms) for one in _candidates(axes, replace(terms, size=1, fixed=False)))
+
+
+def _candidate(release: Linear, detail: int, looked: Floats) -> Candidate:
+    to_counts = shares_of(release.axes)[:, None] * release.back
+    through = (looked @ to_counts) @ release.sums.table.T
+    return Candidate(release, detail, np.rint(ONE * (looked - through)).astype(np.int64))
+
+
+def step_of(matrix: Integers, terms: Terms) -> int:
+    """How far one record moves |matrix @ counts|, rounded up: integers that differ by at most D have such floors."""
+    columns = np.ascontiguousarray(matrix.T)
+    if terms.neighbours.kind == "add_remove":
+        squared = longest(columns, 2)
+    else:
+        squared = widest(columns, 2, origin=not terms.fixed)
+    return math.isqrt(max(squared, 1) - 1) + 1
