@@ -26,9 +26,10 @@ from reticent.ledger import Ledger, fingerprint
 from reticent.ledger.export import verify_export
 from reticent.mechanisms import axiom_again
 from reticent.outcome import NoReply
-from reticent.privacy import compose, filters, serialization
+from reticent.privacy import filters, serialization
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, from_json, to_json
+from reticent.privacy.rederivation import rederive
 from reticent.survey.answers import collect
 from reticent.survey.verification import check, passed
 from reticent.synthesis.density import from_json as density_from_json
@@ -331,7 +332,7 @@ def test_every_theorem_stands_in_a_golden_proof() -> None:
 @pytest.mark.parametrize("name", THEOREMS["trees"])
 def test_every_node_of_a_golden_proof_is_derived_again(name: str) -> None:
     tree = serialization.from_json(THEOREMS["trees"][name])
-    assert compose.rederive(tree, axiom_again) == tree.loss
+    assert rederive(tree, axiom_again) == tree.loss
     assert serialization.to_json(tree)["loss"] == THEOREMS["trees"][name]["loss"]
 
 
@@ -340,7 +341,7 @@ def test_a_renamed_theorem_is_refused() -> None:
         tree = copy.deepcopy(told)
         tree["theorem"]["name"] += "_2"
         with pytest.raises(CheckError):
-            compose.rederive(serialization.from_json(tree), axiom_again)
+            rederive(serialization.from_json(tree), axiom_again)
         assert name
 
 
@@ -402,7 +403,7 @@ def test_a_design_has_its_coins_and_its_fingerprint(name: str, tmp_path: Path) -
     told, file = FIGURES["surveys"][name], FOLDER / "surveys" / f"{name}.survey.toml"
     found = survey.read(file)
     assert (found.fingerprint, to_json(found.guarantee.loss)) == (told["fingerprint"], told["loss"])
-    assert compose.rederive(found.guarantee, axiom_again) == found.guarantee.loss
+    assert rederive(found.guarantee, axiom_again) == found.guarantee.loss
     edited = tmp_path / file.name
     edited.write_text(file.read_text("utf-8").replace("?", "!"), encoding="utf-8")
     with pytest.raises(SpecError, match="was edited"):

@@ -31,6 +31,7 @@ from reticent.privacy.convert import as_approx
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ApproxDP, GaussianDP, PureDP, Renyi, pld_of
 from reticent.privacy.pairs import Coin, DiscreteGaussianShift, GaussianShift, GeometricShift, Sampled
+from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import L1, L2
 from tests.conventions.test_docs_examples import blocks
 from tests.conventions.tree import ROOT
@@ -243,7 +244,7 @@ def test_a_sampled_gaussian_costs_what_is_claimed_and_no_less() -> None:
         return max(sum(max(0.0, a - exp(at) * b) for a, b in zip(*pair, strict=True)) for pair in pairs)
 
     assert delta(epsilon) <= 1e-6 < delta(0.99 * epsilon)
-    assert compose.rederive(whole, axiom_again) == whole.loss
+    assert rederive(whole, axiom_again) == whole.loss
     first = Poisson(Gaussian(L2(Fraction(1), ADD), Fraction(1, 8)), Fraction(1, 10), delta=Fraction(1, 10**5)).guarantee
     assert claimed(first)[1] == Fraction(1, 10**6)
     assert epsilon < 0.9 * float(claimed(first)[0])
@@ -492,13 +493,13 @@ def stored() -> list[Guarantee]:
 def test_a_stored_node_is_derived_again_and_a_forged_one_is_not(index: int) -> None:
     text = json.dumps(serialization.to_json(stored()[index]))
     tree = serialization.from_json(json.loads(text))
-    assert compose.rederive(tree, axiom_again) == stored()[index].loss
+    assert rederive(tree, axiom_again) == stored()[index].loss
     assert tree.by.name in amplify.NAMES
     forged = {"1/3": "1/4", '"size": "2"': '"size": "1"', '"people": "1000"': '"people": "1200"'}
     forged[f'"people": "{10**12}"'] = f'"people": "{2 * 10**12}"'
     old, new = next((old, new) for old, new in forged.items() if old in text)
     with pytest.raises(CheckError):
-        compose.rederive(serialization.from_json(json.loads(text.replace(old, new))), axiom_again)
+        rederive(serialization.from_json(json.loads(text.replace(old, new))), axiom_again)
 
 
 @pytest.mark.wide

@@ -42,6 +42,7 @@ from reticent.privacy.loss import (
     Renyi,
     pld_of,
 )
+from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import L1, L2, Linf
 
 PEOPLE = Adjacency("add_remove")
@@ -328,7 +329,7 @@ def test_a_stored_view_is_derived_again_and_a_lowered_one_is_not(view: object) -
     assert callable(view)
     tree = view(release())
     stored = serialization.from_json(json.loads(json.dumps(serialization.to_json(tree))))
-    assert compose.rederive(stored, axiom_again) == tree.loss
+    assert rederive(stored, axiom_again) == tree.loss
 
     def lowered(loss: Loss) -> Loss:
         match loss:
@@ -342,10 +343,10 @@ def test_a_stored_view_is_derived_again_and_a_lowered_one_is_not(view: object) -
                 raise AssertionError
 
     with pytest.raises(CheckError):
-        compose.rederive(dataclasses.replace(stored, loss=lowered(stored.loss)), axiom_again)
+        rederive(dataclasses.replace(stored, loss=lowered(stored.loss)), axiom_again)
     deep = dataclasses.replace(stored.parts[0], loss=lowered(stored.parts[0].loss))
     with pytest.raises(CheckError):
-        compose.rederive(dataclasses.replace(stored, parts=(deep, *stored.parts[1:])), axiom_again)
+        rederive(dataclasses.replace(stored, parts=(deep, *stored.parts[1:])), axiom_again)
 
 
 def test_a_conversion_stored_under_a_stronger_name_is_refused() -> None:
@@ -356,15 +357,13 @@ def test_a_conversion_stored_under_a_stronger_name_is_refused() -> None:
         coin, parts=(chosen,), loss=pld_of([(pairs.Range(Fraction(1)), 1)]), by=convert.OWN_PAIR
     )
     with pytest.raises(CheckError):
-        compose.rederive(forged, axiom_again)
+        rederive(forged, axiom_again)
     own = convert.as_pld(pure)
-    assert compose.rederive(own, axiom_again) == own.loss
+    assert rederive(own, axiom_again) == own.loss
     with pytest.raises(
         CheckError
     ):  # the pair of a leaf follows from its parameters; a stored tree cannot bring its own
-        compose.rederive(
-            dataclasses.replace(own, loss=pld_of([(pairs.GeometricShift(Fraction(2), 1), 1)])), axiom_again
-        )
+        rederive(dataclasses.replace(own, loss=pld_of([(pairs.GeometricShift(Fraction(2), 1), 1)])), axiom_again)
 
 
 def test_gaussian_noise_on_two_cells_has_no_pair_of_one_integer() -> None:
@@ -407,7 +406,7 @@ def test_nothing_is_lifted_to_one_respondent_or_from_one() -> None:
         compose.of_person(row, Adjacency("local"), rows=1)
     lifted = compose.of_person(row, Adjacency("add_remove", rows=2), rows=2)
     with pytest.raises((CheckError, PublicParameterError)):
-        compose.rederive(dataclasses.replace(lifted, adjacency=Adjacency("local")), axiom_again)
+        rederive(dataclasses.replace(lifted, adjacency=Adjacency("local")), axiom_again)
 
 
 def test_the_tolerance_of_a_conversion_does_not_add_up() -> None:
@@ -416,13 +415,13 @@ def test_the_tolerance_of_a_conversion_does_not_add_up() -> None:
     once = convert.as_approx(part, Fraction(1, 10**6))
     assert isinstance(once.loss, ApproxDP)
     lower = ApproxDP(once.loss.epsilon / (1 + convert.SPREAD), once.loss.delta)
-    assert compose.rederive(dataclasses.replace(once, loss=lower), axiom_again) == lower
+    assert rederive(dataclasses.replace(once, loss=lower), axiom_again) == lower
     twice = dataclasses.replace(once, parts=(once,))
     with pytest.raises(CheckError):
-        compose.rederive(twice, axiom_again)
+        rederive(twice, axiom_again)
     lowest = ApproxDP(once.loss.epsilon / (1 + 2 * convert.SPREAD), once.loss.delta)
     with pytest.raises(CheckError):
-        compose.rederive(dataclasses.replace(once, loss=lowest), axiom_again)
+        rederive(dataclasses.replace(once, loss=lowest), axiom_again)
 
 
 @pytest.mark.parametrize(

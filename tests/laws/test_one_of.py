@@ -22,6 +22,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, PureDP, Renyi, from_json, pld_of, to_json
 from reticent.privacy.pairs import Coin, Highest
 from reticent.privacy.profiles import delta, renyi
+from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import L1, L2, Linf
 
 PERSON = Adjacency("add_remove")
@@ -230,14 +231,14 @@ def test_a_stored_node_is_derived_again_and_a_lowered_one_is_refused() -> None:
     whole = compose.in_sequence([pure("0.25"), compose.one_of([shared(Fraction(1), 3), pure("0.9")], label="a refit")])
     for tree in (whole, compose.in_zcdp(whole)):
         stored = serialization.from_json(serialization.to_json(tree))
-        assert compose.rederive(stored, axiom_again) == tree.loss
+        assert rederive(stored, axiom_again) == tree.loss
     lowered = replace(whole.parts[1], loss=PureDP(Fraction(9, 10)))
     with pytest.raises(CheckError, match="a refit"):
-        compose.rederive(replace(whole, loss=PureDP(Fraction(23, 20)), parts=(whole.parts[0], lowered)), axiom_again)
+        rederive(replace(whole, loss=PureDP(Fraction(23, 20)), parts=(whole.parts[0], lowered)), axiom_again)
     in_rho = compose.in_zcdp(compose.one_of([shared(Fraction(2), 60), pure("1.99")]))
     too_small = replace(in_rho, loss=ZCDP(Fraction(1, 30)))  # what the dearest in epsilon costs
     with pytest.raises(CheckError):
-        compose.rederive(too_small, axiom_again)
+        rederive(too_small, axiom_again)
 
 
 def test_losses_listed_again_agree_and_refute_the_maximum_of_one_currency() -> None:

@@ -18,9 +18,9 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import PrivTree, axiom_again
 from reticent.mechanisms.privtree import Box, counts_of, parts_of
-from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from reticent.privacy.rederivation import rederive
 
 ADD, SUB = Adjacency("add_remove"), Adjacency("substitute")
 Counts = tuple[int, ...]  # of the cells of the finest grid, in row-major order
@@ -194,7 +194,7 @@ def test_stored_parameters_prove_the_loss_again_and_ranges_are_refused() -> None
         for axes in (1, 4):
             made = PrivTree(near, Fraction(7, 10), axes, 5).guarantee
             assert axiom_again(made) == made
-            assert compose.rederive(made, axiom_again) == PureDP(Fraction(7, 10))
+            assert rederive(made, axiom_again) == PureDP(Fraction(7, 10))
     for axes, depth, epsilon in ((0, 3, 1), (5, 3, 1), (1, 0, 1), (4, 16, 1), (1, 3, 0)):
         with pytest.raises(PublicParameterError):
             PrivTree(ADD, Fraction(epsilon), axes, depth)

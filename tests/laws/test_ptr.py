@@ -31,6 +31,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, PureDP
 from reticent.privacy.ptr import PtrStep
+from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import L1, L2
 
 REPLACE = Adjacency("substitute")
@@ -388,7 +389,7 @@ cascades = st.lists(levels, min_size=1, max_size=3)
 
 
 def rederived(tree: Guarantee) -> Loss:
-    return compose.rederive(tree, axiom_again)
+    return rederive(tree, axiom_again)
 
 
 @pytest.mark.wide
@@ -549,7 +550,7 @@ def test_a_step_cannot_be_charged_or_composed() -> None:
         lambda: compose.in_sequence([step]),
         lambda: compose.in_sequence([ptr.one_test(step), step]),
         lambda: compose.processed(step, label=""),
-        lambda: compose.rederive(step, axiom_again),
+        lambda: rederive(step, axiom_again),
         lambda: serialization.to_json(step),
         lambda: ptr.parallel([step]),
         lambda: ptr.in_stages([step]),

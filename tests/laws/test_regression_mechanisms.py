@@ -16,10 +16,11 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
 from reticent.outcome import NO_REPLY, Reply
-from reticent.privacy import compose, ptr
+from reticent.privacy import ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
+from reticent.privacy.rederivation import rederive
 from reticent.statistics.regression.blocks import Blocks, permutation, solve, uniforms
 from reticent.statistics.regression.candidates import Cells
 from reticent.statistics.regression.r_s import ShortCut
@@ -70,7 +71,7 @@ def test_robust_regression_costs_three_p_plus_one(columns: int, epsilon: Fractio
     """7 at p = 2, where 003 prints 11 for noise that does not pay for it."""
     whole = tight(columns, epsilon, neighbours)
     assert epsilon_of(whole.guarantee) == (3 * columns + 1) * epsilon
-    assert compose.rederive(whole.guarantee, axiom_again) == whole.guarantee.loss
+    assert rederive(whole.guarantee, axiom_again) == whole.guarantee.loss
     assert isinstance(whole.guarantee.loss, ApproxDP)
     assert whole.guarantee.loss.delta == columns * inner_delta(whole) + whole.last.test.delta
     assert whole.guarantee.adjacency == neighbours
@@ -110,7 +111,7 @@ def test_the_short_cut_adds_its_medians_over_coordinates() -> None:
         inner = scaled_median(5000, REPLACE, scale_test=ONE_EPS, test=ONE_EPS, release=ONE_EPS, delta=MILLIONTH)
         whole = ShortCut(blocks, inner).guarantee
         assert epsilon_of(whole) == columns * epsilon_of(inner.guarantee)
-        assert compose.rederive(whole, axiom_again) == whole.loss
+        assert rederive(whole, axiom_again) == whole.loss
         if columns > 1:
             assert whole.by == ptr.GENERAL_PARALLEL  # 003 Corollary 35: the steps read a random partition
 

@@ -23,10 +23,11 @@ from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
 from reticent.outcome import NO_REPLY, NoReply, Reply
-from reticent.privacy import compose, ptr
+from reticent.privacy import ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
+from reticent.privacy.rederivation import rederive
 from reticent.statistics.robust import assumed_laws, median, ptr_test, scale, trimmed
 from reticent.statistics.robust import reach as extent
 from reticent.statistics.robust.ptr_test import paper_test
@@ -91,7 +92,7 @@ def law_for(
 
 def claim(tree: Guarantee) -> tuple[float, float]:
     assert isinstance(tree.loss, ApproxDP)
-    assert compose.rederive(tree, axiom_again) == tree.loss
+    assert rederive(tree, axiom_again) == tree.loss
     assert ptr.chargeable(tree) == tree
     return float(tree.loss.epsilon), float(tree.loss.delta)
 

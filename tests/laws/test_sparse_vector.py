@@ -32,9 +32,9 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import exp_up
 from reticent.mechanisms import SparseVector, axiom_again, sparse_vector
 from reticent.mechanisms.sparse_vector import Direction, split
-from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, PureDP
+from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import Linf
 
 NEAR = Adjacency("add_remove")
@@ -388,7 +388,7 @@ def test_stored_parameters_prove_the_loss_again() -> None:
         assert axiom_again(mechanism.guarantee) == mechanism.guarantee
         if mechanism.direction == "together":
             assert axiom_again(mechanism.concentrated) == mechanism.concentrated
-        assert compose.rederive(mechanism.guarantee, axiom_again) == PureDP(mechanism.epsilon)
+        assert rederive(mechanism.guarantee, axiom_again) == PureDP(mechanism.epsilon)
     with pytest.raises(PublicParameterError):
         _ = made().concentrated
 

@@ -18,8 +18,8 @@ from reticent.certificate.render.page import page
 from reticent.certificate.render.tables import sheet
 from reticent.data.schema import Column, Person, Schema
 from reticent.mechanisms import axiom_again
-from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.rederivation import rederive
 from reticent.statistics.answer import IncompleteRows
 from reticent.statistics.context import Setting
 from reticent.statistics.incomplete import incomplete_step
@@ -81,7 +81,7 @@ def test_the_share_costs_a_twentieth_and_its_noise_is_that_of_a_person(
     assert share.loss == rt.PureDP(Fraction(1, 20))
     assert asked.guarantee.loss == rt.PureDP(Fraction(1))
     assert dict(share.parameters)["scale"] == str(20 * moves)
-    assert compose.rederive(asked.guarantee, axiom_again) == asked.guarantee.loss
+    assert rederive(asked.guarantee, axiom_again) == asked.guarantee.loss
 
 
 def test_with_a_public_number_of_rows_one_number_is_drawn_that_a_person_moves_by_one() -> None:

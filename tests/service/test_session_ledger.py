@@ -23,8 +23,8 @@ from reticent.errors import BudgetError, Fault, LedgerError, PublicParameterErro
 from reticent.learning import Accuracy, Between, Level, Product
 from reticent.ledger import Ledger
 from reticent.mechanisms import axiom_again
-from reticent.privacy import compose
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from reticent.privacy.rederivation import rederive
 from reticent.study.session import Holdout, Paid
 from reticent.study.study import Study
 
@@ -86,7 +86,7 @@ def test_all_rounds_together_cost_what_was_said_and_no_more() -> None:
         assert session.over
         assert session.rounds == 4
         assert session.guarantee.loss == eps(4) == of.ledger.spent()
-        assert compose.rederive(session.guarantee, axiom_again) == eps(4)
+        assert rederive(session.guarantee, axiom_again) == eps(4)
         assert len(session.transcript) == 4
         assert session.proof().count("Lyu, Su and Li") == 4
 
@@ -121,7 +121,7 @@ def test_a_first_round_pays_for_the_number_of_rows_where_it_is_private() -> None
     for _ in range(4):
         session.check(Level("y"))
     assert of.ledger.spent() == eps(4)
-    assert compose.rederive(session.guarantee, axiom_again) == eps(4)
+    assert rederive(session.guarantee, axiom_again) == eps(4)
 
 
 @pytest.mark.wide
@@ -327,7 +327,7 @@ def test_a_budget_in_rho_counts_half_the_square_and_less_where_questions_move_to
     assert isinstance(loss, ZCDP)
     assert loss.rho == Fraction(9, 8) / 100  # e1 = e2 = .1, a range of .3
     assert of.ledger.spent() == ZCDP(Fraction(1, 50) + loss.rho)
-    assert compose.rederive(together.guarantee, axiom_again) == loss
+    assert rederive(together.guarantee, axiom_again) == loss
 
 
 @pytest.mark.wide

@@ -17,8 +17,8 @@ from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.ledger import Ledger
 from reticent.mechanisms import axiom_again
-from reticent.privacy import compose
 from reticent.privacy.loss import Loss
+from reticent.privacy.rederivation import rederive
 from reticent.study.allocation import limit
 from reticent.study.release import Release, draw
 from reticent.study.study import Study
@@ -103,7 +103,7 @@ def test_a_release_answers_charges_once_and_certifies(folder: Path) -> None:
     assert isinstance(release["median(pain)"].outcome, rt.Reply)
     assert [dict(cell.label)["site"] for cell in release["mean(visits) by site"]] == ["north", "south"]
     assert release.guarantee.loss == rt.PureDP(Fraction("1.2"))
-    assert compose.rederive(release.guarantee, axiom_again) == release.guarantee.loss
+    assert rederive(release.guarantee, axiom_again) == release.guarantee.loss
     assert release.guarantee.adjacency == rt.Adjacency("add_remove", 3)
     assert spent(folder) == rt.ApproxDP(Fraction("1.2"), Fraction(0)) or spent(folder) == rt.PureDP(Fraction("1.2"))
     verified = release.certificate.verify(ledger=study.ledger, allow_unsigned=True)
@@ -183,7 +183,7 @@ def test_the_guarantee_of_a_group_question_does_not_grow_with_the_groups(folder:
     by_site = study.by("site").release([rt.count(), rt.median("pain", low=0, high=200)], epsilon=1)
     assert by_site.guarantee.loss == rt.PureDP(Fraction(1))
     assert len(by_site["count by site"].cells) == 2
-    assert compose.rederive(by_site.guarantee, axiom_again) == rt.PureDP(Fraction(1))
+    assert rederive(by_site.guarantee, axiom_again) == rt.PureDP(Fraction(1))
 
 
 @pytest.mark.wide
@@ -224,7 +224,7 @@ def test_rho_is_shared_converted_and_charged() -> None:
     release = in_rho.release([rt.count(), rt.mean("x")], rho="0.1")
     assert isinstance(release.guarantee.loss, rt.ZCDP)
     assert Fraction("0.0999") < release.guarantee.loss.rho <= Fraction("0.1")
-    assert compose.rederive(release.guarantee, axiom_again) == release.guarantee.loss
+    assert rederive(release.guarantee, axiom_again) == release.guarantee.loss
     in_delta = rt.study(rows, adjacency="add_remove", columns={"x": rt.integer(0, 99)}, budget=3, delta="1e-6")
     with pytest.raises(rt.Refusal, match="named δ"):
         in_delta.release([rt.count()], rho="0.1")

@@ -19,9 +19,9 @@ from reticent.data.order_statistics import Sorted, fetched, ordered
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
-from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from reticent.privacy.rederivation import rederive
 from reticent.statistics.robust import assumed_laws
 from reticent.statistics.robust.density import DensityTest, density_test, mass_below, signed
 from reticent.statistics.robust.reach import reach
@@ -68,7 +68,7 @@ def test_the_distance_is_the_fewest_replacements_that_change_the_answer() -> Non
 def test_the_distance_moves_by_one_at_most_and_the_law_keeps_its_epsilon_and_no_less(near: Adjacency) -> None:
     test = made(near)
     assert test.guarantee.loss == PureDP(ONE)
-    assert compose.rederive(test.guarantee, axiom_again) == PureDP(ONE)
+    assert rederive(test.guarantee, axiom_again) == PureDP(ONE)
     moved = [(test.distance(column(a)), test.distance(column(b))) for a, b in near_pairs(near)]
     assert {abs(a - b) for a, b in moved} == {0, 1}
     distances = sorted({d for pair in moved for d in pair})

@@ -20,8 +20,8 @@ from reticent.entropy import Replayed
 from reticent.mechanisms import axiom_again
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.compose import rederive
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
+from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import L1
 
 DRAWS = 20_000

@@ -27,9 +27,9 @@ from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up
 from reticent.mechanisms import Smooth, axiom_again, smooth
 from reticent.mechanisms.smooth import UNIT
-from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from reticent.privacy.rederivation import rederive
 from reticent.statistics.robust.smooth import SmoothMean, smooth_mean, smooth_median, smooth_trimmed_mean
 from tests.support.robust_reference import Table, added, paths, replaced, tables
 
@@ -255,7 +255,7 @@ def test_what_is_fetched_beforehand_answers_bit_for_bit() -> None:
 def test_the_exact_laws_of_all_tiny_tables_keep_the_guarantee(rank: tuple[int, int], near: Adjacency) -> None:
     mean = asked(rank, near)
     assert mean.guarantee.loss == PureDP(ONE)
-    assert compose.rederive(mean.guarantee, axiom_again) == mean.guarantee.loss
+    assert rederive(mean.guarantee, axiom_again) == mean.guarantee.loss
     pairs = near_pairs(near.kind, DOMAIN)
     every = sorted({table for pair in pairs for table in pair})
     # tables with the same answer and bound have the same law

@@ -10,9 +10,9 @@ from reticent.data.query import Keys, Tally
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
-from reticent.privacy import compose
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP
+from reticent.privacy.rederivation import rederive
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
@@ -80,7 +80,7 @@ def test_a_step_costs_what_it_was_given_and_its_proof_can_be_repeated(
     public = kind == "substitute" and not keyed and (text == "persons" or (text == "count" and rows == 1))
     assert loss(step) == (0 if public else epsilon)
     assert step.guarantee.adjacency == here.neighbours
-    assert compose.rederive(step.guarantee, axiom_again) == step.guarantee.loss
+    assert rederive(step.guarantee, axiom_again) == step.guarantee.loss
     assert step.name == (f"{asked.name} by g" if keyed else asked.name)
 
 

@@ -20,7 +20,7 @@ import pytest
 from reticent import survey
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.mechanisms import axiom_again
-from reticent.privacy import compose
+from reticent.privacy.rederivation import rederive
 from reticent.privacy.serialization import from_json
 from reticent.survey import Design, Questionnaire, cards, form, rehearsal, report
 from reticent.survey import answers as handed_in
@@ -403,7 +403,7 @@ def test_the_record_can_be_checked_again(tmp_path: Path) -> None:
     record = report.record(AFFAIR, result, report.Read(file, "answer"))
     kept = json.loads(json.dumps(record, allow_nan=False))
     tree = from_json(kept["guarantee"])
-    assert compose.rederive(tree, axiom_again) == AFFAIR.guarantee.loss
+    assert rederive(tree, axiom_again) == AFFAIR.guarantee.loss
     assert kept["answers"]["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
     assert kept["design"]["fingerprint"] == AFFAIR.fingerprint
     text = report.page([(AFFAIR, result)], [record])

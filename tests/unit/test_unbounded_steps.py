@@ -16,6 +16,7 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.convert import approx_of
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
+from reticent.privacy.rederivation import rederive
 from reticent.statistics.column_step import PlannedStep
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
@@ -86,7 +87,7 @@ def test_a_step_costs_what_it_was_given_and_its_proof_can_be_repeated(
     assert isinstance(found, PureDP)
     assert found.epsilon == Fraction("0.8")
     assert step.guarantee.adjacency == here.neighbours
-    assert compose.rederive(step.guarantee, axiom_again) == found
+    assert rederive(step.guarantee, axiom_again) == found
     assert step.name == (f"{parse(text)[0].name} by g" if keyed else parse(text)[0].name)
 
 
@@ -101,7 +102,7 @@ def test_coinpress_spends_the_largest_rho_that_stays_within_epsilon(kind: Kind, 
     assert found.delta == DELTA
     assert Fraction("0.799999") < found.epsilon <= Fraction("0.8")
     assert step.guarantee.adjacency == here.neighbours
-    assert compose.rederive(step.guarantee, axiom_again) == found
+    assert rederive(step.guarantee, axiom_again) == found
     inside = compose.in_zcdp(step.guarantee).loss  # what a release in rho pays: the conversion is undone
     assert isinstance(inside, ZCDP)
     assert approx_of(inside, DELTA).epsilon == found.epsilon

@@ -27,9 +27,10 @@ from reticent.audit.events import form
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, ReticentError
 from reticent.mechanisms.specimen import Mechanism, Specimen
-from reticent.privacy import compose, serialization
+from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import Loss, PureDP, words
+from reticent.privacy.rederivation import rederive
 
 Verdict: TypeAlias = Literal["pass", "fail", "not applicable"]
 AnyMechanism: TypeAlias = Mechanism[Any, Any]  # the cases of one list differ in what goes in and comes out
@@ -314,7 +315,7 @@ class _Kit:
         missing = [text for node in nodes if not node.parts and (text := _undocumented(self.case, node))]
         yield self._line("proof beside the code", not missing, "; ".join(missing) or " ".join(HEADINGS))
         try:
-            again = compose.rederive(guarantee, self.axioms or mechanisms.axiom_again)
+            again = rederive(guarantee, self.axioms or mechanisms.axiom_again)
             yield self._line("loss derived again", again == guarantee.loss, loss)
         except (ReticentError, KeyError, ValueError) as error:
             unknown = self.axioms is None and "no mechanism of this version" in str(error)

@@ -33,9 +33,10 @@ from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Reserved
 from reticent.mechanisms import axiom_again
 from reticent.mechanisms.gate import Call
-from reticent.privacy import compose, filters
+from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP, words
+from reticent.privacy.rederivation import rederive
 
 if TYPE_CHECKING:
     from reticent.audit.replay import Rows
@@ -77,7 +78,7 @@ def found(plan: Prepared, schema: Schema, rows: Rows, calls: Sequence[Call]) -> 
     yield from (Finding("proof", "", text) for text in unpaid(plan.guarantee, calls))
     neighbours = Adjacency(schema.person.adjacency, schema.person.rows)
     try:
-        cost = compose.rederive(plan.guarantee, axiom_again)
+        cost = rederive(plan.guarantee, axiom_again)
         budget = _room(cost)
     except ReticentError as problem:
         yield Finding("proof", "", f"the guarantee cannot be derived again: {problem}")

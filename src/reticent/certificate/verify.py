@@ -24,6 +24,7 @@ from reticent.privacy import compose, convert, filters, ptr, serialization
 from reticent.privacy.group_privacy import largest
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, from_json, words
+from reticent.privacy.rederivation import rederive
 
 UNSIGNED: Final = "unsigned: nothing ties this certificate to an officer"
 RUN: Final = "reticent audit STUDY"
@@ -188,7 +189,7 @@ def _derivation(certificate: Record) -> Iterator[Check]:
     document, tree = certificate.document, certificate.guarantee
     try:
         derivable(tree)
-        derived = compose.rederive(tree, axiom_again)
+        derived = rederive(tree, axiom_again)
     except CheckError as problem:
         yield Check("losses", False, f"losses not derived: {problem}")
     except (PublicParameterError, ValueError, ArithmeticError, LookupError, RecursionError):

@@ -22,7 +22,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final, assert_never
 
-from reticent.errors import CheckError, PublicParameterError
+from reticent.errors import PublicParameterError
 from reticent.privacy import convert, group_privacy
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_pld, as_renyi, as_zcdp, pld_view, renyi_of, zcdp_of
@@ -214,7 +214,12 @@ def in_renyi(tree: Guarantee, orders: Sequence[Fraction] = convert.ORDERS) -> Gu
         try:
             return as_renyi(in_pld(part), orders)
         except PublicParameterError:  # no pair: the triangle inequality, which is wider
-            return grouped(in_renyi(part.parts[0], orders), _size(part), neighbours=part.adjacency, label=part.label)
+            return grouped(
+                in_renyi(part.parts[0], orders),
+                int(part.parameter("size")),
+                neighbours=part.adjacency,
+                label=part.label,
+            )
 
     return _viewed(tree, view, lifted=view)
 
@@ -240,7 +245,7 @@ def _viewed(
                 return lifted(tree)
             case GROUP.name:
                 part = _viewed(tree.parts[0], view)
-                return grouped(part, _size(tree), neighbours=tree.adjacency, label=tree.label)
+                return grouped(part, int(tree.parameter("size")), neighbours=tree.adjacency, label=tree.label)
             case PROCESSED.name:
                 return processed(_viewed(tree.parts[0], view, lifted), label=tree.label)
             case name if name in convert.NAMES:
@@ -339,85 +344,3 @@ def _numbers(loss: Loss) -> tuple[Fraction, Fraction]:
 def _by_order(curves: Sequence[Loss], joined: Callable[[list[Fraction]], Fraction | int]) -> Renyi:
     at = [dict(loss.curve) for loss in curves if isinstance(loss, Renyi)]
     return Renyi(tuple((order, Fraction(joined([curve[order] for curve in at]))) for order in at[0]))
-
-
-def rederive(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Loss:
-    """The loss of ``tree`` computed again from its leaves; ``axioms`` states a leaf again from its parameters.
-
-    Raises
-    ------
-    CheckError
-        Where a node's stored loss, adjacency or theorem does not follow from its parts.
-    """
-    return _rederived(tree, axioms).loss
-
-
-def _rederived(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Guarantee:
-    stored = replace(tree, parts=tuple(_rederived(part, axioms) for part in tree.parts))
-    made = _again(stored, axioms)
-    if not convert.follows(tree, made):
-        raise CheckError(f"the loss stated at '{_named(tree)}' does not follow from its parts")
-    if made.adjacency != tree.adjacency or made.by.name != tree.by.name:
-        raise CheckError(f"the neighbours stated at '{_named(tree)}' do not follow from its parts")
-    return replace(made, loss=tree.loss, label=tree.label)
-
-
-def _again(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Guarantee:
-    from reticent.privacy import (
-        amplify,
-        optimal_composition,  # they build on this module, so they are looked up when needed
-        ptr,
-    )
-
-    parts, whole, name = tree.parts, tree.adjacency, tree.by.name
-    if not parts and name == PUBLIC.name:
-        if not whole.size_public:
-            raise CheckError(f"'{tree.label}' is called public, and nothing is under these neighbours")
-        return public(whole)
-    if name in optimal_composition.NODES:
-        return optimal_composition.again(tree)
-    if name in ptr.NAMES:
-        return ptr.again(tree)
-    if name in amplify.NAMES:
-        return amplify.again(tree)
-    if not parts:
-        return axioms(tree)
-    if len(parts) > 1 and name not in (SEQUENCE.name, CONCURRENT.name, ACROSS.name, ONE_OF.name):
-        raise CheckError(f"'{_named(tree)}' is about one part and names several")
-    if name in convert.NAMES:
-        return convert.again(tree)
-    match name:
-        case SEQUENCE.name:
-            return in_sequence(parts)
-        case CONCURRENT.name:
-            return concurrent(parts)
-        case ACROSS.name:
-            return across(parts, neighbours=whole)
-        case ONE_OF.name:
-            return one_of(parts)
-        case GROUP.name:
-            return _group_again(tree)
-        case PROCESSED.name:
-            return processed(parts[0], label="")
-        case other:
-            raise CheckError(f"'{other}' is no theorem of this version")
-
-
-def _named(tree: Guarantee) -> str:
-    return tree.label or tree.by.name
-
-
-def _size(tree: Guarantee) -> int:
-    return int(tree.parameter("size"))
-
-
-def _group_again(tree: Guarantee) -> Guarantee:
-    """A stored lift is only believed where the number of steps follows from the two adjacencies."""
-    part, size, whole = tree.parts[0], _size(tree), tree.adjacency
-    steps = 2 if whole.kind == "substitute" and part.adjacency.kind == "add_remove" else 1
-    from_row = part.adjacency == Adjacency("add_remove", unit="row") and whole.unit == "person"
-    same_unit = (part.adjacency.unit, part.adjacency.rows) == (whole.unit, whole.rows)
-    same_kind = part.adjacency.kind == whole.kind
-    if not (from_row or (same_unit and (same_kind or steps == 2))) or size < steps:
-        raise CheckError("group privacy between unrelated neighbours, or over too few steps")
-    return grouped(part, size, neighbours=whole)

@@ -316,7 +316,7 @@ def chargeable(tree: Guarantee) -> Guarantee:
 
 
 def again(tree: Guarantee) -> Guarantee:
-    """The node made again from its parts, for ``compose.rederive``, which compares the losses.
+    """The node made again from its parts, for ``rederivation.rederive``, which compares the losses.
 
     Raises
     ------

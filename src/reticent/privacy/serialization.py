@@ -26,7 +26,7 @@ def adjacency_from_json(fields: dict[str, object]) -> Adjacency:
 
 
 def to_json(tree: Guarantee) -> dict[str, object]:
-    """The whole tree: enough for ``compose.rederive`` to compute every loss again."""
+    """The whole tree: enough for ``rederivation.rederive`` to compute every loss again."""
     return {
         "label": tree.label,
         "loss": losses.to_json(tree.loss),
@@ -38,7 +38,7 @@ def to_json(tree: Guarantee) -> dict[str, object]:
 
 
 def from_json(fields: dict[str, Any]) -> Guarantee:
-    """The tree ``to_json`` wrote. Nothing in it is believed until ``compose.rederive`` has been through it."""
+    """The tree ``to_json`` wrote. Nothing in it is believed until ``rederivation.rederive`` has been through it."""
     try:
         theorem = fields["theorem"]
         return Guarantee(

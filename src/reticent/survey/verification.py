@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from reticent.errors import CheckError, PublicParameterError, ReticentError, SpecError
 from reticent.mechanisms import axiom_again
-from reticent.privacy import compose
 from reticent.privacy import serialization as trees
 from reticent.privacy.explain import sentence
+from reticent.privacy.rederivation import rederive
 from reticent.survey.description import say
 from reticent.survey.design import Design
 from reticent.survey.estimate import of_table
@@ -104,7 +104,7 @@ def _proof(one: dict[str, Any], design: Design, name: str) -> Checked:
     """The tree of one question must be that of its design; the one of all questions must hold it."""
     try:
         tree = trees.from_json(one[name])
-        loss = compose.rederive(tree, axiom_again)
+        loss = rederive(tree, axiom_again)
         own = tree == design.guarantee if name == "guarantee" else design.guarantee in tree.parts
         said = name != "guarantee" or one["protects"] == sentence(loss, tree.adjacency)
     except (KeyError, TypeError, ReticentError):
