@@ -95,6 +95,7 @@ class Transcript:
     rounds : sequence of (Receipt, digest)
         The digest of the certificate each earlier round ended with; None for the last.
     transcript : sequence of (question, answer)
+    caveats : sequence of str
     """
 
     title: str
@@ -107,6 +108,7 @@ class Transcript:
     rows: tuple[int, int] | None
     rounds: Sequence[tuple[Receipt, str | None]]
     transcript: Sequence[tuple[str, str]]
+    caveats: Sequence[str] = ()
 
 
 def of_session(
@@ -119,6 +121,7 @@ def of_session(
     return Certificate.of(
         {
             **stated(VERSION, guarantee, charged(receipts, ledger), declared, about, receipts[-1], ledger),
+            "caveats": list(told.caveats),
             "kind": "session",
             "session": {
                 "what": told.what,

@@ -234,12 +234,13 @@ def share_by_count(values: ValueCount, rows: float, of_rows: float) -> Incomplet
 def words(beside: IncompleteRows, schema: Schema) -> str:
     """The caveat beside an answer, such as ``1.2 % of rows have a missing or unreadable cost: they are left out``."""
     columns = beside.columns
-    which, then = f"have {odd_cells(columns, schema)}", _instead(columns, schema)
+    which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
     earlier = f" (told by {beside.origin} of this snapshot, not charged again)" if beside.origin else ""
     return f"{shares.words(beside.outcome, which, then)}{earlier}"
 
 
-def _instead(columns: tuple[str, ...], schema: Schema) -> str:
+def instead(columns: tuple[str, ...], schema: Schema) -> str:
+    """What becomes of rows with an odd cell in these columns, such as ``they are left out``."""
     if all(schema.column(name).stand_in is None for name in columns):
         return "they are left out"
     if any(schema.column(name).stand_in is None for name in columns):

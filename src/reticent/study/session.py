@@ -25,7 +25,6 @@ from typing import (
     NoReturn,
     TypeAlias,
     TypeVar,
-    assert_never,
 )
 
 from reticent.data.isolation import undisturbed
@@ -46,10 +45,11 @@ if TYPE_CHECKING:
     from reticent.learning.row_functions import Axis, Question, Rows
     from reticent.ledger import Ledger, Receipt
     from reticent.mechanisms.gaussian import Gaussian
-    from reticent.mechanisms.geometric import Geometric
     from reticent.mechanisms.sparse_vector import Conversation, SparseVector
     from reticent.outcome import Estimate
     from reticent.privacy.guarantee import Guarantee
+    from reticent.statistics.answer import IncompleteRows
+    from reticent.study.counted import Counted
     from reticent.study.study import Study
 
 T = TypeVar("T")
@@ -62,8 +62,8 @@ VOLUME: Final = 64  # rounds of one certificate
 class Agreed:
     """What a session was agreed to be, all of it public.
 
-    ``parts`` are the rounds it may open; ``sized`` is whether its answers rest on a number of rows; ``what`` and
-    ``parameters`` say which session it is, for its certificate.
+    ``size`` is where the number of rows comes from, and ``sized`` whether answers rest on one; ``parts`` are the rounds
+    it may open; ``what`` and ``parameters`` say which session it is, for its certificate.
     """
 
     title: str
@@ -73,7 +73,7 @@ class Agreed:
     what: str
     parameters: Mapping[str, str]
     axes: Mapping[str, Axis]
-    size: Geometric | Gaussian | int | None  # what buys the number of rows, or that number; None: the number itself
+    size: Counted
     part: Guarantee
     parts: int
     first: Guarantee
@@ -89,6 +89,7 @@ class Paid(Generic[T]):
         "_ended",
         "_first",
         "_guarantees",
+        "_lacking",
         "_ledger",
         "_lock",
         "_over",
@@ -115,6 +116,7 @@ class Paid(Generic[T]):
         self._receipt: Receipt | None = None
         self._started: T | None = None
         self._rows: Rows | None = None
+        self._lacking: IncompleteRows | None = None
         self._ended: list[tuple[Receipt, str]] = []
         self._certificates: list[Certificate] = []
         self._first = (0, 0)  # round and answer of the certificate that is being written
@@ -192,6 +194,14 @@ class Paid(Generic[T]):
     def size(self) -> Size:
         return self._size
 
+    @property
+    def lacking(self) -> IncompleteRows | None:
+        return self._lacking
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        return self._plan.size.caveats(self._lacking)
+
     def guarantee(self) -> Guarantee:
         from reticent.privacy import compose
 
@@ -243,30 +253,15 @@ class Paid(Generic[T]):
 
     def _read(self, table: Table) -> Size:
         """Read the rows once, and buy their number where it is not public."""
-        from reticent.learning.above_threshold import NORMAL, Size
         from reticent.learning.row_functions import private_rows, query_of
-        from reticent.mechanisms import gate
-        from reticent.mechanisms.gaussian import Gaussian
-        from reticent.mechanisms.geometric import Geometric
 
         entropy = self._coins()
         (found,) = table.run([query_of(self._plan.axes)], entropy.bits(256).to_bytes(32))
         assert found.records is not None
         self._rows = private_rows(self._plan.axes, found.records)
         table.close()
-        match self._plan.size:
-            case None:
-                return Size(max(1, self._rows.count))
-            case int(people):
-                return Size(people)
-            case Geometric() as made:
-                (noisy,) = gate.draw(made, (self._rows.count,), entropy)
-                return Size(max(1, noisy), made.radius(0.05))
-            case Gaussian() as made:
-                (noisy,) = gate.draw(made, (self._rows.count,), entropy)
-                return Size(max(1, noisy), int(NORMAL * float(made.variance) ** 0.5) + 1)
-            case _:
-                assert_never(self._plan.size)
+        size, self._lacking = self._plan.size.draw(self._rows.count, len(found.records) - self._rows.count, entropy)
+        return size
 
     def _commit(self) -> None:
         """The digest of the certificate goes into the ledger before the last answer of a part is shown."""
@@ -297,10 +292,11 @@ class Paid(Generic[T]):
             who=plan.who,
             override=plan.override,
             parameters={**plan.parameters, **after},
-            people=size.count if plan.size is None else self._schema.person.people,
+            people=size.count if plan.size.source is None else self._schema.person.people,
             rows=(size.count, size.radius) if plan.sized else None,
             rounds=(*self._ended, (self._receipt, None)),
             transcript=self._told[of_answer:],
+            caveats=self.caveats,
         )
         guarantee = compose.in_sequence(self._guarantees[of_round:], label=plan.title)
         return of_session(told, self._schema, tuple(plan.axes), self._taken, guarantee, self._ledger)
@@ -346,6 +342,19 @@ class Open(Generic[T]):
     def people(self) -> int:
         """The number of rows that means are over: public, or noisy and paid for."""
         return self._paid.size.count
+
+    @property
+    def incomplete(self) -> IncompleteRows | None:
+        """The share of rows that lack a value in some columns and are left out, as the bought number of rows tells it.
+
+        None where no row can be left out, or where no number of rows is bought; ``caveats`` say which.
+        """
+        return self._paid.lacking
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """Sentences on rows that lack a value; the certificate has them too."""
+        return self._paid.caveats
 
     def proof(self) -> str:
         """Every part of the guarantee with its loss, theorem and source."""

@@ -13,6 +13,7 @@ back, and a crash can only have charged too much. What may be asked: ``learning.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
@@ -20,19 +21,18 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
+from reticent.study.counted import Counted, counted
 from reticent.study.session import Agreed, Answers, Holdout, Ladder, Of, Paid, Sparse
 
 if TYPE_CHECKING:
     from reticent.learning.gaussian_answers import Prices
     from reticent.learning.row_functions import Axis, Rows
     from reticent.mechanisms.gaussian import Gaussian
-    from reticent.mechanisms.geometric import Geometric
     from reticent.mechanisms.sparse_vector import SparseVector
     from reticent.privacy.adjacency import Kind
     from reticent.privacy.guarantee import Guarantee
     from reticent.study.study import Study
 
-SIZE_SHARE: Final = Fraction(1, 20)  # of the whole, for a number of rows that is not public
 MOST_ANSWERS: Final = 10_000
 
 A = TypeVar("A")
@@ -99,13 +99,14 @@ def holdout(
         if not bar:
             raise PublicParameterError("threshold must be > 0")
         training = None if public is None else public_rows(axes, public)
-        size, bought = _sizes(study, axes, total)
-        made = round_of(_share(total, bought, rounds), study.schema.person.neighbours())
+        size = counted(study.schema, axes, total)
+        made = round_of(_share(total, size.cost, rounds), study.schema.person.neighbours())
         part = _entered(study, [made.guarantee])
         way = ("holdout", {"epsilon": total, "rounds": rounds, "threshold": read(threshold, "threshold")})
         return _agreed(study, (name, purpose, who, override), way, axes, size, part, rounds), made, bar, training
 
     plan, made, bar, training = _noted(study, agreed, name, who)
+    _announced(plan)
     paid = _noted(study, lambda: Paid(study, plan, made.start), name, who)
     return Holdout(paid, plan.axes, made, bar, training)
 
@@ -164,17 +165,18 @@ def sparse_vector(
         axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
         neighbours = study.schema.person.neighbours()
         needed = of == "means" and show == "values"
-        size, bought = _sizes(study, axes, total) if needed else (1, Fraction(0))
+        size = counted(study.schema, axes, total, sized=needed)
         direction: Direction = "together" if of == "counts" and neighbours.kind == "add_remove" else "either"
         one, two = split(positives, direction)
         shares = (one, two, one + two if show == "values" else 0)
-        made = SparseVector(reach(neighbours), _share(total, bought, 1), positives, shares, direction)
+        made = SparseVector(reach(neighbours), _share(total, size.cost, 1), positives, shares, direction)
         part = made.concentrated if direction == "together" and study._currency == "zcdp" else made.guarantee
         way = ("sparse vector", {"epsilon": total, "positives": positives, "of": of, "show": show})
         told, whole = (name, purpose, who, override), _entered(study, [part])
         return _agreed(study, told, way, axes, size, whole, 1, sized=needed), made
 
     plan, made = _noted(study, agreed, name, who)
+    _announced(plan)
     return Sparse(_noted(study, lambda: Paid(study, plan, made.start), name, who), plan.axes, made, of)
 
 
@@ -229,14 +231,15 @@ def ladder(
         rung, best = steps(step, "step"), steps(start, "start")
         if not rung:
             raise PublicParameterError("step must be > 0")
-        size, bought = _sizes(study, axes, total)
-        made = board_of(_share(total, bought, 1), improvements, study.schema.person.neighbours())
+        size = counted(study.schema, axes, total)
+        made = board_of(_share(total, size.cost, 1), improvements, study.schema.person.neighbours())
         rungs = {"step": read(step, "step"), "start": read(start, "start")}
         way = ("ladder", {"epsilon": total, "improvements": improvements, **rungs})
         told, whole = (name, purpose, who, override), _entered(study, [made.guarantee])
         return _agreed(study, told, way, axes, size, whole, 1), made, rung, best
 
     plan, made, rung, best = _noted(study, agreed, name, who)
+    _announced(plan)
     return Ladder(_noted(study, lambda: Paid(study, plan, made.start), name, who), plan.axes, made, rung, best)
 
 
@@ -291,15 +294,16 @@ def noisy_answers(
         axes = axes_of(study.schema, columns)
         if answers > MOST_ANSWERS:
             raise PublicParameterError(f"at most {MOST_ANSWERS:,} answers: every one is a part of the proof")
-        size, bought = _sizes(study, axes, within.rho, in_rho=True)
-        made = answer_of(_share(within.rho, bought, answers), study.schema.person.neighbours())
-        buying = [] if isinstance(size, int | None) else [size.guarantee]
+        size = counted(study.schema, axes, within.rho, in_rho=True)
+        made = answer_of(_share(within.rho, size.cost, answers), study.schema.person.neighbours())
+        buying = [] if size.bought is None else [size.bought]
         whole = _entered(study, [*buying, *[made.guarantee] * answers], within.delta)
         way = {"rho": in_words(within.rho), "answers": str(answers)}
         way |= {} if within.delta is None else {"delta": in_words(within.delta)}
         return Agreed(name, purpose, who, override, "noisy answers", way, axes, size, whole, 1, whole), made
 
     plan, made = _noted(study, agreed, name, who)
+    _announced(plan)
     return Answers(_noted(study, lambda: Paid(study, plan, lambda _: [answers]), name, who), plan.axes, made)
 
 
@@ -341,6 +345,12 @@ def _noted(study: Study, work: Callable[[], A], name: str, who: str) -> A:
         raise
 
 
+def _announced(plan: Agreed) -> None:
+    """Warn before the charge of what a session does not tell of rows that lack a value."""
+    for sentence in plan.size.left_out:
+        warnings.warn(f"{sentence}.", stacklevel=3)
+
+
 def _ungrouped(study: Study) -> None:
     if study._groups is not None:
         raise QuestionError("A session is about the whole table: open it on the study, not on study.by(…).")
@@ -353,29 +363,6 @@ def _total(study: Study, epsilon: Number, override: str) -> Fraction:
     within = limit(epsilon, None, None, override, study.schema.person.people)
     assert within.epsilon is not None
     return within.epsilon
-
-
-def _sizes(
-    study: Study, axes: Mapping[str, Axis], total: Fraction, *, in_rho: bool = False
-) -> tuple[Geometric | Gaussian | int | None, Fraction]:
-    """Where the number of rows comes from, and what of ``total`` it costs.
-
-    It is public where every person has one row and no row can lack a value: read under substitution, else declared.
-    """
-    from reticent.mechanisms.gaussian import Gaussian
-    from reticent.mechanisms.geometric import Geometric
-    from reticent.privacy.sensitivity import L1, L2
-
-    person = study.schema.person
-    neighbours, cost = person.neighbours(), total * SIZE_SHARE
-    if person.rows == 1 and all(axis.stands_in for axis in axes.values()):
-        if neighbours.size_public:
-            return None, Fraction(0)
-        if person.people is not None:
-            return person.people, Fraction(0)
-    if in_rho:
-        return Gaussian(L2(Fraction(person.rows) ** 2, neighbours), cost), cost
-    return Geometric(L1(Fraction(person.rows), neighbours), cost), cost
 
 
 def _share(total: Fraction, bought: Fraction, parts: int) -> Fraction:
@@ -405,7 +392,7 @@ def _agreed(
     told: tuple[str, str, str, str],
     way: tuple[str, Mapping[str, object]],
     axes: Mapping[str, Axis],
-    size: Geometric | Gaussian | int | None,
+    size: Counted,
     part: Guarantee,
     parts: int,
     *,
@@ -415,8 +402,8 @@ def _agreed(
     from reticent.privacy import compose
 
     first = part
-    if not isinstance(size, int | None):
-        first = compose.in_sequence([_entered(study, [size.guarantee]), part])
+    if size.bought is not None:
+        first = compose.in_sequence([_entered(study, [size.bought]), part])
     what, parameters = way
     said = {name: in_words(value) if isinstance(value, Fraction) else str(value) for name, value in parameters.items()}
     return Agreed(*told, what, said, axes, size, part, parts, first, sized)

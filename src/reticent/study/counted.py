@@ -1,0 +1,147 @@
+"""Number of rows of a session, public or bought, and what is told of the rows that lack a value.
+
+    counted(study, axes, total)    where the number comes from, and what of ``total`` it costs
+    Counted.draw(...)              the number, and the share of rows that lack a value, which it tells
+    Counted.caveats(share)         the same in words, for the session and its certificates
+
+A number is bought where a row may be left out, and it is that of the complete rows. Under substitution with one row a
+person the number of all is public, so the share of the others follows. Else both numbers are drawn: a row is in one of
+them, so that the pair moves as far as one number under add/remove, and twice as far under substitution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, assert_never
+
+from reticent.statistics.answer import IncompleteRows
+
+if TYPE_CHECKING:
+    from reticent.data.schema import Schema
+    from reticent.entropy import Entropy
+    from reticent.learning.row_functions import Axis
+    from reticent.learning.above_threshold import Size
+    from reticent.mechanisms.gaussian import Gaussian
+    from reticent.mechanisms.geometric import Geometric
+    from reticent.privacy.guarantee import Guarantee
+
+SIZE_SHARE: Final = Fraction(1, 20)  # of the whole, for a number of rows that is not public
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The number of rows that means are over.
+
+    Attributes
+    ----------
+    source : mechanism, int or None
+        What buys it, or that number; None where the number in the table is public.
+    cost : Fraction
+        Of the whole session.
+    schema : Schema
+    told, untold : tuple of str
+        The columns whose rows without a value the number tells, and other columns that can lack one.
+    """
+
+    source: Geometric | Gaussian | int | None
+    cost: Fraction
+    schema: Schema
+    told: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
+
+    @property
+    def bought(self) -> Guarantee | None:
+        """What the number costs; None where it is public."""
+        return None if isinstance(self.source, int | None) else self.source.guarantee
+
+    def draw(self, complete: int, odd: int, entropy: Entropy) -> tuple[Size, IncompleteRows | None]:
+        """The number of rows, and the share of ``odd`` ones in all where it tells that."""
+        from reticent.learning.above_threshold import NORMAL, Size
+        from reticent.mechanisms import gate
+        from reticent.mechanisms.gaussian import Gaussian
+        from reticent.mechanisms.geometric import Geometric
+
+        pair = self.told and not _public(self.schema)
+        exact = (complete, odd) if pair else (complete,)
+        match self.source:
+            case None:
+                return Size(max(1, complete)), None
+            case int(people):
+                return Size(people), None
+            case Geometric() as made:
+                drawn, radius, scale = gate.draw(made, exact, entropy), made.radius(0.05), float(made.scale)
+            case Gaussian() as made:
+                deviation = math.sqrt(float(made.variance))
+                drawn, radius = gate.draw(made, exact, entropy), int(NORMAL * deviation) + 1
+                scale = deviation / math.sqrt(2.0)  # Laplace's of the same deviation: a normal law has .966 within
+            case _:
+                assert_never(self.source)
+        return Size(max(1, drawn[0]), radius), self._share(tuple(drawn), complete + odd, scale)
+
+    def _share(self, drawn: tuple[int, ...], rows: int, scale: float) -> IncompleteRows | None:
+        """The share by the numbers that were drawn; ``rows`` is looked at where it is public."""
+        from reticent.statistics.shares import share_of, share_of_both
+
+        if not self.told:
+            return None
+        if _public(self.schema):
+            return IncompleteRows(self.told, share_of(rows - drawn[0], rows, [scale]))
+        return IncompleteRows(self.told, share_of_both(drawn[1], drawn[0], scale))
+
+    def caveats(self, share: IncompleteRows | None) -> tuple[str, ...]:
+        """The share in words, and that of other columns none is told."""
+        from reticent.statistics.incomplete import words
+
+        said = () if share is None else (words(share, self.schema),)
+        return (*said, *self.left_out)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """One sentence on the columns of which nothing is told, and how to ask: none where there are none."""
+        from reticent.statistics.estimand import odd_cells
+        from reticent.statistics.incomplete import instead
+
+        if not self.untold:
+            return ()
+        question = f"incomplete({', '.join(self.untold)})"
+        which, then = odd_cells(self.untold, self.schema), instead(self.untold, self.schema)
+        return (f'a session does not tell how many rows have {which}, as "{question}" in a release does: {then}',)
+
+
+def counted(
+    schema: Schema, axes: Mapping[str, Axis], total: Fraction, *, in_rho: bool = False, sized: bool = True
+) -> Counted:
+    """Where the number of rows comes from; ``sized`` is whether answers need one at all.
+
+    It is public where every person has one row and no row can lack a value: read under substitution, else declared.
+    """
+    from reticent.mechanisms.gaussian import Gaussian
+    from reticent.mechanisms.geometric import Geometric
+    from reticent.privacy.sensitivity import L1, L2
+
+    person = schema.person
+    neighbours, cost = person.neighbours(), total * SIZE_SHARE
+    odd = tuple(name for name in axes if not schema.column(name).complete)
+    told = tuple(name for name in odd if not axes[name].stands_in) if sized else ()
+    untold = tuple(name for name in odd if name not in told)
+    if not sized:
+        return Counted(1, Fraction(0), schema, (), untold)
+    if person.rows == 1 and not told:
+        if neighbours.size_public:
+            return Counted(None, Fraction(0), schema, (), untold)
+        if person.people is not None:
+            return Counted(person.people, Fraction(0), schema, (), untold)
+    twice = bool(told) and neighbours.kind == "substitute" and not _public(schema)
+    if in_rho:
+        squared = Fraction(person.rows) ** 2 * (2 if twice else 1)
+        return Counted(Gaussian(L2(squared, neighbours), cost), cost, schema, told, untold)
+    moved = Fraction(person.rows * (2 if twice else 1))
+    return Counted(Geometric(L1(moved, neighbours), cost), cost, schema, told, untold)
+
+
+def _public(schema: Schema) -> bool:
+    """Whether the number of all rows is public and exact."""
+    return schema.person.neighbours().size_public and schema.person.rows == 1
