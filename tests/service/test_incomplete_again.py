@@ -63,7 +63,14 @@ def test_a_later_release_of_the_snapshot_shows_the_share_again_at_no_charge(adja
     assert document["study"]["snapshot"] == "2026-11"
     assert Certificate.of(document).answers[0].incomplete == again["iqr(price)"].incomplete
     assert "told by r-0001" in page(again.certificate)
-    assert again.certificate.verify(ledger=path, allow_unsigned=True).ok
+    verified = again.certificate.verify(ledger=path, allow_unsigned=True)
+    assert verified.ok
+    assert "shares of incomplete rows equal to those of r-0001" in verified.lines
+    for name, other in (("value", 0.001), ("noise", 0.001), ("from", "r-0002"), ("from", "r-0099")):
+        changed = json.loads(again.certificate.to_json())
+        changed["answers"][0]["incomplete"][name] = other
+        found = Certificate.of(changed).verify(ledger=path, allow_unsigned=True)
+        assert "shares" in [check.name for check in found.checks if not check.ok]
     assert Ledger.open(path).verify() == ()
 
 

@@ -7,6 +7,7 @@ each round; the digests of the earlier rounds stand in the certificate and in th
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ def _in_ledger(certificate: Record, ledger: Ledger | None) -> Iterator[Check]:
     charges = [event for stated in rounds if (event := _reserved(entries, stated)) is not None]
     yield _entries(rounds, charges, entries)
     yield Check("chain", True, "ledger chain ok")
+    yield from _shown_again(certificate, entries)
     if len(charges) == len(rounds):
         yield _totals(certificate, ledger, charges)
 
@@ -166,6 +168,42 @@ def _entries(rounds: list[_Round], charges: list[Reserved], entries: tuple[Entry
     if len(names) == 1:
         return Check("entry", True, f"entry {names[0]} found, digest equal")
     return Check("entry", True, f"{len(names)} entries found, {names[0]} to {names[-1]}, digests equal")
+
+
+def _shown_again(certificate: Record, entries: tuple[Entry, ...]) -> Iterator[Check]:
+    """Whether each share of incomplete rows that an earlier release told stands in that release's entry; none if none.
+
+    Such a share costs nothing here, so that it was told, and paid for, is the ledger's word.
+    """
+    shares = [answer.get("incomplete") for answer in certificate.document["answers"]]
+    again = [share for share in shares if share and share.get("from")]
+    events = {entry.event.id: entry.event for entry in entries if isinstance(entry.event, Committed)}
+    for share in again:
+        origin = str(share["from"])
+        if origin not in events or _numbers(share) not in _kept(events[origin].shares):
+            which = ", ".join(share["columns"])
+            yield Check("shares", False, f"share of incomplete rows of {which}: entry {origin} does not tell it")
+            return
+    if again:
+        named = ", ".join(dict.fromkeys(str(share["from"]) for share in again))
+        yield Check("shares", True, f"shares of incomplete rows equal to those of {named}")
+
+
+def _numbers(share: dict[str, Any]) -> tuple[list[str], list[float]] | None:
+    """The columns of a share, and its numbers; None of one that is no reply."""
+    numbers = ("value", "low", "high", "noise")
+    if any(name not in share for name in numbers):
+        return None
+    return sorted(share["columns"]), [float(share[name]) for name in numbers]
+
+
+def _kept(text: str | None) -> list[tuple[list[str], list[float]] | None]:
+    """The shares that an entry of the ledger holds; none where it says anything else."""
+    try:
+        found = [_numbers(one) for one in json.loads(text or "[]")]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return []
+    return [one for one in found if one is not None]
 
 
 def _totals(certificate: Record, ledger: Ledger, charges: list[Reserved]) -> Check:

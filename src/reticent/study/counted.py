@@ -22,8 +22,8 @@ from reticent.statistics.answer import IncompleteRows
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
     from reticent.entropy import Entropy
-    from reticent.learning.row_functions import Axis
     from reticent.learning.above_threshold import Size
+    from reticent.learning.row_functions import Axis
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.geometric import Geometric
     from reticent.privacy.guarantee import Guarantee
