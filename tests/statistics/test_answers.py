@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from fractions import Fraction
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from reticent.data.query import Keys
-from reticent.data.schema import Person, Schema, category, integer, real
+from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.table import open_table
 from reticent.entropy import Replayed
 from reticent.outcome import Estimate, NoReply, Reply
@@ -207,6 +208,28 @@ def test_a_plan_for_too_few_people_says_no_reply(text: str) -> None:
     expected = prepare(parse(text)[0], Setting(schema, None), Fraction(1, 10)).expected(30)
     assert expected.noise is None
     assert expected.note.startswith("no reply")
+
+
+BOUNDED = ("mean(x)", "sd(x)", "proportion(g, value=1)", "median(x)", "iqr(x)", "log_mean(x)")
+FREE = ("mean(x, method=clipped)", "median(x)", "iqr(x)", "quantile(x, 0.9)", "log_mean(x)")
+
+
+@pytest.mark.parametrize(
+    ("column", "text"), [*((real(0, 100), text) for text in BOUNDED), *((real(), text) for text in FREE)]
+)
+def test_a_plan_for_persons_with_several_rows_tells_both_ends(column: Column, text: str) -> None:
+    """No question is called hopeless that is answered if persons have as many rows as may be kept of them."""
+    schema = schema_of(column, Person("add_remove", "p", 12), groups=category([1, 2]))
+    step = prepare(parse(text)[0], Setting(schema, None), Fraction(1, 5))
+    plans = [step.expected(2**k) for k in range(1, 25)]
+    assert plans[0].note.startswith("no reply")
+    replies = [plan for plan in plans if plan.noise is not None]
+    assert replies[0].note.startswith("if each person has 12 rows, no reply if one; ")
+    most = replies[-1]
+    found = re.match(r"if each person has one row, noise ± (\S+) if 12; ", most.note)
+    assert found is not None
+    assert most.noise is not None
+    assert float(found[1].replace(",", "")) < most.noise / 2
 
 
 @pytest.mark.wide

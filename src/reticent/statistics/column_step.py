@@ -19,7 +19,7 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell, Label
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import Expected, Setting, of_persons
 
 D = TypeVar("D")
 D_co = TypeVar("D_co", covariant=True)
@@ -93,12 +93,5 @@ class PlannedStep(Generic[D]):
         return Answer(self.name, cells, (*self.caveats, *words), estimand="; ".join(told))
 
     def expected(self, people: int) -> Expected:
-        """For one value of each person; where that is too little, and a person may have more, for as many as may be."""
         groups = 1 if self.setting.keys is None else len(self.setting.keys.among)
-        found, rows = self.plan.expected(max(people // groups, 1)), self.rows
-        if found.noise is not None or rows == 1:
-            return found
-        full = self.plan.expected(max(people * rows // groups, 1))
-        if full.noise is None:
-            return found
-        return replace(full, note=f"if each person has {rows} rows, no reply if one; {full.note}")
+        return of_persons(lambda values: self.plan.expected(max(values // groups, 1)), people, self.rows)

@@ -8,8 +8,8 @@ mechanisms and everything after that is post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -64,6 +64,30 @@ class Expected:
     sampling: float | None
     note: str = ""
     reply: float | None = None
+
+
+def of_persons(expected: Callable[[int], Expected], people: int, rows: int) -> Expected:
+    """The plan for persons with one row each; where that is too little for a reply, for as many as may be.
+
+    The note says which, and how wide the noise is at the other end.
+
+    Parameters
+    ----------
+    expected : callable
+        The plan for a number of values, as if each were another person's.
+    people : int
+    rows : int
+        The most values of one person in one answer.
+    """
+    found = expected(people)
+    if rows == 1:
+        return found
+    full = expected(people * rows)
+    if full.noise is None:
+        return found
+    if found.noise is None:
+        return replace(full, note=f"if each person has {rows} rows, no reply if one; {full.note}")
+    return replace(found, note=f"if each person has one row, noise ± {full.noise:,.3g} if {rows}; {found.note}")
 
 
 class Step(Protocol):

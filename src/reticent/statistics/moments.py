@@ -25,7 +25,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label, ValueCount
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import Expected, Setting, of_persons
 from reticent.statistics.counts import CLIPPED, guarantee_of, noisy
 from reticent.statistics.intervals import (
     FEW,
@@ -187,10 +187,10 @@ class MomentStep:
         return plausible(estimate, noise, least, most, usual=size * v * v * USUAL)
 
     def expected(self, people: int) -> Expected:
-        """For values with mean at the middle of the bounds and a sixth of the range as standard deviation.
+        """For values with mean at the middle of the bounds and a sixth of the range as standard deviation."""
+        return of_persons(self._expected, people, self.alike)
 
-        Persons who may have several rows are taken to have one: more rows give less noise.
-        """
+    def _expected(self, people: int) -> Expected:
         groups = len(self.labels)
         size = (self.units if self.units is not None else people) / groups
         if too_few(size, self.noise_of([1.0])):
@@ -205,10 +205,7 @@ class MomentStep:
             sampling = normal_half_width(self.alike * 2.0 * spread**4 / size) * half * half
             if self.shape == "sd":
                 noise, sampling = noise / (2.0 * spread * half), sampling / (2.0 * spread * half)
-        note = "assumes a standard deviation of 1/6 of the range"
-        if self.alike > 1:
-            note += " and one row each"
-        return Expected(noise, sampling if self.interval else None, note)
+        return Expected(noise, sampling if self.interval else None, "assumes a standard deviation of 1/6 of the range")
 
 
 def _spread(scales: Sequence[float]) -> float:

@@ -22,7 +22,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label, ValueCount
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import Expected, Setting, of_persons
 from reticent.statistics.counts import guarantee_of, noisy
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.specs import Proportion
@@ -96,6 +96,9 @@ class ProportionStep:
 
     def expected(self, people: int) -> Expected:
         """For a share of one half."""
+        return of_persons(self._expected, people, self.alike)
+
+    def _expected(self, people: int) -> Expected:
         size = people / len(self.labels)
         if too_few(size, self._forms(0.5)[1]):
             return Expected(None, None, FEW)

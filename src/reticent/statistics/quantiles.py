@@ -37,7 +37,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics import magnitude, public_facts
 from reticent.statistics.answer import Answer, Cell, Label
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import Expected, Setting, of_persons
 from reticent.statistics.counts import noisy
 from reticent.statistics.intervals import (
     FEW,
@@ -356,7 +356,10 @@ class QuantileStep:
                 )
 
     def expected(self, people: int) -> Expected:
-        """In units of the column's spread: a normal shape without bounds, an even one with them."""
+        """For a normal shape: in its standard deviations without bounds, of a sixth of the range with them."""
+        return of_persons(self._expected, people, self._alike)
+
+    def _expected(self, people: int) -> Expected:
         size = (people if self.units is None else self.units) / self.groups
         if not all(self.feasible(level, self._supposed(size)) for level in self.levels):
             return Expected(None, None, FEW)

@@ -442,7 +442,7 @@ class Study:
         name = next(iter(known)) if name is None and len(known) == 1 else name
         if name is None or name not in known:
             listed = ", ".join(f'"{title}"' for title in known) or "none"
-            raise QuestionError(f"Which release? The study file has: {listed}.")
+            raise QuestionError(f"Which release? The study file has: {listed}. Name one with --release.")
         return known[name]
 
     # --- inside ---------------------------------------------------------------------------------------------------
