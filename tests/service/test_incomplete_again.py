@@ -172,6 +172,22 @@ def test_a_number_of_values_and_a_count_tell_the_share_for_nothing(question: str
 
 
 @pytest.mark.wide
+@pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
+@pytest.mark.parametrize("each", [1, 2])
+@pytest.mark.parametrize("per", ["row", "person"])
+def test_a_share_is_of_rows_whatever_an_answer_counts(adjacency: Kind, each: int, per: str) -> None:
+    more: dict[str, Any] = {"person": "who", "rows_each": each} if each > 1 else {}
+    for verb in ("mean(price", "variance(price", "sd(price", "median(price", "iqr(price", "quantile(price, 0.9"):
+        asked = study(snapshot="", adjacency=adjacency, **more)
+        release = asked.release([f"{verb}, per={per})", "count"], epsilon="4")
+        share = next(answer.incomplete for answer in release.answers if answer.name != "count")
+        assert share is not None
+        assert isinstance(share.outcome, rt.Reply)
+        found = share.outcome.value
+        assert abs(found.value - ODD) < 10 * found.noise  # the noise is beyond it by chance below 1e-9
+
+
+@pytest.mark.wide
 def test_beside_a_count_the_share_is_known_better() -> None:
     asked = study(snapshot="")
     alone = asked.plan(["median(price)", "iqr(price)"], epsilon="1").lines[-1]

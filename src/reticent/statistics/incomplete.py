@@ -204,7 +204,8 @@ def told_by(asked: Statistic, keys: Keys | None, schema: Schema, units: int | No
     match asked:
         case Proportion(column=column) | Variance(column=column) | Mean(column=column, method="auto" | "bounded"):
             known = counted or public_rows(schema, units) is not None
-            return keys is None and known and schema.column(column).stand_in is None
+            of_rows = asked.counts_rows or schema.person.rows == 1  # and not of persons, who may have several rows
+            return keys is None and known and of_rows and schema.column(column).stand_in is None
         case _:
             return False
 
