@@ -10,7 +10,7 @@ Nothing is taken from the rows: bounds of X and y and the longest row are public
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
@@ -30,7 +30,7 @@ from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
 from reticent.statistics.convex.descent import Descent, Linear
 from reticent.statistics.convex.intervals import AT_95, Around
-from reticent.statistics.convex.objective_perturbation import Fit, Inferred, Solver, planned
+from reticent.statistics.convex.objective_perturbation import MOST, Fit, Inferred, Perturbed, Solver, planned
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import Bound, Floats, Scaling, weighed
 from reticent.statistics.specs import robust_regression
@@ -282,12 +282,27 @@ class Regressor(LinearModel):
         length = self._length(scaling.width, price, whole=False, choices=here.choices)
         weight = read(penalty, "alpha")
         plan = planned(solver, loss, scaling, price, length, weight, here.people, steps=steps)
+        if solver == "auto" and isinstance(plan, Descent) and steps is None:
+            plan = self._drawn_once(plan, here) or plan
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             self._keep(plan.draw(values, (numbers(targets) - middle) / half, entropy), scaling, half, middle)
             self._tell(plan)
 
         return Work(plan.guarantee, draw)
+
+    def _drawn_once(self, plan: Descent, here: Circumstances) -> Perturbed | None:
+        """The least point of squares by one pure draw, where its ridge is light: a descent with a delta ends before it.
+
+        In a budget of rho a pure draw costs many times as much, and a clip is of another length: there is none.
+        """
+        fits = isinstance(plan.loss, losses.Squared) and plan.penalty > 0 and plan.scaling.width <= MOST
+        if not fits or not plan.price.delta or self.clip is not None or here.ledger.currency == "zcdp":
+            return None
+        price = replace(plan.price, delta=Fraction(0))
+        length = self._length(plan.scaling.width, price, whole=False, choices=here.choices)
+        once = Perturbed(plan.loss, plan.scaling, price, length, plan.penalty, here.people)
+        return once if once.light else None
 
 
 def _middle(bounds: Bound) -> tuple[float, float]:
@@ -447,7 +462,8 @@ class HuberRegressor(Regressor):
     steps : int, optional
         Of the descent.
     solver : "auto", "descent", "objective" or "output"
-        As for ``LogisticRegression``.
+        As for ``LogisticRegression``. With a delta "auto" takes one pure draw, and leaves the delta, where public
+        numbers say that its ridge is light; never in a budget of rho, nor with ``clip``.
     """
 
     cut: Number = "0.1"

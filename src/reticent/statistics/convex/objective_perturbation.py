@@ -38,7 +38,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics.convex import losses
 from reticent.statistics.convex.descent import LAPLACE, Descent, Linear
-from reticent.statistics.convex.intervals import Around, curvature, moved, whole
+from reticent.statistics.convex.intervals import AT_95, Around, curvature, moved, whole
 from reticent.statistics.convex.losses import Loss
 from reticent.statistics.convex.newton import Problem
 from reticent.statistics.price import Noise, Price, deviation
@@ -54,6 +54,8 @@ CURVATURE: Final = ((500, Fraction(3, 10)), (0, Fraction(1, 2)))
 # of the price, for a curvature, from so many rows times epsilon over the squared length of the longest on
 CLEAR: Final = 100  # the strength from which a descent tells a regression that so steep a ridge would hide
 USUAL: Final = 10_000  # rows, for the choice of a solver, where their number is not public
+LIGHT: Final = 1 / 3  # up to it one pure draw predicts no worse than the few steps that a delta pays for
+USUAL_SQUARE: Final = 1 / 16  # the mean square of a usual column about its middle, in half-widths
 SPARE: Final = Fraction(1, 1000)  # of what a least point costs, for what the solver leaves
 NEAR: Final = 42  # bits by which a row's gradient is longer than its share of the tolerance
 EXPECTED: Final = 1 << 20  # rows, where their number is not public; doubles do for ten times as many
@@ -172,6 +174,12 @@ class Perturbed(Minimum):
         """Whether the ridge would outweigh rows that a descent can tell from noise; labels do not mind a ridge."""
         rows = self.people or USUAL
         return losses.of_numbers(self.loss) and self.ridge > rows and self.strength(rows) >= CLEAR
+
+    @property
+    def light(self) -> bool:
+        """Whether ridge and noise move a usual slope by less than ``LIGHT`` of the largest plausible one."""
+        told, ridge = (self.people or USUAL) * USUAL_SQUARE, float(self.ridge)
+        return ridge + AT_95 * math.sqrt(2.0) * float(self.mechanism.scale) < LIGHT * (told + ridge)
 
     @cached_property
     def ridge(self) -> Fraction:
