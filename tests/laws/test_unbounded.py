@@ -23,6 +23,7 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import Linf
+from reticent.statistics.quantiles import unsure, values_and_ties
 from reticent.statistics.unbounded import (
     clipped,
     clipping_radii,
@@ -37,7 +38,7 @@ from reticent.statistics.unbounded import (
 from reticent.statistics.unbounded.clipped import ClippedMean
 from reticent.statistics.unbounded.coinpress import UNIT as STEPS
 from reticent.statistics.unbounded.coinpress import CoinPress
-from reticent.statistics.unbounded.column_counts import CROWD, Terms
+from reticent.statistics.unbounded.column_counts import CROWD, Census, Terms
 from reticent.statistics.unbounded.joint import JointQuantiles, Shares, joint_quantiles
 from reticent.statistics.unbounded.location import Grid, Huber
 from reticent.statistics.unbounded.rank_slices import before, cut, runs_of, whole
@@ -355,15 +356,35 @@ def test_the_sums_of_huber_are_exact_and_move_by_one_bend() -> None:
 
 
 def test_a_row_changes_one_of_the_numbers_of_the_census() -> None:
-    def pair(data: Counts) -> tuple[int, int]:
-        ties = int(np.maximum(data.counts - CROWD, 0).sum())
-        return int(data.counts.sum()) - ties, ties
-
     for size in (0, CROWD - 1, CROWD, CROWD + 1):
         for row in (0, 1):
-            (a, b), (c, d) = pair(table([0] * size)), pair(table([0] * size + [row]))
+            (a, b), (c, d) = (
+                values_and_ties(data, CROWD, replaced=False) for data in (table([0] * size), table([0] * size + [row]))
+            )
             assert abs(a - c) + abs(b - d) == 1
     assert column_counts.CROWD == CROWD
+
+
+def test_a_replaced_row_moves_the_pair_by_two_and_half_their_sum_by_what_the_values_are_more() -> None:
+    """A row is a cell or, at -1, lacks a value; all tables of up to five of them, cells crowded from the second on."""
+
+    def held(rows: tuple[int, ...]) -> Counts:
+        return table([row for row in rows if row >= 0])
+
+    worst = 0
+    for size in range(1, 6):
+        for others in itertools.combinations_with_replacement((-1, 0, 1), size - 1):
+            for old, new in itertools.permutations((-1, 0, 1), 2):
+                one, two = ((*others, old), (*others, new))
+                (a, b), (c, d) = (values_and_ties(held(rows), 1, replaced=True) for rows in (one, two))
+                worst = max(worst, abs(a - c) + abs(b - d))
+                assert a + b == 2 * sum(row >= 0 for row in one)
+    assert worst == 2
+    for epsilon in (Fraction(1, 10), Fraction(1)):
+        made = Census(Terms(Adjacency("substitute")), epsilon).mechanism
+        alone = Census(Terms(Adjacency("add_remove")), epsilon).mechanism
+        assert made.sensitivity.bound == worst
+        assert unsure(made, replaced=True) == pytest.approx(unsure(alone, replaced=False))
 
 
 def test_the_moments_of_a_clipped_value_move_by_no_more_than_their_mechanism_says() -> None:

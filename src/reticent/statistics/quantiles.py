@@ -95,6 +95,31 @@ class Size:
     surely: float
 
 
+def values_and_ties(data: Counts, crowd: int, *, replaced: bool) -> tuple[int, int]:
+    """Two numbers that tell how many values there are, and how many of them lie beyond the ``crowd``-th of their cell.
+
+    (others, ties): a row added or removed changes one of them by one. Where rows are ``replaced`` the first is values
+    and others together: a row that loses its value then moves the pair by two, as one replaced by another value does,
+    and half the sum of both has half the noise (docs/proofs/quantiles.md).
+    """
+    values, ties = int(data.counts.sum()), int(np.maximum(data.counts - crowd, 0).sum())
+    return (2 * values if replaced else values) - ties, ties
+
+
+def size_of(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> Size:
+    """What the two noisy numbers say."""
+    first, ties = pair
+    values = (first + ties) / (2.0 if replaced else 1.0)
+    return Size(
+        values, ties > max(mechanism.radius(0.02), TIED * values), values - unsure(mechanism, replaced=replaced)
+    )
+
+
+def unsure(mechanism: Geometric, *, replaced: bool) -> float:
+    """Values that noise may have made of none, but for probability ``FLATTERED``."""
+    return two_laplace_tail(FLATTERED) * float(mechanism.scale) / (2.0 if replaced else 1.0)
+
+
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """The ends and the value of one quantile as they were drawn, and the cell of the value; noise may disorder them.
@@ -134,8 +159,11 @@ class QuantileStep:
         return (self.query,)
 
     def _supposed(self, values: float) -> Size:
-        """A public number of values, not tied where that is going to be asked."""
-        return Size(values, None if self.pricing.size is None else False, values)
+        """What a reply is to be expected of, at so many values: noise as it is on average, and no ties."""
+        size = self.pricing.size
+        private = size is not None and self.units is None
+        less = unsure(size, replaced=self._replaced) if size is not None and private else 0.0
+        return Size(values, None if size is None else False, values - less)
 
     # --- what is drawn, and what it costs ---------------------------------------------------------------------------
 
@@ -197,23 +225,22 @@ class QuantileStep:
         return Answer(self.name, tuple(cells), (*self.caveats, *words))
 
     def _sizes(self, result: Result, entropy: Entropy) -> list[Size]:
-        """Values and ties of each group, noisy where they are private.
-
-        A row added or removed changes one of (values up to the crowd-th of their cell, values beyond it) by one.
-        """
-        mechanism = self.pricing.size
+        """Values and ties of each group, noisy where they are private."""
+        mechanism, replaced = self.pricing.size, self._replaced
         if mechanism is None:
             return [Size(float(self.units or 0), None, float(self.units or 0)) for _ in result.ranks]
-        ties = [int(np.maximum(data.counts - self.pricing.crowd, 0).sum()) for data in result.ranks]
-        held = [(int(data.counts.sum()) - more, more) for data, more in zip(result.ranks, ties, strict=True)]
-        beyond = mechanism.radius(0.02)
+        held = [values_and_ties(data, self.pricing.crowd, replaced=replaced) for data in result.ranks]
         if self.units is not None:
-            drawn = noisy([(more,) for more in ties], mechanism, entropy)
+            beyond = mechanism.radius(0.02)
+            drawn = noisy([(more,) for _, more in held], mechanism, entropy)
             units = float(self.units)
             return [Size(units, more > max(beyond, TIED * units), units) for (more,) in drawn]
-        pairs = noisy(held, mechanism, entropy)
-        spread = two_laplace_tail(FLATTERED) * float(mechanism.scale)
-        return [Size(float(a + b), b > max(beyond, TIED * (a + b)), float(a + b - spread)) for a, b in pairs]
+        return [size_of(pair, mechanism, replaced=replaced) for pair in noisy(held, mechanism, entropy)]
+
+    @property
+    def _replaced(self) -> bool:
+        """Whether a row is replaced within one group; by group rows come and go."""
+        return self.setting.neighbours.kind == "substitute" and not self.pricing.keyed
 
     def _group(self, data: Counts, size: Size, entropy: Entropy) -> tuple[list[Outcome[Estimate]], list[str]]:
         """The outcomes of one group, and what its released numbers say of them."""
@@ -403,8 +430,8 @@ def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Quan
     present = Present(asked.column, keys, asked.per)
     units = public_facts.public_size(present, setting)
     rows = kept_rows(person, asked.per, keys)
-    # (others, ties): one of them changes by one for a row that comes or goes; a replaced row does both, and
-    # changes the ties alone by one at most, which are all that is drawn where the number of values is public.
+    # Of ``values_and_ties`` a row that comes or goes moves one by one, and a replaced row both by two together; it
+    # moves the ties alone by one at most, which are all that is drawn where the number of values is public.
     steps = 2 * rows if setting.neighbours.kind == "substitute" and units is None else rows
     size: Geometric | None = Geometric(L1(Fraction(steps), setting.neighbours), epsilon * SIZE_SHARE)
     left = epsilon * (1 - SIZE_SHARE)

@@ -47,7 +47,7 @@ from reticent.statistics.context import Setting
 from reticent.statistics.moment_basis import Kind, design
 from reticent.statistics.moments import MomentStep
 from reticent.statistics.quantiles import Size
-from reticent.statistics.unbounded.clipping_radii import FINEST, LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.clipping_radii import FINEST, LADDER, Choice, climbed, distances, guess_share
 from reticent.statistics.unbounded.column_counts import Census, Terms
 from reticent.statistics.unbounded.tails import Tail, allowed, declared, stretch
 
@@ -55,14 +55,15 @@ MOST_OUTSIDE: Final = 0.25  # a radius that leaves more outside says nothing of 
 UNIT: Final = 1 << 20
 Y: Final = Fixed(20, -UNIT, UNIT)
 UNLIKELY: Final = 0.025
+CENSUS: Final = Fraction(1, 20)  # of epsilon, where n is private
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How epsilon is divided; they sum to 1. ``census`` goes to ``moments`` where n is public."""
+    """How epsilon is divided; they and that of ``moments`` sum to 1. ``census`` is not bought where n is public."""
 
-    census: Fraction = Fraction(1, 20)
-    centre: Fraction = Fraction(3, 25)
+    census: Fraction
+    centre: Fraction
     radius: Fraction = Fraction(4, 25)
     tails: Fraction = Fraction(7, 100)
 
@@ -160,7 +161,6 @@ class ClippedMean:
     cells: Cells
     terms: Terms
     epsilon: Fraction
-    shares: Shares = Shares()
     tail: Tail | None = None
     bounds: tuple[Fraction, Fraction] | None = None
 
@@ -168,6 +168,10 @@ class ClippedMean:
         positive(self.epsilon, "epsilon")
 
     # --- what it costs -----------------------------------------------------------------------------------------------
+
+    @property
+    def shares(self) -> Shares:
+        return Shares(CENSUS if self.terms.values is None else Fraction(0), guess_share(self.terms))
 
     @cached_property
     def census(self) -> Census | None:
@@ -189,8 +193,7 @@ class ClippedMean:
     @cached_property
     def moments(self) -> MomentStep:
         """The mean of y = (x - middle) / half in [-1, 1], on a grid that does not depend on the rows."""
-        share = self.shares.moments + (0 if self.census is not None else self.shares.census)
-        return moments_of(self.terms, self.epsilon * share)
+        return moments_of(self.terms, self.epsilon * self.shares.moments)
 
     @property
     def guarantee(self) -> Guarantee:

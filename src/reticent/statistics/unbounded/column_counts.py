@@ -1,8 +1,9 @@
 """Who the neighbours are, and how many values there are: what every statistic of this package starts from.
 
 A row added or removed changes exactly one of (values up to the CROWD-th of their cell, values beyond it) by one, so
-both cost what the number of values alone costs (docs/proofs/unbounded.md, section 3). The second shows atoms; values
-that merely share a cell of the public prior, a millionth of their size wide, are no atom.
+both cost what the number of values alone costs. A replaced row costs twice that, and then the first number counts all
+values once more, which halves the noise of their number (docs/proofs/unbounded.md, section 3). The second shows atoms;
+values that merely share a cell of the public prior, a millionth of their size wide, are no atom.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-import numpy as np
-
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
@@ -22,8 +21,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.intervals import two_laplace_tail
-from reticent.statistics.quantiles import BETA, FLATTERED, TIED, Size
+from reticent.statistics.quantiles import BETA, TIED, Size, size_of, unsure, values_and_ties
 
 CROWD: Final = 8
 ROW: Final = Adjacency("add_remove", unit="row")  # what parts of a partition are proved for
@@ -61,9 +59,14 @@ class Terms:
         return self.rows if self.alike is None else self.alike
 
     @property
+    def replaced(self) -> bool:
+        """Whether a neighbour has other rows, as many as before."""
+        return self.neighbours.kind == "substitute"
+
+    @property
     def steps(self) -> int:
         """Rows added or removed between neighbours."""
-        return self.rows * (2 if self.neighbours.kind == "substitute" else 1)
+        return self.rows * (2 if self.replaced else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +91,20 @@ class Census:
 
     def draw(self, data: Counts, entropy: Entropy) -> Size:
         """What is released of the table first."""
-        mechanism = self.mechanism
-        ties = int(np.maximum(data.counts - CROWD, 0).sum())
-        beyond = mechanism.radius(0.02)
+        mechanism, replaced = self.mechanism, self.terms.replaced
+        held = values_and_ties(data, CROWD, replaced=replaced)
         if self.terms.values is not None:
-            (more,) = gate.draw(mechanism, (ties,), entropy)
+            (more,) = gate.draw(mechanism, held[1:], entropy)
             n = float(self.terms.values)
-            return Size(n, more > max(beyond, TIED * n), n)
-        others, more = gate.draw(mechanism, (int(data.counts.sum()) - ties, ties), entropy)
-        spread = two_laplace_tail(FLATTERED) * float(mechanism.scale)
-        size = float(others + more)
-        return Size(size, more > max(beyond, TIED * size), size - spread)
+            return Size(n, more > max(mechanism.radius(0.02), TIED * n), n)
+        return size_of(gate.draw(mechanism, held, entropy), mechanism, replaced=replaced)
+
+
+def supposed(census: Census | None, n: float) -> Size:
+    """What a plan takes for released, at so many values: noise as it is on average, and no ties."""
+    if census is None or census.terms.values is not None:
+        return Size(n, False, n)
+    return Size(n, False, n - unsure(census.mechanism, replaced=census.terms.replaced))
 
 
 def against_prior(share: float, odds: float = 1.0 / BETA) -> float:

@@ -11,11 +11,11 @@ from statistics import NormalDist
 from typing import Final, TypeAlias
 
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, too_few
-from reticent.statistics.quantiles import Size
 from reticent.statistics.unbounded import clipped, trimmed
 from reticent.statistics.unbounded.clipped import ClippedMean
 from reticent.statistics.unbounded.coinpress import BETA, CoinPress
 from reticent.statistics.unbounded.coinpress import UNIT as BALL
+from reticent.statistics.unbounded.column_counts import supposed
 from reticent.statistics.unbounded.joint import JointQuantiles
 from reticent.statistics.unbounded.location import UNIT, Huber
 from reticent.statistics.unbounded.quantile_range import Spread
@@ -31,7 +31,7 @@ RUNG: Final = 2.0**0.125  # a radius is rounded up to a rung, by half a rung on 
 
 def of_mean(made: ClippedMean, n: float) -> Widths:
     """The clipped mean; what the interval adds for a declared tail is in ``for_tail``."""
-    size, (middle, _) = _public(n), made.choices
+    size, (middle, _) = supposed(made.census, n), made.choices
     outside = made.outside(size)
     if not middle.outweighs(made.cells, size) or outside > clipped.MOST_OUTSIDE:
         return None
@@ -44,7 +44,7 @@ def of_mean(made: ClippedMean, n: float) -> Widths:
 
 def for_tail(made: ClippedMean, n: float) -> float:
     """What the interval adds to either side for the declared tail, in standard deviations of a normal column."""
-    outside = made.outside(_public(n))
+    outside = made.outside(supposed(made.census, n))
     if made.tail is None or outside > clipped.MOST_OUTSIDE:
         return 0.0
     return _radius(outside) * allowed(made.tail, outside, 1.0).moved
@@ -57,7 +57,7 @@ def _radius(outside: float) -> float:
 
 def of_quantiles(made: JointQuantiles, n: float) -> Widths:
     """The widest of several quantiles."""
-    if not made.feasible(_public(n)):
+    if not made.feasible(supposed(made.census, n)):
         return None
     noise = sampling = 0.0
     for q in made.levels:
@@ -70,7 +70,7 @@ def of_quantiles(made: JointQuantiles, n: float) -> Widths:
 def of_spread(made: Spread, n: float) -> Widths:
     """The distance of two quantiles."""
     joint = made.joint
-    if not joint.feasible(_public(n)):
+    if not joint.feasible(supposed(joint.census, n)):
         return None
     low, _, high = (float(q) for q in joint.levels)
     slopes = {q: _slope(float(q), n) for q in joint.levels}
@@ -83,8 +83,8 @@ def of_spread(made: Spread, n: float) -> Widths:
 
 def of_location(made: Huber, n: float) -> Widths:
     """Huber's location; its scale is the distance of a quartile from the middle."""
-    size = _public(n)
-    if not made.guess.outweighs(made.cells, size) or 2.0 * made.scale.slack > n:
+    size = supposed(made.census, n)
+    if not made.guess.outweighs(made.cells, size) or 2.0 * made.scale.slack > size.surely:
         return None
     bend = float(made.bend) * HALF_QUARTILES
     beyond = 2.0 * (1.0 - NORMAL.cdf(bend))
@@ -97,7 +97,11 @@ def of_location(made: Huber, n: float) -> Widths:
 def of_trimmed(made: TrimmedMean, n: float) -> Widths:
     """The trimmed mean; n is public, and is the one of the plan."""
     n = float(made.terms.values or n)
-    if made.trimmed < 1 or made.outside > trimmed.MOST_OUTSIDE or not made.guess.outweighs(made.cells, _public(n)):
+    if (
+        made.trimmed < 1
+        or made.outside > trimmed.MOST_OUTSIDE
+        or not made.guess.outweighs(made.cells, supposed(None, n))
+    ):
         return None
     far, inside = NORMAL.inv_cdf(1.0 - float(made.trim)), n - 2.0 * made.trimmed
     beyond = 2.0 * float(made.trim)
@@ -122,10 +126,6 @@ def of_coinpress(made: CoinPress, n: float) -> Widths:
         noise = share * ball / n
         radius = math.hypot(deviation / math.sqrt(n), noise) * math.sqrt(2.0 * math.log(2.0 / BETA))
     return normal_half_width(noise**2), normal_half_width(made.terms.together * deviation**2 / n)
-
-
-def _public(n: float) -> Size:
-    return Size(n, False, n)
 
 
 def _slope(level: float, n: float) -> float:

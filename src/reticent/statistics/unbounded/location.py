@@ -41,12 +41,11 @@ from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.intervals import NONE, half_width, known, normal_half_width
 from reticent.statistics.quantiles import Size
-from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, distances
+from reticent.statistics.unbounded.clipping_radii import LADDER, Choice, climbed, distances, guess_share
 from reticent.statistics.unbounded.column_counts import Census, Terms
 
 UNIT: Final = 1 << 10  # a value at the bend of psi is so many units
 CENSUS: Final = Fraction(1, 20)  # of epsilon
-GUESS: Final = Fraction(3, 25)
 SCALE: Final = Fraction(2, 25)
 SQUARES: Final = Fraction(1, 20)
 VALUE: Final = Fraction(2, 5)  # the rest goes to the two ends
@@ -92,7 +91,7 @@ class Huber:
 
     @cached_property
     def guess(self) -> Choice:
-        return Choice(self.terms, self.epsilon * GUESS)
+        return Choice(self.terms, self.epsilon * guess_share(self.terms))
 
     @cached_property
     def scale(self) -> Choice:
@@ -109,7 +108,7 @@ class Huber:
 
     @cached_property
     def end(self) -> Exponential:
-        return self._choice((1 - CENSUS - GUESS - SCALE - SQUARES - VALUE) / 2)
+        return self._choice((1 - CENSUS - guess_share(self.terms) - SCALE - SQUARES - VALUE) / 2)
 
     @cached_property
     def squares(self) -> Geometric:
