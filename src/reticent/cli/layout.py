@@ -71,9 +71,9 @@ def answers(found: Iterable[Answer], truth: Truth | None = None) -> Table:
         plain = len(answer.cells) == 1 and not answer.cells[0].label
         if not plain:
             rows.append([answer.name])
-        for place, cell in enumerate(answer.cells):
+        for place, cell in enumerate(answer.shown):
             name = answer.name if plain else f"  {label(cell)}"
-            row = [name, *numbers(cell, discrete=answer.discrete)]
+            row = [name, *numbers(cell, discrete=answer.discrete, bare=answer.bare)]
             rows.append(row if known is None else [*row, _true(known[place], cell, discrete=answer.discrete)])
     if truth is not None:
         heads.append("truth")
@@ -85,7 +85,7 @@ def label(cell: Cell) -> str:
     return " · ".join(str(key) if name in ("bin", "test") else f"{name} {key}" for name, key in cell.label)
 
 
-def numbers(cell: Cell, *, discrete: bool) -> tuple[str, str, str, str]:
+def numbers(cell: Cell, *, discrete: bool, bare: bool = False) -> tuple[str, str, str, str]:
     """Value, interval, noise and sampling as text, to two digits of the interval's half-width."""
     match cell.outcome:
         case NoReply():
@@ -94,7 +94,9 @@ def numbers(cell: Cell, *, discrete: bool) -> tuple[str, str, str, str]:
             places = _places(estimate, discrete=discrete)
             return (
                 _figure(estimate.value, places),
-                "–" if cell.as_it_is else f"{_figure(estimate.low, places)} to {_figure(estimate.high, places)}",
+                "–"
+                if bare or cell.as_it_is
+                else f"{_figure(estimate.low, places)} to {_figure(estimate.high, places)}",
                 _half(estimate.noise, places),
                 _half(estimate.sampling, places),
             )

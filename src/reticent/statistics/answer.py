@@ -37,6 +37,7 @@ class Law(Protocol):
 
 Label: TypeAlias = tuple[tuple[str, Key], ...]
 NO_INTERVAL: Final = "coefficient without interval"  # the label of one: its ends stand at the value
+NO_ENDS: Final = "no interval was bought: the ends are those of the possible values"  # a caveat of quantiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,16 @@ class Answer:
         return iter(self.cells)
 
     @property
+    def bare(self) -> bool:
+        """Whether no interval was bought, so that ``low`` and ``high`` are public ends and say nothing of the data."""
+        return NO_ENDS in self.caveats
+
+    @property
+    def shown(self) -> tuple[Cell, ...]:
+        """The cells as people are shown them: ends that say nothing stand at the value."""
+        return tuple(map(_without_ends, self.cells)) if self.bare else self.cells
+
+    @property
     def outcome(self) -> Outcome[Estimate]:
         """``Reply(Estimate)`` or ``NoReply()``; for one cell only."""
         if len(self.cells) != 1:
@@ -195,7 +206,7 @@ class Answer:
         return format(self.estimate, spec) if spec else str(self)
 
     def __str__(self) -> str:
-        return "\n".join(_line(self.name, cell) for cell in self.cells)
+        return "\n".join(_line(self.name, cell, bare=self.bare) for cell in self.shown)
 
     def __repr__(self) -> str:
         return str(self)
@@ -206,16 +217,24 @@ def estimates(answers: Iterable[Answer]) -> tuple[str, ...]:
     return tuple(f"{answer.name}: {answer.estimand}" for answer in answers if answer.estimand)
 
 
-def said(cell: Cell, estimate: Estimate) -> str:
+def _without_ends(cell: Cell) -> Cell:
+    match cell.outcome:
+        case Reply(e):
+            return Cell(cell.label, Reply(Estimate(e.value, e.value, e.value, 0.0, 0.0, e.level)))
+        case NoReply():
+            return cell
+
+
+def said(cell: Cell, estimate: Estimate, *, bare: bool = False) -> str:
     """The estimate of a cell as text, with its interval where it has one."""
-    return str(estimate).partition(" (")[0] if cell.as_it_is else str(estimate)
+    return str(estimate).partition(" (")[0] if bare or cell.as_it_is else str(estimate)
 
 
-def _line(name: str, cell: Cell) -> str:
+def _line(name: str, cell: Cell, *, bare: bool) -> str:
     where = " · ".join(str(key) if column == "test" else f"{column} {key}" for column, key in cell.label)
     title = f"{name} [{where}]" if where else name
     match cell.outcome:
         case Reply(estimate):
-            return f"{title}: {said(cell, estimate)}"
+            return f"{title}: {said(cell, estimate, bare=bare)}"
         case NoReply():
             return f"{title}: no reply"

@@ -36,7 +36,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics import magnitude, public_facts
-from reticent.statistics.answer import Answer, Cell, Label
+from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
 from reticent.statistics.context import Expected, Setting, of_persons
 from reticent.statistics.counts import noisy
 from reticent.statistics.intervals import (
@@ -447,7 +447,7 @@ def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Quan
     if asked.method == "auto" and len(levels) > 1:
         caveats.append("by separate exponential mechanisms")
     if not asked.interval:
-        caveats.append("no interval was bought: the ends are those of the possible values")
+        caveats.append(NO_ENDS)
     inner: tuple[Label, ...] = ((),)
     if len(levels) > 1 and not spread:
         inner = tuple((("level", show(level)),) for level in levels)

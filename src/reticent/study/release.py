@@ -147,7 +147,11 @@ class Release:
         return save(self.certificate, Path(stem), files)
 
     def __repr__(self) -> str:
-        shown = [(_title(answer, cell), _words_of(cell)) for answer in self.answers for cell in answer]
+        shown = [
+            (_title(answer, cell), _words_of(cell, bare=answer.bare))
+            for answer in self.answers
+            for cell in answer.shown
+        ]
         widest = max(len(title) for title, _ in shown)
         lines = [f"{title:<{widest}}  {words_of}" for title, words_of in shown]
         lines += [f"estimates  {text}" for text in estimates(self.answers)]
@@ -325,7 +329,7 @@ def _columns(query: Query) -> set[str]:
 def _row(answer: Answer, cell: Cell) -> dict[str, object]:
     shown = cell_to_json(cell)
     del shown["label"]
-    if any(column == NO_INTERVAL for column, _ in cell.label):
+    if answer.bare or any(column == NO_INTERVAL for column, _ in cell.label):
         shown |= dict.fromkeys(("low", "high", "noise", "sampling", "level"))
     share = None if answer.incomplete is None else answer.incomplete.outcome
     incomplete = share.value.value if isinstance(share, Reply) else None
@@ -344,12 +348,12 @@ def _title(answer: Answer, cell: Cell) -> str:
     return f"{answer.name} · {where}" if where else answer.name
 
 
-def _words_of(cell: Cell) -> str:
+def _words_of(cell: Cell, *, bare: bool) -> str:
     match cell.outcome:
         case NoReply():
             return "no reply"
         case Reply(estimate):
-            return said(cell, estimate)
+            return said(cell, estimate, bare=bare)
 
 
 def _record(ledger: Ledger, receipt: Receipt, reference: str) -> None:

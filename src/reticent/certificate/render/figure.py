@@ -131,7 +131,7 @@ def _panels(answer: Answer) -> Iterator[Panel]:
         yield _test(answer)
         return
     if not answer.name.startswith("histogram") or len(answer.cells) < 2:
-        yield _panel(answer.name, _cut(plain(answer.name), 60), answer.cells, bars=False)
+        yield _panel(answer.name, _cut(plain(answer.name), 60), answer.shown, bars=False)
         return
     groups: dict[str, list[Cell]] = {}
     for cell in answer.cells:

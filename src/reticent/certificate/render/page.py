@@ -168,18 +168,18 @@ def _answer_rows(answer: Answer) -> Iterator[str]:
     if answer.estimand:
         name += f'<br><span class="estimand">{_safe(answer.estimand)}</span>'
     if len(answer.cells) == 1 and not answer.cells[0].label:
-        yield _row(name, "", answer.cells[0])
+        yield _row(name, "", answer.shown[0], bare=answer.bare)
         return
     yield f'<tr><th scope="rowgroup" colspan="5">{name}</th></tr>\n'
-    for cell in answer:
-        yield _row(html.escape(label_words(cell)) or _safe(answer.name), "sub", cell)
+    for cell in answer.shown:
+        yield _row(html.escape(label_words(cell)) or _safe(answer.name), "sub", cell, bare=answer.bare)
 
 
-def _row(name: str, kind: str, cell: Cell) -> str:
+def _row(name: str, kind: str, cell: Cell, *, bare: bool) -> str:
     match cell.outcome:
         case Reply(estimate):
             s = shown(estimate)
-            cells = [s.value, "–" if cell.as_it_is else f"{s.low} to {s.high}", s.noise, s.sampling]
+            cells = [s.value, "–" if bare or cell.as_it_is else f"{s.low} to {s.high}", s.noise, s.sampling]
             numbers = "".join(f'<td class="n">{text}</td>' for text in cells)
             return f'<tr><th scope="row"{_class(kind)}>{name}</th>{numbers}</tr>\n'
         case NoReply():
@@ -194,11 +194,11 @@ def _class(kind: str) -> str:
 
 
 def _bar_rows(answer: Answer) -> str:
-    replies = [cell.outcome.value for cell in answer if isinstance(cell.outcome, Reply)]
+    replies = [cell.outcome.value for cell in answer.shown if isinstance(cell.outcome, Reply)]
     if answer.name.startswith("test("):
         replies = replies[:1]
     span = (min(e.low for e in replies), max(e.high for e in replies)) if replies else None
-    return "".join(_bar_row(answer, cell, span) for cell in answer)
+    return "".join(_bar_row(answer, cell, span) for cell in answer.shown)
 
 
 def _bar_row(answer: Answer, cell: Cell, span: tuple[float, float] | None) -> str:
@@ -207,7 +207,7 @@ def _bar_row(answer: Answer, cell: Cell, span: tuple[float, float] | None) -> st
     match cell.outcome:
         case Reply(estimate):
             s = shown(estimate)
-            between = "–" if cell.as_it_is else f"{s.low} to {s.high}"
+            between = "–" if answer.bare or cell.as_it_is else f"{s.low} to {s.high}"
             rest = f"<td>{s.value}</td><td>{between}</td><td>{_drawn(cell, span)}</td>"
         case NoReply():
             rest = '<td colspan="3">no reply</td>'

@@ -100,7 +100,8 @@ def sheet(certificate: Record) -> str:
     """The answers as CSV (RFC 4180): name, one column per label, outcome, value, low, high, noise, sampling, level,
     estimand, and the share of incomplete rows beside the answer with its interval.
 
-    A no reply has empty numbers. Text that a spreadsheet would take for a formula is preceded by an apostrophe.
+    A no reply has empty numbers, and an answer without an interval its value alone. Text that a spreadsheet would take
+    for a formula is preceded by an apostrophe.
     """
     answers = certificate.answers
     names = label_names(answers)
@@ -115,7 +116,9 @@ def sheet(certificate: Record) -> str:
         for cell in answer:
             labels = dict(cell.label)
             found = [_entry(labels[name]) if name in labels else "" for name in names]
-            writer.writerow([safe(answer.name), *found, *_numbers(cell), safe(answer.estimand), *share])
+            writer.writerow(
+                [safe(answer.name), *found, *_numbers(cell, bare=answer.bare), safe(answer.estimand), *share]
+            )
     return out.getvalue()
 
 
@@ -128,8 +131,10 @@ def _share(answer: Answer) -> list[str]:
             return ["" for _ in INCOMPLETE]
 
 
-def _numbers(cell: Cell) -> list[str]:
+def _numbers(cell: Cell, *, bare: bool) -> list[str]:
     match cell.outcome:
+        case Reply(estimate) if bare:
+            return ["reply", _digits(estimate.value), *("" for _ in NUMBERS[1:])]
         case Reply(estimate):
             return ["reply", *(_digits(getattr(estimate, name)) for name in NUMBERS)]
         case NoReply():

@@ -59,14 +59,14 @@ def workbook(certificate: Record) -> bytes:
     if single:
         sheet = _sheet(book, "Answers", ["answer", "estimates", "outcome", *NUMBERS])
         for answer in single:
-            _line(sheet, [answer.name, answer.estimand], answer.cells[0])
+            _line(sheet, [answer.name, answer.estimand], answer.shown[0], bare=answer.bare)
     for answer in answers:
         if answer not in single:
             names = label_names([answer])
             sheet = _sheet(book, answer.name, [*names, "outcome", *NUMBERS])
-            for cell in answer:
+            for cell in answer.shown:
                 labels = dict(cell.label)
-                _line(sheet, [labels.get(name) for name in names], cell)
+                _line(sheet, [labels.get(name) for name in names], cell, bare=answer.bare)
     notes = _sheet(book, "Notes", ["about", "words"])
     for entry in _notes(certificate, answers):
         _append(notes, entry)
@@ -116,12 +116,12 @@ def _name(title: str, taken: set[str]) -> str:
     return found
 
 
-def _line(sheet: Worksheet, labels: Sequence[Entry], cell: Cell) -> None:
+def _line(sheet: Worksheet, labels: Sequence[Entry], cell: Cell, *, bare: bool) -> None:
     match cell.outcome:
         case NoReply():
             _append(sheet, [*labels, "no reply"])
         case Reply(estimate):
-            numbers = [getattr(estimate, name) for name in NUMBERS]
+            numbers = [None if bare and name != "value" else getattr(estimate, name) for name in NUMBERS]
             _append(sheet, [*labels, "reply", *numbers])
             places = decimals(estimate)
             shown = "#,##0" + ("." + "0" * places if places else "")

@@ -23,7 +23,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import show
 from reticent.statistics import public_facts
-from reticent.statistics.answer import Answer, Label
+from reticent.statistics.answer import NO_ENDS, Answer, Label
 from reticent.statistics.column_step import Drawn, PlannedStep
 from reticent.statistics.context import Expected, Setting, Step
 from reticent.statistics.counts import CLIPPED
@@ -50,7 +50,6 @@ FARTHEST: Final = Fraction(10**100)
 BITS: Final = 40  # of the search for rho
 DIGITS: Final = 9  # of a rho that is solved for
 JOINTLY: Final = "by joint exponential mechanisms"
-NO_INTERVAL: Final = "no interval was bought: the ends are those of the possible values"
 BEYOND: Final = "no reply where the values cannot outweigh the public candidates at this ε"
 EMPTY: Final = "no reply where the noisy number of values is too small to divide by"
 
@@ -415,7 +414,7 @@ def each_of(per: Per, setting: Setting, epsilon: Fraction) -> Fraction:
 
 def _manner(asked: Quantiles | Iqr) -> tuple[str, ...]:
     chosen = (JOINTLY,) if asked.method == "auto" else ()
-    return chosen if asked.interval else (*chosen, NO_INTERVAL)
+    return chosen if asked.interval else (*chosen, NO_ENDS)
 
 
 def _refuse_far(name: str, *numbers: Fraction) -> None:
