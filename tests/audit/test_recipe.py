@@ -26,7 +26,7 @@ import dataclasses
 from fractions import Fraction
 
 from reticent import mechanisms
-from reticent.audit import roster
+from reticent.audit import coverage
 from reticent.audit.conformance import Effort, check
 from reticent.data.query import Rows
 from reticent.data.schema import Person, Schema
@@ -44,7 +44,8 @@ from reticent.statistics.answer import Answer, Cell, Estimate
 from reticent.statistics.context import Expected
 from reticent.study.allocation import Prepared
 from reticent.certificate.certificate import read_certificate
-from reticent.study.release import Circumstances, run
+from reticent.certificate.fields import ReleaseMetadata
+from reticent.study.release import run
 
 PERSON = Adjacency("add_remove")
 MADE = CLASS(L1(Fraction(1), PERSON), Fraction(1, 2))
@@ -73,7 +74,7 @@ class Table:
 def released(budget):
     ledger = Ledger.create(None, title="made up", adjacency=PERSON, budget=budget)
     tree = compose.in_zcdp(MADE.guarantee) if isinstance(budget, ZCDP) else MADE.guarantee
-    about = Circumstances("made up", "count", "a test", "tester", "made up", "", None, None)
+    about = ReleaseMetadata("made up", "count", "a test", "tester", "made up", "", None, None)
     plan = Prepared((Step(),), None, tree)
     made = run(plan, Table(), Schema({}, Person("add_remove")), ledger, about, system(), None, lambda stage: None, None)
     return read_certificate(made.certificate.to_json()).verify(ledger, allow_unsigned=True)
@@ -81,7 +82,7 @@ def released(budget):
 
 report = check(mechanisms.NAME, effort=Effort(draws=2000))
 print("kit", report.passed, [line.check for line in report.failures])
-print("roster", [row[0] for row in roster.rows(None, None)].count("NAME"))
+print("roster", [row[0] for row in coverage.rows(None, None)].count("NAME"))
 for budget in (PureDP(Fraction(1)), ZCDP(Fraction(1))):
     found = released(budget)
     print("verified", found.ok)

@@ -92,9 +92,9 @@ def test_a_study_its_day_and_its_refusals_are_named() -> None:
     found = Verified(
         plans=plans, own=True, study="A <study>", day="2026-11-21", declined=(Declined("t", "mean(z)", "No z."),)
     )
-    assert found.sections[0].extent.startswith("1 plan of the study, 8 answers, 4 pairs of tables, ")
-    assert Verified(plans=plans * 2, own=True).sections[0].extent.startswith("2 plans of the study, 16 answers, ")
-    assert Verified(plans=plans).sections[0].extent.startswith("1 built-in plan, 8 answers, ")
+    assert found.sections[0].extent.startswith("1 plan of the study, 7 answers, 4 pairs of tables, ")
+    assert Verified(plans=plans * 2, own=True).sections[0].extent.startswith("2 plans of the study, 14 answers, ")
+    assert Verified(plans=plans).sections[0].extent.startswith("1 built-in plan, 7 answers, ")
     assert str(found).startswith("A <study> · 2026-11-21\nNothing was refuted. ")
     assert found.summary.endswith(" 1 question refused and not run.")
     assert "REFUSED t: mean(z): No z." in str(found)

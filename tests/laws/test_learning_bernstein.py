@@ -392,7 +392,7 @@ def test_a_program_is_not_handed_the_rows_of_a_study() -> None:
     model = FunctionClassifier(train=mean_sign, stability=1)
     with pytest.raises(QuestionError, match="handed the rows"):
         model.fit(*study.xy(["a"], "y"))
-    model.set_params(study=study, bounds=(-1, 1), classes=[0, 1]).fit([[0.5], [-0.5]], [0, 1])
+    model.set_params(study=study, bounds=[(-1, 1)], classes=[0, 1]).fit([[0.5], [-0.5]], [0, 1])
     assert study.left() == PureDP(ONE)
 
 
