@@ -137,8 +137,8 @@ def edges(base: Cells, among: Cells, at: int) -> tuple[float, float]:
 
 
 def reach(base: Cells) -> str:
-    """The range an answer can lie in, as a plan says it; empty within bounds, which it says elsewhere."""
-    return f"; an answer lies within ±{float(base.edges(base.highest)[1]):.3g}" if base.free else ""
+    """The largest size that is told apart, as a plan says it; empty within bounds, which it says elsewhere."""
+    return f"; reads values of up to {float(base.edges(base.highest)[1]):.2g} in size" if base.free else ""
 
 
 def at_the_end(base: Cells, among: Cells, at: int) -> str:

@@ -97,7 +97,7 @@ def test_the_answer_says_which_kind_auto_took() -> None:
     ("text", "words"),
     [
         ("test(sex ~ income)", r"ask test\(income ~ sex\)"),
-        ("test(free ~ sex)", "needs a range"),
+        ("test(free ~ sex)", "need a range"),
         ("test(income ~ edu, kind=means)", "two groups"),
         ("test(edu ~ income, kind=independence)", "must be known without looking"),
         ("test(income ~ sex, kind=proportions)", "shares of a category"),
