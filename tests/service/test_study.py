@@ -151,6 +151,29 @@ def test_more_than_is_left_is_refused_with_what_is_left(folder: Path) -> None:
     assert not study.plan([rt.count()], epsilon=2).affordable
 
 
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "budget_delta"), [(1, "1e-9", ""), (1, "1e-7", "1e-8"), (4, None, "1e-8")]
+)
+def test_a_plan_gives_the_reason_that_the_release_would_give(
+    folder: Path, opened: bool, epsilon: int, delta: str | None, budget_delta: str
+) -> None:
+    place = folder / "visits.toml"
+    declared = f'delta   = "{budget_delta}"' if budget_delta else ""
+    place.write_text(place.read_text("utf-8").replace('delta   = "1e-8"', declared), encoding="utf-8")
+    study = rt.open(place)
+    if opened:
+        study.release([rt.count()], epsilon=1)
+    asked = [rt.count()] if delta is None else ["median(pain, method=M)"]
+    planned = study.plan(asked, epsilon=epsilon, delta=delta)
+    with pytest.raises(rt.BudgetError) as refused:
+        study.release(asked, epsilon=epsilon, delta=delta)
+    assert not planned.affordable
+    assert planned.reason == str(refused.value)
+    assert planned.footnote().endswith(str(refused.value))
+    assert "This budget has no δ" in planned.reason or budget_delta
+
+
 @pytest.mark.wide
 def test_a_fault_while_rows_are_read_stays_charged_and_says_nothing_of_them(folder: Path) -> None:
     path = folder / "visits.parquet"

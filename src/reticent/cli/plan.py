@@ -229,7 +229,7 @@ def plan(
         *plan_parts(made, item.name),
     )
     if not made.affordable:
-        voice.say("A release of this would be refused: too little is left.")
+        voice.say("A release of this would be refused.")
 
 
 def plan_parts(made: Plan, name: str) -> list[RenderableType]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, assert_never
 from reticent.data.schema import Schema
 from reticent.errors import QuestionError, Refusal
 from reticent.ledger import Ledger
+from reticent.ledger.refusals import too_little
 from reticent.privacy import filters
 from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
@@ -39,7 +40,8 @@ class Line:
 class Plan:
     """What a release would cost and give, for ``people`` persons of an assumed shape.
 
-    It holds the compiled steps too, for an audit; they are no part of what it says, compares or saves.
+    It holds the compiled steps too, for an audit; they are no part of what it says, compares or saves. ``reason`` says
+    why a release of it would be refused, empty where it would not.
     """
 
     lines: tuple[Line, ...]
@@ -48,6 +50,7 @@ class Plan:
     assumed: bool
     left: Loss | None
     affordable: bool
+    reason: str = ""
     _prepared: Prepared | None = field(default=None, repr=False, compare=False)
     _schema: Schema | None = field(default=None, repr=False, compare=False)
 
@@ -109,6 +112,7 @@ class Plan:
             "people": self.people,
             "people_assumed": self.assumed,
             "affordable": self.affordable,
+            **({"reason": self.reason} if self.reason else {}),
             "left": None if self.left is None else losses.to_json(self.left),
             "statistics": [
                 {
@@ -163,12 +167,21 @@ class Plan:
         where = "assumes" if self.assumed else "for"
         text = f"* {where} {self.people:,} people and a shape read off the bounds; your file was not consulted."
         if self.left is not None:
-            enough = "" if self.affordable else " That is not enough."
-            text += f" {words(self.left)} is left.{enough}"
+            text += f" {words(self.left)} is left."
+        if not self.affordable:
+            text += f" {self.reason or 'That is not enough.'}"
         return text
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Plan, (self.lines, self.guarantee, self.people, self.assumed, self.left, self.affordable)
+        return Plan, (
+            self.lines,
+            self.guarantee,
+            self.people,
+            self.assumed,
+            self.left,
+            self.affordable,
+            self.reason,
+        )
 
     def __repr__(self) -> str:
         head = ("statistic", "loss", "± noise", "± sampling*", "")
@@ -233,19 +246,21 @@ def plan_of(
         )
         for place, step in enumerate(prepared.all_steps)
     )
-    enough = _affordable(prepared, ledger, left)
-    return Plan(lines, prepared.guarantee, people, assumed, left, enough, prepared, schema)
+    reason = _refused(prepared, ledger, left)
+    return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, prepared, schema)
 
 
-def _affordable(prepared: Prepared, ledger: Ledger | None, left: Loss) -> bool:
-    """Whether the ledger would take the charge; without one, whether the budget is enough."""
+def _refused(prepared: Prepared, ledger: Ledger | None, left: Loss) -> str:
+    """Why the ledger would not take the charge, or the budget where there is no ledger; empty where it would."""
+    charge = prepared.guarantee.loss
     if ledger is None:
-        return filters.admits(left, filters.nothing(left), prepared.guarantee.loss)
+        nothing = filters.nothing(left)
+        return "" if filters.admits(left, nothing, charge) else too_little(charge, left, nothing)
     try:
-        ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
-    except Refusal:
-        return False
-    return True
+        ledger.check(charge, adjacency=prepared.guarantee.adjacency)
+    except Refusal as refusal:
+        return str(refusal)
+    return ""
 
 
 def _loss(loss: Loss) -> str:
