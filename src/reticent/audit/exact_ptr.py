@@ -1,7 +1,7 @@
 """Propose-test-release, and statistics by smooth sensitivity, on all tiny tables: from the rows to the answer.
 
 A question is prepared as a study prepares it, and its step answers every table of a few rows over a few integers; all
-neighbours are compared. A ``gated.Gate`` lists what the mechanisms let out. Under substitution n is public, under
+neighbours are compared. An ``exact_gate.Gate`` lists what the mechanisms let out. Under substitution n is public, under
 add/remove it is declared or bought; for a bought one the ranks follow from a noisy n, so the program of every noisy n
 runs on tables of every size. Epsilon is large, so that thresholds are within the reach of so few rows.
 

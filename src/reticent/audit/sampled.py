@@ -95,7 +95,7 @@ class Lower:
     def refutes(self, loss: Loss) -> Tested | None:
         """An event more likely than ``loss`` allows; None where the loss withstands.
 
-        No test of one neighbour against the other has more power than ``curves.power`` at its level, so this compares
+        No test of one neighbour against the other has more power than ``profiles.power`` at its level, so this compares
         with the whole privacy curve, for every kind of loss.
         """
         for one in self.tested:

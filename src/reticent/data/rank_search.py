@@ -71,7 +71,7 @@ class _Found:
 
 
 def fetch(scans: Scans, needs: Needs) -> Fetched:
-    """What is needed of the column, exactly: ``order.fetched`` of the whole column gives the same."""
+    """What is needed of the column, exactly: ``order_statistics.fetched`` of the whole column gives the same."""
     size = scans.size()
     ends = [(rank, rank) for first, last in needs.totals for rank in (max(first, 1), min(last, size))]
     inner = [(max(first, 1), min(last, size)) for first, last in needs.windows]

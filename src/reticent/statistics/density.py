@@ -109,7 +109,7 @@ class DensityOf:
 
     @property
     def name(self) -> str:
-        """The text that ``ask.parse`` reads back."""
+        """The text that ``grammar.parse`` reads back."""
         sought = {None: [], True: [SOUGHT], False: [] if self.atoms else [NONE]}[self.seek]
         atoms = " ".join([*sought, *(show(value) for value in self.atoms), *([MISSING] if self.missing else [])])
         options = [] if self.method == "auto" else [f"method={self.method}"]

@@ -5,7 +5,7 @@
 ``epsilon`` is a share of the question's own. ``low`` and ``high`` are bounds for this question alone, before those of
 the schema. ``interval=False`` spends the whole share on the value; the interval then covers the noise alone.
 ``method`` names an algorithm; "auto" lets ``prepare`` choose by public circumstances, and the answer says which.
-The name of a question is the text ``ask.parse`` reads back. ``questions`` has the functions people call.
+The name of a question is the text ``grammar.parse`` reads back. ``questions`` has the functions people call.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A study: a table, who a person is, public bounds, and a budget; ask, plan, rehearse, release.
 
-``open`` reads the study file and nothing else; ``in_memory.study`` is for a table in memory. A ``Study`` is a handle:
+``open`` reads the study file and nothing else; ``memory.study`` is for a table in memory. A ``Study`` is a handle:
 it shows schema and budget, never a row, a count or a size. Everything that reads rows is a method of it.
 """
 

@@ -75,7 +75,7 @@ class Bernstein:
 
     Guarantee
     ---------
-    epsilon, pure, or (epsilon, delta); of ``sums.Sums``.
+    epsilon, pure, or (epsilon, delta); of ``linear_queries.Sums``.
 
     Accuracy
     --------

@@ -96,7 +96,7 @@ class HypothesisTest:
 
     @property
     def name(self) -> str:
-        """The text that ``ask.parse`` reads back."""
+        """The text that ``grammar.parse`` reads back."""
         options = [] if self.kind == "auto" else [f"kind={self.kind}"]
         options += [f"among={' '.join(str(key) for key in self.among)}"] if self.among else []
         options += [] if self.value is None else [f"value={self.value}"]

@@ -1,0 +1,56 @@
+"""Modules that documentation names: each ``room.module`` and ``room/module`` in words is there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+from tests.conventions.tree import ROOT, SRC, Module, modules, parsed
+
+ROOMS = frozenset(folder.name for folder in SRC.iterdir() if (folder / "__init__.py").is_file())
+OBJECTS = frozenset({"certificate", "study", "survey"})  # variables have these names: only paths are looked up
+NAMED = re.compile(r"(?<!`)``?(?:src/)?(?:reticent[./])?([a-z_]+)([./])([a-z_][a-z_0-9]*)(?:\.py)?[^`\n]*``?(?!`)")
+
+
+@cache
+def held(room: str) -> frozenset[str]:
+    """Modules and folders of a room, and what its ``__init__`` names."""
+    below = {entry.stem for entry in (SRC / room).iterdir()}
+    return frozenset(below | set(re.findall(r"\w+", (SRC / room / "__init__.py").read_text("utf-8"))))
+
+
+def missing(text: str) -> list[str]:
+    """What a text names in back-quotes that no room has."""
+    return [
+        f"{room}{sign}{name}"
+        for room, sign, name in NAMED.findall(text)
+        if room in ROOMS and (sign == "/" or room not in OBJECTS) and name not in held(room)
+    ]
+
+
+def in_docstrings(module: Module) -> list[str]:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    texts = (ast.get_docstring(node) for node in ast.walk(module.tree) if isinstance(node, documented))
+    return [name for text in texts for name in missing(text or "")]
+
+
+def pages() -> list[Path]:
+    """The documentation of today; decisions keep the names of their day."""
+    every = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    return [page for page in every if "decisions" not in page.parts]
+
+
+def test_every_module_that_a_docstring_names_is_there() -> None:
+    assert {module.path: found for module in modules() if (found := in_docstrings(module))} == {}
+
+
+def test_every_module_that_a_page_names_is_there() -> None:
+    assert {str(page): found for page in pages() if (found := missing(page.read_text("utf-8")))} == {}
+
+
+def test_a_module_that_was_renamed_is_found() -> None:
+    text = "`learning.sparse.comparison_radius`, ``statistics/soft``, `privacy.profiles`, ``study.release``"
+    assert missing(text) == ["learning.sparse", "statistics/soft"]
+    assert in_docstrings(parsed("made_up.py", '"""See ``audit.gated``."""')) == ["audit.gated"]
