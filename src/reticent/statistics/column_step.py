@@ -20,6 +20,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell, Label
 from reticent.statistics.context import Expected, Setting, of_persons
+from reticent.statistics.counts import CLIPPED
+from reticent.statistics.possible import Ends, nearest
 
 D = TypeVar("D")
 D_co = TypeVar("D_co", covariant=True)
@@ -58,7 +60,10 @@ class Read(Protocol[D_co]):
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep(Generic[D]):
-    """A plan as a step. ``rows`` is the most values one person has over all groups together; it lifts by group."""
+    """A plan as a step. ``rows`` is the most values one person has over all groups together; it lifts by group.
+
+    ``possible`` are the public ends of what the numbers can be, where one law says it of all of them.
+    """
 
     name: str
     query: Query
@@ -69,6 +74,7 @@ class PlannedStep(Generic[D]):
     labels: tuple[Label, ...]
     caveats: tuple[str, ...] = ()
     estimand: str = ""
+    possible: Ends | None = None
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -86,11 +92,13 @@ class PlannedStep(Generic[D]):
     def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
         (result,) = results
         drawn = [self.plan.draw(data, entropy) for data in self.read(result)]
-        outcomes = [outcome for group in drawn for outcome in group.outcomes]
+        found = [outcome for group in drawn for outcome in group.outcomes]
+        outcomes = [nearest(outcome, self.possible) for outcome in found]
         cells = tuple(Cell(label, outcome) for label, outcome in zip(self.labels, outcomes, strict=True))
-        words = tuple(dict.fromkeys(text for group in drawn for text in group.words))
-        told = tuple(dict.fromkeys(group.estimand for group in drawn if group.estimand))
-        return Answer(self.name, cells, (*self.caveats, *words), estimand="; ".join(told))
+        told = [text for group in drawn for text in group.words]
+        words = tuple(dict.fromkeys([*told, *([CLIPPED] if outcomes != found else [])]))
+        estimands = dict.fromkeys(group.estimand for group in drawn if group.estimand)
+        return Answer(self.name, cells, (*self.caveats, *words), estimand="; ".join(estimands))
 
     def expected(self, people: int) -> Expected:
         groups = 1 if self.setting.keys is None else len(self.setting.keys.among)

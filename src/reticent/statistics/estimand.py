@@ -96,7 +96,9 @@ def _of_one(asked: Statistic, setting: Setting) -> str:
             return f"{'public interval that holds the ' if asked.method == 'stable' else ''}{told}{kept(per, person)}"
         case TrimmedMean(column=column, per=per, trim=trim):
             ends = f"its quantiles {show(trim)} and {show(1 - trim)}"
-            return f"population mean of {subject(column, per)} between {ends}{kept(per, person)}"
+            within = _cut(column, None, None, setting).replace("values cut to", "if that lies within", 1)
+            reads = within if asked.method == "TM" else ""  # the others move values to bounds
+            return f"population mean of {subject(column, per)} between {ends}{reads}{kept(per, person)}"
         case Location(column=column, per=per):
             told = f"Huber's location of {subject(column, per)} in the population, at a scale that is released with it"
             return f"{told}{kept(per, person)}"

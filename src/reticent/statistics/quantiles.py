@@ -50,6 +50,7 @@ from reticent.statistics.intervals import (
     two_laplace_tail,
 )
 from reticent.statistics.magnitude import at_the_end, by_binade, candidates, edges, rarest, reach, share
+from reticent.statistics.possible import Ends, nearest, possible
 from reticent.statistics.ranks import Runs, draw, placed, runs, sensitivity
 from reticent.statistics.specs import QUARTILES, Iqr, Quantiles
 
@@ -152,6 +153,7 @@ class QuantileStep:
     groups: int
     labels: tuple[Label, ...]
     caveats: tuple[str, ...]
+    possible: Ends | None
     estimand: str = ""
 
     @property
@@ -219,7 +221,7 @@ class QuantileStep:
             found, said = self._group(data, size, entropy)
             label = self.labels[len(cells)] if self.setting.keys is not None else ()
             for outcome in found:
-                cells.append(Cell(self.labels[len(cells)], outcome))
+                cells.append(Cell(self.labels[len(cells)], nearest(outcome, self.possible)))
             words += [f"{label[0][0]} {label[0][1]}: {text}" if label else text for text in said]
             assert len(cells) == (place + 1) * len(found)
         return Answer(self.name, tuple(cells), (*self.caveats, *words))
@@ -463,6 +465,7 @@ def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Quan
         public_facts.groups(setting),
         public_facts.labels(keys, inner),
         tuple(caveats),
+        possible(asked, setting),
     )
     if setting.units is not None:
         step.refuse_if_hopeless(setting.units * kept_rows(person, asked.per))

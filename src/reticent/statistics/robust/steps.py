@@ -36,6 +36,7 @@ from reticent.statistics import public_facts
 from reticent.statistics.column_step import Plan, PlannedStep
 from reticent.statistics.context import Setting
 from reticent.statistics.magnitude import reach
+from reticent.statistics.possible import possible
 from reticent.statistics.quantiles import MAGNITUDE_SHARE
 from reticent.statistics.robust.answers import (
     BinReport,
@@ -301,6 +302,7 @@ def _on_a_unit(
         rows,
         public_facts.labels(setting.keys),
         (*public_facts.caveats_of(asked.column, None, setting, asked.per), told),
+        possible=possible(asked, setting),
     )
     step.guarantee  # noqa: B018 - made now, so that what cannot be derived is refused before rows are read
     return step
@@ -351,6 +353,7 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
         rows,
         public_facts.labels(setting.keys),
         (*public_facts.caveats_of(asked.column, None, setting, asked.per), *([] if far is None else [steps])),
+        possible=possible(asked, setting),
     )
     step.guarantee  # noqa: B018 - made now, so that what cannot be derived is refused before rows are read
     return step

@@ -26,10 +26,10 @@ from reticent.statistics import public_facts
 from reticent.statistics.answer import NO_ENDS, Answer, Label
 from reticent.statistics.column_step import Drawn, PlannedStep
 from reticent.statistics.context import Expected, Setting, Step
-from reticent.statistics.counts import CLIPPED
 from reticent.statistics.estimand import kept, subject
 from reticent.statistics.intervals import FEW
 from reticent.statistics.magnitude import reach
+from reticent.statistics.possible import possible
 from reticent.statistics.specs import Iqr, Location, Mean, Quantiles, TrimmedMean
 from reticent.statistics.unbounded import expected
 from reticent.statistics.unbounded.clipped import ClippedMean
@@ -101,10 +101,9 @@ class ColumnPlan:
             case NoReply():
                 return Drawn((NO_REPLY,) * max(len(self.levels), 1), data.words([self._declined]))
             case Reply(told):
-                shown = [self._shown(estimate) for estimate in told.estimates]
-                words = [*told.words, *([CLIPPED] if shown != told.estimates else [])]
                 named = data.words([f"{told.estimand}{self.cap}"] if told.estimand else [])
-                return Drawn(tuple(Reply(estimate) for estimate in shown), data.words(words), "".join(named))
+                replies = tuple(Reply(estimate) for estimate in told.estimates)
+                return Drawn(replies, data.words(told.words), "".join(named))
 
     def _drawn(self, counts: Counts, entropy: Entropy) -> Outcome[Told]:
         """The estimates, in the order asked, and what they say of themselves."""
@@ -164,14 +163,6 @@ class ColumnPlan:
     @property
     def _declined(self) -> str:
         return EMPTY if isinstance(self.made, CoinPress) else BEYOND
-
-    def _shown(self, estimate: Estimate) -> Estimate:
-        """What lies beyond the possible values, as the nearest possible one."""
-        if self.bounds is None or isinstance(self.made, Spread):
-            return estimate
-        least, most = (float(bound) for bound in self.bounds)
-        value, low, high = (min(max(x, least), most) for x in (estimate.value, estimate.low, estimate.high))
-        return Estimate(value, low, high, estimate.noise, estimate.sampling)
 
     def expected(self, people: int) -> Expected:
         """For a normal column: in its standard deviations without bounds, of a sixth of the range with them."""
@@ -449,4 +440,5 @@ def _step(
         kept_rows(person, asked.per, setting.keys),
         public_facts.labels(setting.keys, inner),
         (*public_facts.caveats_of(asked.column, plan.bounds, setting, asked.per), *words),
+        possible=possible(asked, setting),
     )

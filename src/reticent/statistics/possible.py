@@ -1,0 +1,41 @@
+"""Possible values of an answer, from public bounds: a draw beyond them is shown at the nearest one, and so are ends.
+
+possible(asked, setting)    least and greatest value; None where nothing is known
+nearest(outcome, ends)      post-processing: what is estimated lies between the ends, so no interval loses it
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+from reticent.outcome import Estimate, NoReply, Outcome, Reply
+from reticent.statistics import public_facts
+from reticent.statistics.context import Setting
+from reticent.statistics.specs import Iqr, Location, Mean, Quantiles, Scale, TrimmedMean
+
+Ends: TypeAlias = tuple[float, float]
+
+
+def possible(asked: Mean | Quantiles | Iqr | Scale | TrimmedMean | Location, setting: Setting) -> Ends | None:
+    """Between bounds named or declared; the distance of quartiles from 0 to the distance of bounds.
+
+    The distance of other quantiles reads values as they are, and is not below 0.
+    """
+    named = (None, None) if isinstance(asked, Scale | TrimmedMean | Location) else (asked.low, asked.high)
+    _, bounds = public_facts.candidates(asked.column, *named, setting)
+    distance = isinstance(asked, Iqr | Scale)
+    if bounds is None or isinstance(asked, Scale):
+        return (0.0, math.inf) if distance else None
+    low, high = float(bounds[0]), float(bounds[1])
+    return (0.0, float(bounds[1] - bounds[0])) if distance else (low, high)
+
+
+def nearest(outcome: Outcome[Estimate], ends: Ends | None) -> Outcome[Estimate]:
+    """The outcome with its value and both ends of its interval moved to the nearest possible value."""
+    match outcome:
+        case Reply(found) if ends is not None:
+            value, low, high = (min(max(x, ends[0]), ends[1]) for x in (found.value, found.low, found.high))
+            return Reply(Estimate(value, low, high, found.noise, found.sampling, found.level))
+        case Reply() | NoReply():
+            return outcome
