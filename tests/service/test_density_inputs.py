@@ -142,7 +142,7 @@ def test_what_cannot_be_released_is_refused_by_every_way_in_and_costs_nothing(
 def test_a_table_that_is_known_to_be_empty_is_refused_before_it_costs(tmp_path: Path, method: str, column: str) -> None:
     """Substitution makes the number of people public; a certificate has no place for nobody."""
     spec = table(tmp_path, [], "substitute")
-    with pytest.raises(Refusal, match="has no records"):
+    with pytest.raises(Refusal, match="has no people"):
         by_release(spec, f"density({column}, method={method})", "1")
     assert spent(spec) == 0
 
