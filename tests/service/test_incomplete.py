@@ -17,6 +17,7 @@ from reticent.certificate.certificate import Certificate
 from reticent.certificate.render.page import page
 from reticent.certificate.render.tables import sheet
 from reticent.data.schema import Column, Person, Schema
+from reticent.errors import QuestionError
 from reticent.mechanisms import axiom_again
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.rederivation import rederive
@@ -218,11 +219,11 @@ def test_a_table_without_rows_is_answered_like_any_other() -> None:
         assert isinstance(answer.incomplete, type(None) | IncompleteRows)
 
 
-def test_of_nobody_no_share_is_bought() -> None:
+def test_a_table_of_nobody_is_refused_and_a_share_of_it_would_have_no_width() -> None:
     schema = Schema(NUMBERS, Person("substitute"))
     asked = understand(["sum(price)", "mean(price)", "count by site"], schema)
-    made = settle(asked, limit("1", None, None), schema, 0, "approximate")
-    assert made.beside.steps == ()
+    with pytest.raises(QuestionError, match=r"has no people, which is public here\. Nothing was charged"):
+        settle(asked, limit("1", None, None), schema, 0, "approximate")
     assert incomplete_step(("price",), Setting(schema, 0), Fraction(1)).expected(0).noise is None
 
 
