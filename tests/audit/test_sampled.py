@@ -322,6 +322,7 @@ def false_alarms(runs: int, key: int) -> int:
     return wrong
 
 
+@pytest.mark.wide
 def test_false_alarms_of_two_thousand_tight_audits_stay_below_beta() -> None:
     """At beta .1 at most 200 are allowed; the noise repeats, so this is a count and not a test of chance."""
     wrong = false_alarms(2000, 11)

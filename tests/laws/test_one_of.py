@@ -128,6 +128,7 @@ def test_a_branch_that_only_has_a_delta_is_refused_by_a_ledger_of_rho_before_the
     assert ledger.spent() == ZCDP(Fraction(0))
 
 
+@pytest.mark.wide
 @settings(max_examples=15, deadline=None)
 @given(
     st.lists(

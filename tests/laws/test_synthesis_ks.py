@@ -175,6 +175,7 @@ def test_long_doubles_are_bounded_as_doubles_are() -> None:
     assert band.kind is np.longdouble
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("numbers", [(4,), (1, 4, 6)], ids=["one number of points", "several"])
 @pytest.mark.parametrize("last", [None, 0, 2], ids=["as it is", "a tail from level 1", "a tail from level 3"])
 def test_proposed_levels_have_the_law(

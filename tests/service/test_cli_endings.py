@@ -298,6 +298,7 @@ def test_an_interruption_is_told_in_words(study: Path, monkeypatch: pytest.Monke
 # --- streams, in processes of their own -------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_results_and_messages_have_their_own_streams(study: Path) -> None:
     done = spawn("release", "clinic.toml", *ASK, folder=study.parent)
     assert (done.code, done.out.startswith("clinic\n")) == (0, True)
@@ -328,6 +329,7 @@ def test_a_reader_that_went_away_is_no_fault(study: Path) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.wide
 def test_a_full_or_closed_output_loses_no_files(study: Path) -> None:
     shell = f"{sys.executable} -m reticent release clinic.toml --ask count --epsilon 0.1 --out"
     full = subprocess.run(f"{shell} full >/dev/full", shell=True, capture_output=True, text=True, check=False)

@@ -100,6 +100,7 @@ def test_equal_rows_of_a_person_keep_the_level_and_a_law_that_takes_them_as_many
     assert rejected(TableLaw(3.0, alike=1), found) > most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_power_is_what_the_plan_says_and_less_with_twice_the_noise() -> None:
     asked = Independence((3, 3), TableLaw(20.0))
     effect = least_seen(lambda at: asked.power(at, 2_000, LEVEL), 1.0)
@@ -131,6 +132,7 @@ def test_the_score_sees_more_than_pearsons_statistic_where_cells_are_rare() -> N
     assert ours > theirs + 4 * math.sqrt(0.5 / 1_999)
 
 
+@pytest.mark.wide
 def test_the_interval_of_cramers_v_covers() -> None:
     """At V = .2 in 100 tables: 95 %, at error 1e-4, and the truth .35 is not covered as often."""
     cells, scale = aligned((2, 3), 0.2), Fraction(4)
