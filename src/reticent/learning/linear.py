@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 Method: TypeAlias = Literal["least_squares", "robust", "theil_sen", "tukey", "block_medians", "R_S", "R_H", "adassp"]
 HIDDEN: Final = (
-    "a dash stands where the noise hides how far off a number may be; a larger ε, more rows or fewer columns would help"
+    "a dash stands where the noise hides how far off a number may be, and a ridge may shrink the whole line; a larger "
+    "ε, more rows or fewer columns would help"
 )
 HIDES: Final = "the noise hides how far off"
 ENOUGH: Final = 50  # times d (d + 1): epsilon times rows from which eight or nine coefficients of ten are told
@@ -185,6 +186,13 @@ def _estimates(found: Linear, scaling: Scaling, coef: Floats, intercept: float, 
     )
 
 
+def _about(value: float, found: Estimate | None) -> Estimate:
+    """A coefficient of a line with an interval that may be about another value; without one its ends are NaN."""
+    if found is None:
+        return Estimate(value, *[np.nan] * 4)
+    return Estimate(value, min(found.low, value), max(found.high, value), found.noise, found.sampling)
+
+
 def _told(value: float, row: Floats, around: Around) -> Estimate:
     """A number with what is not refuted about it; its noise is what the half-width has beside sampling.
 
@@ -197,7 +205,7 @@ def _told(value: float, row: Floats, around: Around) -> Estimate:
         return Estimate(value, *[np.nan] * 4)
     low, high, sampling = found
     noise = np.sqrt(max(((high - low) / 2) ** 2 - sampling**2, 0.0))
-    return Estimate(value, min(low, value), max(high, value), float(noise), sampling)
+    return _about(value, Estimate(value, low, high, float(noise), sampling))
 
 
 # --- regression -------------------------------------------------------------------------------------------------------
@@ -317,10 +325,10 @@ class LinearRegression(Regressor):
     """Least squares with intervals, by noisy sums of products; or a robust regression.
 
     The engine is that of ``rt.regress``: sums are told by cells, with far less noise, for few columns. Where the noise
-    hides a coefficient it has no interval, and a ridge shrinks it; where it hides all, the mean of y is left: at once,
-    where a public number of rows is too small. Of three columns or more, where public numbers say that intervals
-    would cost a prediction more than 1/50 of the variance of y, none are bought. A category of a study is told from its
-    first key, which has a 0.
+    hides a coefficient it has no interval, and a ridge shrinks the line as a whole; where it hides all, the mean of y
+    is left: at once, where a public number of rows is too small. Of three columns or more, where public numbers say
+    that intervals would cost a prediction more than 1/50 of the variance of y, none are bought. A category of a study
+    is told from its first key, which has a 0.
 
     Parameters
     ----------
@@ -336,7 +344,8 @@ class LinearRegression(Regressor):
     ----------
     coef_, intercept_ : array of shape (columns,), float
     estimates_ : tuple of Estimate
-        Intercept first, with 95 % intervals that include the noise.
+        Intercept first, with 95 % intervals that include the noise. Where the line is shrunk, ``coef_`` are its
+        coefficients, and each interval holds its coefficient and that of the line without a ridge.
     estimand_ : str
         The line that is estimated, in words.
     guarantee_ : Guarantee
@@ -375,9 +384,11 @@ class LinearRegression(Regressor):
         return Work(plan.guarantee, draw, counts=plan.noise_of_rows is not None)
 
     def _found(self, values: Floats, estimates: Sequence[Estimate | None], features: Sequence[int | None]) -> None:
-        """Coefficients of all columns from those that are told; the reference of a category has 0."""
-        found = [Estimate(float(value), *[np.nan] * 4) for value in values]
-        told = [plain if one is None else one for plain, one in zip(found, estimates, strict=True)]
+        """Coefficients of all columns, every one of the same line; the reference of a category has 0.
+
+        Where the line is shrunk, an interval is for the one that is not: it is made to hold both.
+        """
+        told = [_about(float(value), one) for value, one in zip(values, estimates, strict=True)]
         none, first = Estimate(0.0, 0.0, 0.0, 0.0, 0.0), int(self.fit_intercept)
         by_column = [none if place is None else told[first + place] for place in features]
         self.estimates_ = (told[0] if self.fit_intercept else none, *by_column)
