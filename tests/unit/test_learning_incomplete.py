@@ -143,3 +143,13 @@ def test_columns_of_a_study_that_can_hold_no_odd_cell_buy_none() -> None:
     with pytest.raises(QuestionError, match="complete=True of the columns b, y"):
         learning.HuberRegressor(epsilon=2, complete=True).fit(*of.xy(["b"], "y"))
     assert of.ledger.spent() == PureDP(vouched.guarantee_.loss.epsilon + some.guarantee_.loss.epsilon)
+
+
+@pytest.mark.parametrize("model", [learning.LogisticRegression, learning.LinearSVC])
+def test_a_classifier_says_once_what_its_coefficients_estimate(model: type) -> None:
+    X = np.random.default_rng(1).uniform(-1.0, 1.0, (400, 2))
+    near = Adjacency("substitute")
+    ledger = Ledger.create(None, title="x", adjacency=near, budget=PureDP(Fraction(2)))
+    asked = model(epsilon=2, bounds=[(-1, 1)] * 2, classes=[0, 1], adjacency="substitute", ledger=ledger)
+    said = asked.fit(X, (X[:, 0] > 0) * 1).summary()
+    assert said.count("Estimates: coefficients of least penalised loss, every number cut to its bounds") == 1

@@ -22,7 +22,7 @@ from reticent.learning.array_check import plain
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.handles import Handle
-from reticent.learning.linear import LinearModel
+from reticent.learning.linear import WHOLE, LinearModel
 from reticent.learning.odd import Beside, OddRows
 from reticent.learning.scoring import Scored, Scoring, accuracy, of_labels
 from reticent.privacy.numbers import Number, read
@@ -31,6 +31,7 @@ from reticent.statistics.convex.objective_perturbation import Fit, Solver, plann
 from reticent.statistics.scaling import Floats, Scaling, weighed
 
 MOST_LABEL: Final = 1 << 53  # beyond it a frame with one missing value, read as doubles, mixes labels up
+PENALISED: Final = "coefficients of least penalised loss, every number cut to its bounds and every row to the clip"
 FEW: Final = 12  # columns up to which intervals are bought by default
 
 
@@ -159,6 +160,8 @@ class LinearClassifier(LinearModel, Classifier):
     ----------
     ridge_ : float
         What stood in the place of 1 / C: more, where epsilon could not pay for so flat an objective.
+    estimand_ : str
+        What the coefficients estimate.
     """
 
     C: Number = 1
@@ -213,6 +216,7 @@ class LinearClassifier(LinearModel, Classifier):
             self._keep(plan.draw(values, indices(targets, labels), entropy), scaling)
             self._tell(plan)
             self.classes_ = labels
+            self.estimand_ = f"{PENALISED}{'' if here.complete else WHOLE}"
 
         return Work(plan.guarantee, draw)
 

@@ -91,9 +91,8 @@ class LinearModel(Estimator):
             low, high, noise = (f"{v:>12.5g}" if np.isfinite(v) else f"{'-':>12}" for v in _ends(found))
             lines.append(f"{name:<{wide}} {found.value:>12.5g} {low} {high} {noise}")
         note = getattr(self, "note_", "")
-        estimand = getattr(self, "estimand_", "")  # a model that 0.1.0 wrote has none
         said = [f"{note}."] if note else []
-        return "\n".join([*lines, *said, *([f"Estimates: {estimand}."] if estimand else []), promised])
+        return "\n".join([*lines, *said, promised])
 
     def _listed(self) -> list[tuple[str, Estimate]]:
         """Every coefficient by name: of each class in turn, where there are more than two."""

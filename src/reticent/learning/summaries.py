@@ -53,8 +53,10 @@ def summary(model: Fitted) -> str:
 
 
 def promise(model: Fitted) -> str:
-    """The caveats of the certificate, then the guarantee."""
-    return "\n".join([*model.certificate_.caveats, sentence(model.guarantee_.loss, model.guarantee_.adjacency)])
+    """The estimand of a model that replied, the caveats of the certificate, then the guarantee."""
+    estimand = getattr(model, "estimand_", "")  # a model that 0.1.0 wrote has none
+    told = [f"Estimates: {estimand}."] if estimand else []
+    return "\n".join([*told, *model.certificate_.caveats, sentence(model.guarantee_.loss, model.guarantee_.adjacency)])
 
 
 def page(text: str) -> str:
