@@ -29,7 +29,6 @@ def failed(lines: Lines) -> set[str]:
     return {line.check for line in lines() if line.verdict == "fail"}
 
 
-@pytest.mark.wide
 def test_the_path_of_a_release_conforms() -> None:
     report = system_path.check()
     assert report.passed, str(report)
