@@ -173,7 +173,7 @@ def generous(monkeypatch: pytest.MonkeyPatch) -> None:
         return Receipt("r-0001", prepared.guarantee.loss, "0" * 64, "2026-01-01")
 
     monkeypatch.setattr(release, "charge", free)
-    monkeypatch.setattr(Ledger, "commit", lambda self, receipt, digest: None)
+    monkeypatch.setattr(Ledger, "commit", lambda self, receipt, **_: None)
 
 
 @pytest.mark.wide
