@@ -78,7 +78,7 @@ def test_a_release_that_takes_an_error_for_a_charge_is_caught(tmp_path: Path, mo
     """The mutant swallows every error of the disk from the first byte written on."""
     _, steps = release_fails(tmp_path / "a", 0, after=False)
     monkeypatch.setattr(store, "_sync", lambda name: contextlib.suppress(Exception))
-    monkeypatch.setattr(Ledger, "commit", lambda self, receipt, digest: None)
+    monkeypatch.setattr(Ledger, "commit", lambda self, receipt, **_: None)
     monkeypatch.setattr(fuzz_faults, "eps", lambda _: Ledger.open(tmp_path / "a" / "rows.ledger").spent())
     assert release_fails(tmp_path / "a", steps, after=False)[0].lost == 1
 

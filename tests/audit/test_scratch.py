@@ -107,7 +107,7 @@ def committed_without_a_reservation(patch: Patch) -> None:
         other = Ledger.create(None, title="x", adjacency=ledger.adjacency, budget=ledger.budget)
         return release_charge(prepared, other, about)
 
-    def commit(self: Ledger, receipt: Receipt, *, digest: str) -> None:
+    def commit(self: Ledger, receipt: Receipt, *, digest: str, **_: object) -> None:
         self._write(lambda replay: Committed(receipt.id, digest))
 
     release_charge = release.charge
@@ -116,7 +116,7 @@ def committed_without_a_reservation(patch: Patch) -> None:
 
 
 def never_committed(patch: Patch) -> None:
-    patch.setattr(Ledger, "commit", lambda self, receipt, *, digest: None)
+    patch.setattr(Ledger, "commit", lambda self, receipt, **_: None)
 
 
 def of_one_row(patch: Patch) -> None:
