@@ -437,9 +437,10 @@ def test_a_histogram_at_the_price_of_one_bin_is_found_under_substitution(broken:
 
 @pytest.mark.wide
 def test_a_lopsided_quantile_score_is_found(broken: pytest.MonkeyPatch) -> None:
-    def scores(self: ranks.Runs, a: int, b: int, shift: int) -> Any:
-        over = b * self.below - a * (self.total - self.below) - b * shift
-        under = a * self.above - (b - a) * (self.total - self.above) + b * shift
+    def scores(self: ranks.Runs, a: int, b: int, shift: int | Fraction) -> Any:
+        aim = int(shift * b)
+        over = b * self.below - a * (self.total - self.below) - aim
+        under = a * self.above - (b - a) * (self.total - self.above) + aim
         return np.maximum(np.maximum(over, under), 0)
 
     broken.setattr(ranks.Runs, "scores", scores)

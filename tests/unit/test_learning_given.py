@@ -405,7 +405,9 @@ def test_sessions_are_undisturbed_too(strict: None, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(row_functions, "contributions", overflowing)
     columns: Any = {"x": rt.real(0, 1, missing=0)}
     of = rt.study({"x": WILD[:, 0].copy()}, adjacency="add_remove", columns=columns, budget=8, delta="1e-6")
-    with rt.noisy_answers(of, ["x"], rho="0.1", answers=2, delta="1e-9") as session:
+    with pytest.warns(UserWarning, match="0 stands in for x"):
+        opened = rt.noisy_answers(of, ["x"], rho="0.1", answers=2, delta="1e-9")
+    with opened as session:
         assert session.ask(Level("x")).low < session.people
 
 
