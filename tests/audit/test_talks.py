@@ -115,9 +115,9 @@ def test_only_an_audit_says_what_is_drawn_from() -> None:
     }
     assert users == {
         "gate",
-        "talks",
+        "session_replay",
         "fits",
-        "dealing",
+        "fold_coins",
         "workflows",
         "exhibit",
     }  # the last has a function of its own by that name
