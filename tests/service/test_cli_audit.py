@@ -79,10 +79,10 @@ def test_each_answer_has_a_line_and_the_summary_is_last(study: Path) -> None:
     assert one.code == 0
     lines = one.out.splitlines()
     assert lines[1].split() == ["answer", "noise", "calls", "observed", "/", "declared", "verdict"]
-    names = ["count", "mean(age)", "persons", "capped", "incomplete(age)", "incomplete(town)"]
-    assert [line.split()[0] for line in lines[2:8]] == names
-    assert all(line.split()[-2:] == ["1.000", "passed"] for line in lines[2:8])
-    explained = " ".join(lines[8:-2])
+    names = ["count", "mean(age)", "persons", "capped", "incomplete(town)"]
+    assert [line.split()[0] for line in lines[2:7]] == names
+    assert all(line.split()[-2:] == ["1.000", "passed"] for line in lines[2:7])
+    explained = " ".join(lines[7:-2])
     assert explained.startswith("capped ")
     for words in ("the share of people who had more rows than are kept; ", "the share of rows with a cell that is "):
         assert words in " ".join(explained.split())
@@ -143,7 +143,6 @@ def test_one_refused_question_does_not_stop_the_others(study: Path) -> None:
         "count",
         "mean(age)",
         "capped",
-        "incomplete(age)",
     ]
     assert done.out.splitlines()[-2].endswith(" 1 question refused and not run.")
     page = (study.parent / "page.html").read_text("utf-8")
@@ -154,7 +153,6 @@ def test_one_refused_question_does_not_stop_the_others(study: Path) -> None:
         "count",
         "mean(age)",
         "capped",
-        "incomplete(age)",
     ]
 
 
@@ -177,7 +175,7 @@ def test_the_page_names_the_study_and_the_day(study: Path) -> None:
     page = (study.parent / "page.html").read_text("utf-8")
     title = read_spec(study).title
     assert re.search(rf'<h1>What was verified</h1>\n<p class="about">{re.escape(title)} · 20\d\d-\d\d-\d\d</p>', page)
-    assert "<dd>1 plan of the study, 6 answers, 10 pairs of tables, " in page
+    assert "<dd>1 plan of the study, 5 answers, 10 pairs of tables, " in page
     assert digest() in page
 
 

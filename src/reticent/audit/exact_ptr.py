@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, combinations_with_replacement
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -204,6 +204,8 @@ Handed: TypeAlias = dict[Hashable, tuple[tuple[Any, Column], ...]]
 def law_of_answers(step: Step, one: Result, least: Fraction) -> tuple[Law, Handed]:
     """The law of the answer to one table, and what wide noise was handed on the way to each answer."""
     handed: Handed = {}
+    if getattr(step, "possible", None) is not None:
+        step = replace(cast(Any, step), possible=None)  # more is told where the nearest possible value hides nothing
 
     def answer(entropy: Gate) -> object:
         entropy.handed.clear()
