@@ -229,7 +229,7 @@ def test_a_search_in_folds_costs_its_epsilon_and_each_fit_a_share_for_all_folds_
     trained, *_ = search.guarantee_.parts
     assert trained.by.name == "one_of"
     assert isinstance(trained.loss, PureDP)
-    assert Fraction(379, 100) < trained.loss.epsilon <= Fraction(19, 5)  # two folds of two candidates, and odd labels
+    assert Fraction(379, 100) < trained.loss.epsilon <= Fraction(19, 5)  # two folds of two candidates, and incomplete rows
     assert search.certificate_.verify(ledger, allow_unsigned=True).ok
     assert search.certificate_.document["model"]["parameters"]["folds"] == 3
     assert repr(search).endswith("epsilon=8, cv=folds(3))")
@@ -265,7 +265,7 @@ def test_a_study_is_cross_validated_and_its_persons_stay_together(kind: Between)
     found = cross_val_score(LogisticRegression(epsilon=2, score_epsilon="0.5"), handles, target, cv=folds(4))
     assert of.ledger.spent() == found.guarantee.loss == PureDP(Fraction(13, 2))
     assert found.mean() > 0.6
-    rows, owners, _ = handles.shelf.owned(("a", "b", "y"))
+    rows, owners = handles.shelf.owned(("a", "b", "y"))
     assert len(rows) == len(owners) == len(X)
     assert np.bincount(owners).tolist() == [2] * (len(X) // 2)
     pairs = {tuple(sorted(np.round(X[place : place + 2, 0], 3))) for place in range(0, len(X), 2)}
@@ -275,7 +275,7 @@ def test_a_study_is_cross_validated_and_its_persons_stay_together(kind: Between)
 
 def test_rows_of_one_person_each_are_persons_of_their_own() -> None:
     handles, target = study().xy(["a", "b"], "y")
-    _, owners, _ = handles.shelf.owned(("a", "y"))
+    _, owners = handles.shelf.owned(("a", "y"))
     assert sorted(owners.tolist()) == list(range(len(X)))
     with pytest.raises(QuestionError, match="knows its persons"):
         cross_val_score(LogisticRegression(score_epsilon=1), handles, target, groups=[1, 2])

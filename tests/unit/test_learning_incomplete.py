@@ -1,4 +1,4 @@
-"""Rows that lack a value: their share stands beside every model without classes, free where it can be, else charged."""
+"""Rows that lack a value: their share stands beside every model, free where it can be, else charged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import reticent as rt
 from reticent import learning
 from reticent.errors import QuestionError
-from reticent.learning.odd import VALUES, told
+from reticent.learning.odd import LABELS, VALUES, told
 from reticent.ledger import Ledger
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
@@ -27,8 +27,16 @@ WHOLE: Final = X.copy()
 X[:1000, 1] = np.nan  # a quarter of the rows
 WIDE: Final = {"by a least point": (8, "10"), "for prediction": (16, "2")}  # columns, epsilon
 OF_Y: Final = ("LinearRegression", "HuberRegressor", "QuantileRegressor", "theil_sen", *WIDE)
-FREE: Final = ("PCA", "KMeans", "StandardScaler", "LinearRegression", "for prediction")  # these buy complete rows
-MODELS: Final = tuple(dict.fromkeys((*FREE, *OF_Y)))
+CLASSES: Final = ("GaussianNB", "LogisticRegression", "LinearSVC", "DecisionTreeClassifier", "RandomForestClassifier")
+FREE: Final = (
+    "PCA",
+    "KMeans",
+    "StandardScaler",
+    "LinearRegression",
+    "for prediction",
+    "GaussianNB",
+)  # by complete rows
+MODELS: Final = tuple(dict.fromkeys((*FREE, *OF_Y, *CLASSES)))
 
 
 def fitted(name: str, kind: Any, delta: str = "0", x: Any = X, epsilon: str = "2", **more: Any) -> tuple[Any, Ledger]:
@@ -41,6 +49,7 @@ def fitted(name: str, kind: Any, delta: str = "0", x: Any = X, epsilon: str = "2
     given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "bounds": (-1, 1), "adjacency": kind, "ledger": ledger}
     given |= {"y_bounds": (-1, 1)} if name in OF_Y else {}
     given |= {"n_clusters": 2} if name == "KMeans" else {}
+    given |= {"classes": [False, True]} if name in CLASSES else {}
     given |= {"people": N} if name == "theil_sen" else {}
     if name in WIDE:
         columns, given["epsilon"] = WIDE[name]
@@ -48,7 +57,11 @@ def fitted(name: str, kind: Any, delta: str = "0", x: Any = X, epsilon: str = "2
     if name == "theil_sen":
         given["method"], x = name, x[:, 1:]
     model: Any = getattr(learning, name, learning.LinearRegression)(**{**given, **more})
-    return model.fit(x, Y[: len(x)]), ledger
+    return model.fit(x, (Y > 0 if name in CLASSES else Y)[: len(x)]), ledger
+
+
+def caveat(name: str, share: Any) -> str:
+    return told(LABELS if name in CLASSES else VALUES, share)
 
 
 def bought(model: Any) -> bool:
@@ -70,8 +83,8 @@ def test_the_share_is_told_beside_every_model_and_the_whole_costs_no_more(name: 
     assert isinstance(share, Reply)
     assert abs(share.value.value - 0.25) < 10 * share.value.noise
     assert 0 < share.value.noise < 0.2
-    assert told(VALUES, share) in model.certificate_.caveats
-    assert told(VALUES, share) in model.summary()
+    assert caveat(name, share) in model.certificate_.caveats
+    assert caveat(name, share) in model.summary()
     assert model.certificate_.document["model"]["released"]["incomplete_rows"]["value"]["value"] == share.value.value
     assert model.certificate_.verify(ledger, allow_unsigned=True).ok
     assert ledger.spent() == model.guarantee_.loss
@@ -104,17 +117,17 @@ def test_of_few_rows_without_slopes_the_number_of_rows_tells_it_too() -> None:
     assert model.incomplete_rows_.value.high == 1.0
 
 
-@pytest.mark.parametrize("name", ["KMeans", "HuberRegressor"])
+@pytest.mark.parametrize("name", ["KMeans", "HuberRegressor", "LogisticRegression"])
 def test_where_it_would_say_too_little_it_is_left_out_in_words_before_the_charge(name: str) -> None:
     few: dict[str, Any] = {"x": X[:300], "people": 300, "epsilon": "1"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="lack a value that can be read is not told"):
+        with pytest.raises(UserWarning, match="lack a value that can be read.* is not told"):
             fitted(name, "add_remove", **few)
     with pytest.warns(UserWarning, match="no better than"):
         model, ledger = fitted(name, "add_remove", **few)
     assert not hasattr(model, "incomplete_rows_")
-    assert told(VALUES, None) in model.certificate_.caveats
+    assert caveat(name, None) in model.certificate_.caveats
     assert ledger.spent() == model.guarantee_.loss
     assert not bought(model)
 

@@ -23,7 +23,7 @@ from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.handles import Handle
 from reticent.learning.linear import WHOLE, LinearModel
-from reticent.learning.odd import Beside, OddRows
+from reticent.learning.odd import LABELS, Beside, OddRows
 from reticent.learning.scoring import Scored, Scoring, accuracy, of_labels
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
@@ -42,24 +42,23 @@ class Classifier(Estimator):
     Parameters
     ----------
     classes : sequence
-        The labels there can be, two or more, public. A row with any other label counts as one without values.
+        The labels there can be, two or more, public. A row with any other label is incomplete and does not count.
     score_epsilon : number, optional
         What a score of private rows costs where ``score`` is not told: for ``cross_val_score``.
     complete : bool
-        As for every estimator, and that every label is one of ``classes``: an odd one counts as the first of them. Else
-        5 % of epsilon buy the share of odd labels, unless it would be known to no better than 10 %.
+        As for every estimator, and that every label is one of ``classes``: any other counts as the first of them.
 
     Attributes
     ----------
-    odd_labels_ : Outcome of Estimate
-        The share of rows with a label that is missing, unreadable or none of the classes, with its noise; not there
-        where it was left out, or where ``complete`` is said.
+    incomplete_rows_ : Outcome of Estimate
+        As for every estimator: the share of rows that lack a value, or a label that is one of ``classes``.
     """
 
     classes: Sequence[object] | None = None
     score_epsilon: Number | None = None
 
     _estimator_type = "classifier"
+    _lacks = LABELS
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """The likeliest class of every row the caller holds."""
@@ -80,17 +79,16 @@ class Classifier(Estimator):
         return of_labels(self._labelled)
 
     def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, Beside]:
-        """The fit, and the share of odd labels beside it."""
+        """The fit, and the share of incomplete rows beside it."""
         beside = self._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
         beside.announce(3)
         return self._work(replace(here, aside=beside.share), y), beside
 
     def _odd(self, here: Circumstances, y: object, epsilon: Fraction) -> Beside:
-        """The share of odd labels for a part of ``epsilon``."""
-        labels = self._labels(y)
-        if self.complete or (isinstance(y, Handle) and y.shelf.vouched(y.columns[0])):
-            return Beside(None, labels, complete=True)
-        return Beside(OddRows.of(here, epsilon), labels)
+        """The share of incomplete rows for a part of ``epsilon``, or for none where it is known without."""
+        vouched = here.complete or (isinstance(y, Handle) and y.shelf.vouched(y.columns[0]))
+        known = here.complete or (self._counts and here.exact is not None)
+        return Beside(None if known else OddRows.of(here, epsilon), self._labels(y), vouched, known)
 
     def _labelled(self, rows: Floats) -> NDArray[np.generic]:
         raise TypeError("a classifier says how rows are labelled")

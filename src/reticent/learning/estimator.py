@@ -32,7 +32,7 @@ from reticent.learning.fit_release import (
 )
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held_arrays import held
-from reticent.learning.odd import VALUES, Beside, OddRows, by_complete, caveats
+from reticent.learning.odd import ATTRIBUTE, VALUES, Beside, OddRows, by_complete, caveats
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger
@@ -121,9 +121,9 @@ class Estimator(Priced):
     score_certificate_ : Certificate
         Of the last score of private rows.
     incomplete_rows_ : Outcome of Estimate
-        Of a model without classes: the share of rows that lack a value. It is free where the fit buys the number of
-        complete rows and that of all is public; else it costs 5 % of epsilon. Not there where no row can lack a value,
-        or where it would be known to no better than 10 %, which is said before the charge.
+        The share of rows that lack a value: they do not count. It is free where the fit buys the number of complete
+        rows and that of all is public; else it costs 5 % of epsilon. Not there where no row can lack a value, or where
+        it would be known to no better than 10 %, which is said before the charge.
     """
 
     epsilon: Number = 1
@@ -139,6 +139,7 @@ class Estimator(Priced):
     who: str = "curator"
 
     _counts = False  # whether a fit may buy the number of complete rows
+    _lacks = VALUES  # which rows are incomplete, in words
 
     def fit(self: E, X: object, y: object = None) -> E:
         """Charge the ledger, read the rows, draw the noise; returns the estimator.
@@ -167,7 +168,8 @@ class Estimator(Priced):
         def draw(entropy: Entropy) -> dict[str, object]:
             if beside is None:
                 return self._drawn(work, *here.read(), entropy)
-            values, targets, odd = beside.rows(here)
+            values, given = here.read()
+            targets, odd = beside.judged(values, given)
             found = self._drawn(work, values, targets, entropy)
             return {**found, **self._left_by(beside.draw(odd, entropy))}
 
@@ -211,7 +213,7 @@ class Estimator(Priced):
         ``spread`` is the standard deviation of the noise.
         """
         if here.exact is not None and not here.complete and not here.aside:
-            vars(self)[VALUES.attribute] = by_complete(complete, spread, here.exact)
+            vars(self)[ATTRIBUTE] = by_complete(complete, spread, here.exact)
 
     def _left_by(self, found: Mapping[str, object]) -> Mapping[str, object]:
         """Keep what was drawn beside a fit, with what the fit found."""
@@ -336,7 +338,7 @@ class Estimator(Priced):
     def _stating(self, what: str) -> Callable[[Mapping[str, object]], Statement]:
         """What a certificate will say of numbers found with this estimator; its parameters as they are before a row."""
         public = shown({name: value for name, value in self.get_params().items() if name not in APART})
-        return lambda found: Statement(type(self).__name__, what, public, shown(found), caveats(found))
+        return lambda found: Statement(type(self).__name__, what, public, shown(found), caveats(self._lacks, found))
 
     def _keep_score(self, made: Certificate) -> None:
         self.score_certificate_ = made

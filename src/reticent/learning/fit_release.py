@@ -40,7 +40,7 @@ from reticent.statistics.scaling import MOST_ROWS, Bound, Floats, Integers
 T = TypeVar("T")
 Between: TypeAlias = Literal["add_remove", "substitute"]
 Bounds: TypeAlias = Sequence[object] | Mapping[str, object] | None
-Owned: TypeAlias = tuple[Floats, NDArray[np.generic] | None, Integers, NDArray[np.generic] | None]
+Owned: TypeAlias = tuple[Floats, NDArray[np.generic] | None, Integers]
 MOST_EPSILON = 10
 
 
@@ -52,8 +52,7 @@ class Circumstances:
     columns are keys of categories, and of how many categories. ``source`` is what the coins are drawn for: the shelf,
     or the study that arrays are charged to, which an audit watches. ``complete``: whether it is public that no row
     lacks a value. ``owned`` is ``read`` with a number for the person of each row beside it, for coins that are dealt
-    out by person, and with y as it is read alone. ``aside`` is the share of epsilon that is kept for what stands beside
-    a fit.
+    out by person. ``aside`` is the share of epsilon that is kept for what stands beside a fit.
     """
 
     names: tuple[str, ...] | None
@@ -105,8 +104,8 @@ def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
         return found[:, : len(x.columns)], None if y is None else shelf.named(y.columns[0], found[:, -1])
 
     def owned() -> Owned:
-        found, owners, alone = shelf.owned(columns)
-        return *apart(found), owners, None if y is None else shelf.named(y.columns[0], alone)
+        found, owners = shelf.owned(columns)
+        return *apart(found), owners
 
     return Circumstances(
         x.columns,

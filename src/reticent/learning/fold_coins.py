@@ -83,7 +83,7 @@ def _owned(here: Circumstances, groups: object) -> Callable[[], Owned]:
         owners = np.arange(len(values)) if groups is None else numbered(groups)
         if len(owners) != len(values):
             raise ValueError("groups should have one person for each row")
-        return values, targets, owners, targets
+        return values, targets, owners
 
     return rows
 

@@ -70,11 +70,8 @@ class Shelf(Protocol):
         """Rows of shape (n, columns), NaN throughout where a value is missing or no key. Only after the charge."""
         ...
 
-    def owned(self, columns: Sequence[str]) -> tuple[Floats, Integers, Floats]:
-        """Rows as ``read`` gives them, a number for the person of each, and the last column as it is read alone.
-
-        Only after the charge. Persons are numbered in any order, and the last column has an order of its own.
-        """
+    def owned(self, columns: Sequence[str]) -> tuple[Floats, Integers]:
+        """Rows as ``read`` gives them, and a number for the person of each, in any order. Only after the charge."""
         ...
 
     @property

@@ -12,6 +12,7 @@ the noisy mean, so that the noise of a mean widens its class by itself.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -73,14 +74,15 @@ class Moments:
         member = np.zeros((len(rows), self.classes), np.int64)
         member[there, places[there].astype(np.int64)] = 1
         counting, first, second = self.noises
-        counts = np.maximum(noisy(counting, member.sum(axis=0), entropy), 1.0)
+        told = noisy(counting, member.sum(axis=0), entropy)
+        counts = np.maximum(told, 1.0)
         sums = noisy(first, product(member, rows), entropy) / UNIT
         means = np.clip(sums / counts[:, None], -1.0, 1.0)
         away = rows - member @ np.rint(means * UNIT).astype(np.int64)  # from the noisy mean of its class
         squares = np.where(there[:, None], np.minimum(away * away // UNIT, UNIT) - UNIT // 2, 0)
         of_squares = noisy(second, product(member, squares), entropy) / UNIT + counts[:, None] / 2
         blur = np.clip(deviation(second) / UNIT / counts[:, None], NARROWEST, 1.0)  # no variance is told finer
-        return counts, means, np.asarray(np.clip(of_squares / counts[:, None], blur, 1.0))
+        return told, means, np.asarray(np.clip(of_squares / counts[:, None], blur, 1.0))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -95,6 +97,8 @@ class GaussianNB(Classifier):
     guarantee_ : Guarantee
     """
 
+    _counts = True
+
     def _work(self, here: Circumstances, y: object) -> Work:
         labels = self._labels(y)
         scaling = Scaling(here.bounds, intercept=False)
@@ -102,11 +106,13 @@ class GaussianNB(Classifier):
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             counts, means, variances = plan.draw(values, indices(targets, labels), entropy)
+            self._lacking(float(counts.sum()), deviation(plan.noises[0]) * math.sqrt(len(labels)), here)
             middle, half = scaling.frame
-            self.classes_, self.class_prior_ = labels, counts / counts.sum()
+            some = np.maximum(counts, 1.0)
+            self.classes_, self.class_prior_ = labels, some / some.sum()
             self.theta_, self.var_ = middle + means * half, variances * half**2
 
-        return Work(plan.guarantee, draw)
+        return Work(plan.guarantee, draw, counts=True)
 
     def _chances(self, rows: Floats) -> Floats:
         away = (rows[:, None, :] - self.theta_) ** 2 / self.var_ + np.log(2 * np.pi * self.var_)

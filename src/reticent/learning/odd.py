@@ -1,12 +1,12 @@
-"""Share of odd rows beside a model: of those with an odd label, or of those that lack a value.
+"""Share of incomplete rows beside a model: of those that lack a value, or a label that is one of the classes.
 
-    LABELS, VALUES      the two kinds, and the words in which their shares are told
+    VALUES, LABELS      which rows these are: of models without classes, and of classifiers
     OddRows.of(...)     the share as it is bought: 5 % of epsilon, or None where it would say too little
     by_complete(...)    the share by a number of complete rows that a fit buys anyway: post-processing, free
     Beside              the share as a fit asks for it: which rows are odd, and what takes the place of a label
-    told(kind, found)   the caveat
+    told(which, found)  the caveat
 
-A row that is odd is in a fit as a row without values, and no message may depend on it. So how many there are is a
+An incomplete row is odd: it does not count in a fit, and no message may depend on it. So how many there are is a
 release of its own: rows that are odd and rows that are not, two counts of which a row is in one; where the number of
 rows is public, the first alone. It is left out, announced beforehand, where public numbers say that it would be known
 to no better than 10 %.
@@ -40,37 +40,20 @@ from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, share_of, share_o
 Tell = Callable[[Mapping[str, object]], Statement]
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A way in which a row is odd: by ``name``, ``which`` rows these are, and ``then``, how they count."""
-
-    name: str
-    which: str
-    then: str
-
-    @property
-    def attribute(self) -> str:
-        """The attribute of a model that has the share."""
-        return f"{self.name.replace(' ', '_')}_"
+ATTRIBUTE: Final = "incomplete_rows_"  # of a model that has the share
+VALUES: Final = "lack a value that can be read"
+LABELS: Final = f"{VALUES} or a label that is one of the classes"
 
 
-LABELS: Final = Kind(
-    "odd labels",
-    "have a label that is missing, unreadable or none of the classes",
-    "they count as rows without values",
-)
-VALUES: Final = Kind("incomplete rows", "lack a value that can be read", "they do not count")
-
-
-def told(kind: Kind, found: Outcome[Estimate] | None) -> str:
+def told(which: str, found: Outcome[Estimate] | None) -> str:
     """The caveat beside a model; None where the share is left out."""
-    return words(found, kind.which, kind.then)
+    return words(found, which, "they do not count")
 
 
-def caveats(found: Mapping[str, object]) -> tuple[str, ...]:
-    """The caveats of the shares among what a fit found."""
-    shares = [(kind, found.get(kind.attribute)) for kind in (LABELS, VALUES)]
-    return tuple(told(kind, share) for kind, share in shares if isinstance(share, Reply | NoReply))
+def caveats(which: str, found: Mapping[str, object]) -> tuple[str, ...]:
+    """The caveat of the share, if it is among what a fit found."""
+    share = found.get(ATTRIBUTE)
+    return (told(which, share),) if isinstance(share, Reply | NoReply) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +90,9 @@ class OddRows:
 
 
 def by_complete(complete: float, spread: float, rows: int) -> Outcome[Estimate]:
-    """The share of rows that lack a value, by noisy ``complete`` ones with noise of deviation ``spread``.
+    """The share of incomplete rows, by noisy ``complete`` ones with noise of deviation ``spread``.
 
-    Of Laplace's law ``spread`` has 95 % within the interval, and of a normal one .966.
+    Of Laplace's law ``spread`` has 95 % within the interval, of a normal one .966, and of a sum of noises in between.
     """
     return share_of(rows - complete, rows, [spread / math.sqrt(2.0)])
 
@@ -118,16 +101,18 @@ def by_complete(complete: float, spread: float, rows: int) -> Outcome[Estimate]:
 class Beside:
     """The share of odd rows beside a fit of the same rows: ``odd`` is None where none is bought.
 
-    With ``classes``, of rows whose label is none of them; else of rows that lack a value. Where the curator vouches for
-    labels (``complete``), nothing is bought, and an odd one counts as the first class.
+    With ``classes`` a row is odd by its label too, unless labels are ``vouched`` for: an odd one then counts as the
+    first class. The share is ``known`` where no row can be odd, or where the fit tells it.
     """
 
     odd: OddRows | None
     classes: NDArray[np.generic] | None = None
-    complete: bool = False
+    vouched: bool = False
+    known: bool = False
 
     @property
-    def kind(self) -> Kind:
+    def which(self) -> str:
+        """The rows that are odd, in words."""
         return VALUES if self.classes is None else LABELS
 
     @property
@@ -135,62 +120,54 @@ class Beside:
         """The part of epsilon that is kept for it."""
         return SHARE if self.odd is not None else Fraction(0)
 
+    @property
+    def left_out(self) -> bool:
+        """Whether rows can be odd and nothing tells how many are."""
+        return self.odd is None and not self.known
+
     def announce(self, calls: int) -> None:
         """Warn before the charge that the share is left out; the user is so many ``calls`` away."""
-        if self.odd is None and not self.complete:
-            warnings.warn(f"{told(self.kind, None)}.", stacklevel=calls + 1)
+        if self.left_out:
+            warnings.warn(f"{told(self.which, None)}.", stacklevel=calls + 1)
 
     def whole(self, fit: Guarantee) -> Guarantee:
         """The fit and the share in sequence."""
         if self.odd is None:
             return fit
-        return compose.in_sequence([fit, self.odd.guarantee], label=f"a fit, and the share of {self.kind.name}")
+        return compose.in_sequence([fit, self.odd.guarantee], label="a fit, and the share of incomplete rows")
 
-    def rows(self, here: Circumstances) -> tuple[Floats, NDArray[np.generic] | None, NDArray[np.bool_]]:
-        """X and y as the fit meets them, and which rows are odd; labels are judged by y as it is read alone."""
-        if self.classes is not None and self.odd is not None and here.owned is not None:
-            values, targets, _, alone = here.owned()
-        else:
-            values, targets = here.read()
-            alone = targets
-        if self.classes is not None:
-            assert targets is not None
-            assert alone is not None
-            return values, self.mended(targets), self.which(alone)
-        there = np.isfinite(values).all(axis=1)
-        if targets is not None:
-            there &= np.isfinite(cells(targets))
-        return values, targets, np.asarray(~there, np.bool_)
-
-    def mended(self, targets: NDArray[np.generic]) -> NDArray[np.generic]:
-        """The targets; where the curator vouches for them, with the first class in the place of an odd one."""
-        if not self.complete or self.classes is None:
-            return targets
-        found = targets.astype(object)
-        found[self.which(targets)] = self.classes.tolist()[0]
-        return found
-
-    def which(self, targets: NDArray[np.generic]) -> NDArray[np.bool_]:
-        """The places of labels that are none of the classes."""
-        known = np.zeros(len(targets), np.bool_)
-        for label in () if self.classes is None else self.classes.tolist():
-            known |= np.asarray(targets == label, np.bool_)
-        return ~known
+    def judged(
+        self, values: Floats, targets: NDArray[np.generic] | None
+    ) -> tuple[NDArray[np.generic] | None, NDArray[np.bool_]]:
+        """The targets as the fit meets them, and which rows are odd."""
+        there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
+        if targets is None:
+            return None, ~there
+        if self.classes is None:
+            return targets, ~(there & np.isfinite(cells(targets)))
+        labelled = np.zeros(len(targets), np.bool_)
+        for label in self.classes.tolist():
+            labelled |= np.asarray(targets == label, np.bool_)
+        if not self.vouched:
+            return targets, ~(there & labelled)
+        mended = targets.astype(object)
+        mended[~labelled] = self.classes.tolist()[0]
+        return mended, ~there
 
     def draw(self, odd: NDArray[np.bool_], entropy: Entropy) -> Mapping[str, object]:
         """The share, by its attribute."""
-        return {} if self.odd is None else {self.kind.attribute: self.odd.draw(odd, entropy)}
+        return {} if self.odd is None else {ATTRIBUTE: self.odd.draw(odd, entropy)}
 
     def telling(self, tell: Tell) -> Tell:
         """What a certificate says, with the caveat where the share is left out."""
-        if self.odd is not None or self.complete:
+        if not self.left_out:
             return tell
 
-        def left_out(found: Mapping[str, object]) -> Statement:
+        def said(found: Mapping[str, object]) -> Statement:
             made = tell(found)
-            return replace(made, caveats=(*made.caveats, told(self.kind, None)))
+            return replace(made, caveats=(*made.caveats, told(self.which, None)))
 
-        return left_out
+        return said
 
 
-__all__ = ["LABELS", "VALUES", "Beside", "OddRows", "by_complete", "caveats", "told"]
+__all__ = ["ATTRIBUTE", "LABELS", "VALUES", "Beside", "OddRows", "by_complete", "caveats", "told"]

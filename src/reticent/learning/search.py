@@ -264,19 +264,18 @@ class GridSearchCV(Priced):
         tries = [work.guarantee for work in tried[0].works]
         if self.cv is not None:
             tries = [of_person([one.guarantee for one in tried], [], f"candidates in {cv.count} folds")]
-        odd = [] if beside.odd is None else [beside.odd.guarantee]
-        guarantee = compose.in_sequence([*tries, choice.guarantee, *odd, refit], label="a grid search")
+        share = [] if beside.odd is None else [beside.odd.guarantee]
+        guarantee = compose.in_sequence([*tries, choice.guarantee, *share, refit], label="a grid search")
 
         def draw(entropy: Entropy) -> tuple[int, Named]:
-            values, given, owners, alone = deal.rows()
-            assert given is not None
-            assert alone is not None
-            targets = beside.mended(given)
+            values, given, owners = deal.rows()
+            targets, odd = beside.judged(values, given)
+            assert targets is not None
             dealt = deal.coins(owners, entropy)
             wrong = np.sum([one.wrong(values, targets, dealt == one.fold, entropy) for one in tried], axis=0)
             best = gate.draw(choice, Candidates(wrong, np.ones(len(wrong), np.int64)), entropy)
             found = last[best]._drawn(refits[best], values, targets, entropy)
-            return best, {**found, **last[best]._left_by(beside.draw(beside.which(alone), entropy))}
+            return best, {**found, **last[best]._left_by(beside.draw(odd, entropy))}
 
         tell = beside.telling(self._stating())
         (best, _), made = bought(
@@ -316,7 +315,7 @@ class GridSearchCV(Priced):
         searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}
         searched |= {} if self.cv is None else {"folds": self.cv.count}
         name, public = type(self.estimator).__name__, shown(searched)
-        return lambda found: Statement(name, "grid search", public, shown(found), caveats(found))
+        return lambda found: Statement(name, "grid search", public, shown(found), caveats(self.estimator._lacks, found))
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """By the estimator chosen."""

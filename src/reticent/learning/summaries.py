@@ -43,7 +43,7 @@ def summary(model: Fitted) -> str:
     parts += [("classes", [_line(found["classes"])])] if "classes" in found else []
     parts += [
         (name.replace("_", " "), _lines(name, found, columns))
-        for name in sorted(found.keys() - {"classes", "odd_labels", "incomplete_rows"})
+        for name in sorted(found.keys() - {"classes", "incomplete_rows"})
     ]
     parts.append(("noise, 95 %", list(noises(model.guarantee_))))
     wide = max(len(name) for name, _ in parts) + 2

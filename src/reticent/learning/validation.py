@@ -143,7 +143,7 @@ def cross_val_score(
     guarantee = of_person([part.work.guarantee for part in parts], [part.sums.guarantee for part in parts], _words(cv))
 
     def draw(entropy: Entropy) -> tuple[Floats, list[Floats]]:
-        values, targets, owners, _ = deal.rows()
+        values, targets, owners = deal.rows()
         dealt = deal.coins(owners, entropy)
         drawn = [part.draw(values, targets, dealt, entropy) for part in parts]
         return np.array([score for score, _ in drawn]), [sums for _, sums in drawn]

@@ -104,7 +104,7 @@ class Columns:
         A category as y is the place of its key.
         """
         sources = self._sources(columns)
-        (found,) = self._asked(Records(*sources))
+        found = self._asked(Records(*sources))
         return self._numbers(found, columns, *sources[:2])
 
     @property
@@ -117,13 +117,12 @@ class Columns:
     def vouched(self, column: str) -> bool:
         return self.schema.column(column).complete
 
-    def owned(self, columns: Sequence[str]) -> tuple[Floats, Integers, Floats]:
-        """Rows, a number for the person of each, and the last column alone, whatever others lack."""
-        every, last = self._sources(columns), self._sources(columns[-1:])
-        found, alone = self._asked(Records(*every, owners="told"), Records(*last))
+    def owned(self, columns: Sequence[str]) -> tuple[Floats, Integers]:
+        """Rows, and a number for the person of each."""
+        sources = self._sources(columns)
+        found = self._asked(Records(*sources, owners="told"))
         assert found.owners is not None
-        rows = self._numbers(found, columns, *every[:2])
-        return rows, found.owners, self._numbers(alone, columns[-1:], *last[:2])[:, 0]
+        return self._numbers(found, columns, *sources[:2]), found.owners
 
     def _sources(self, columns: Sequence[str]) -> tuple[tuple[str, ...], tuple[Fraction, ...], tuple[str, ...]]:
         """The declared columns behind those of X and y, their units, and which of them are categories."""
@@ -131,9 +130,9 @@ class Columns:
         coded = tuple(source for source in sources if isinstance(self.schema.column(source), Category))
         return sources, tuple(self.unit(source) for source in sources), coded
 
-    def _asked(self, *queries: Records) -> list[Result]:
+    def _asked(self, query: Records) -> Result:
         table = self.rows()
-        found = table.run(queries, system().bits(256).to_bytes(32))
+        (found,) = table.run([query], system().bits(256).to_bytes(32))
         table.close()
         return found
 
