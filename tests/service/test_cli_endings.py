@@ -126,7 +126,7 @@ def test_a_question_that_cannot_be_asked_is_refused(study: Path, ask: str, said:
 def test_an_unknown_release_lists_the_known(study: Path) -> None:
     done = run("release", str(study), "--release", "table 5")
     assert done.code == 5
-    assert 'The study file has: "table 4", "tail". Nothing was charged.' in done.said
+    assert 'The study file has: "table 4", "tail". Name one with --release. Nothing was charged.' in done.said
     assert run("release", str(study)).code == 5
 
 
