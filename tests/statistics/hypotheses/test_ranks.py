@@ -220,7 +220,7 @@ def test_record_replay_finds_nothing_and_half_the_sensitivity(monkeypatch: pytes
             None if right is None else Geometric(L1(right.sensitivity.bound / 2, right.sensitivity.adjacency), epsilon)
         )
 
-    monkeypatch.setattr("reticent.statistics.hypotheses.ranks.facts.geometric", half)
+    monkeypatch.setattr("reticent.statistics.hypotheses.ranks.public_facts.geometric", half)
     assert "sensitivity" in findings([text], "substitute", 2, 6)
 
 
