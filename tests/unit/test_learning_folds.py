@@ -229,7 +229,7 @@ def test_a_search_in_folds_costs_its_epsilon_and_each_fit_a_share_for_all_folds_
     trained, *_ = search.guarantee_.parts
     assert trained.by.name == "one_of"
     assert isinstance(trained.loss, PureDP)
-    assert Fraction(379, 100) < trained.loss.epsilon <= Fraction(19, 5)  # two folds of two candidates, and incomplete rows
+    assert Fraction(379, 100) < trained.loss.epsilon <= Fraction(19, 5)  # two folds of two, and incomplete rows
     assert search.certificate_.verify(ledger, allow_unsigned=True).ok
     assert search.certificate_.document["model"]["parameters"]["folds"] == 3
     assert repr(search).endswith("epsilon=8, cv=folds(3))")

@@ -122,7 +122,7 @@ def test_where_it_would_say_too_little_it_is_left_out_in_words_before_the_charge
     few: dict[str, Any] = {"x": X[:300], "people": 300, "epsilon": "1"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="lack a value that can be read.* is not told"):
+        with pytest.raises(UserWarning, match=r"lack a value that can be read.* is not told"):
             fitted(name, "add_remove", **few)
     with pytest.warns(UserWarning, match="no better than"):
         model, ledger = fitted(name, "add_remove", **few)
