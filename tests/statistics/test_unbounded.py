@@ -237,9 +237,9 @@ def test_depths_and_not_levels_are_paid_for() -> None:
     """Seven quantiles at the price of three depths: each draw has 1/3 of epsilon where separate ones have 1/7."""
     levels = [Fraction(k, 8) for k in range(1, 8)]
     made = joint_quantiles(CELLS, levels, Terms(Adjacency("add_remove")), Fraction(1), interval=False)
-    assert set(made.depths) == {Fraction(19, 20) / 3}
+    left = Fraction(17, 20)  # a twentieth buys the number of values, a tenth the magnitude
+    assert set(made.depths) == {left / 3}
     both = joint_quantiles(CELLS, levels, Terms(Adjacency("add_remove")), Fraction(1))
-    left = Fraction(17, 20)  # a tenth buys the magnitude
     assert both.depths == (left * Fraction(3, 5) / 3,) * 3
     assert both.end_depths == (left * Fraction(2, 5) / 2,) * 2
 
