@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.learning import BernsteinClassifier, DecisionTreeClassifier, LogisticRegression
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
-from reticent.sklearn import BernsteinClassifier, DecisionTreeClassifier, LogisticRegression
 
 Floats = NDArray[np.float64]
 LAWS = ("plane", "ball", "boxes", "wave", "rare")

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pytest
 
-from reticent import sklearn as private
+from reticent import learning as private
 from reticent.audit import models
 from reticent.errors import Fault, PublicParameterError
 from reticent.learning import array_check, fit_release

@@ -16,10 +16,9 @@ from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.certificate.keys import load_private, make_keys
 from reticent.certificate.render.page import page
 from reticent.errors import Fault, QuestionError
-from reticent.learning import Accuracy, Level
+from reticent.learning import Accuracy, Level, LogisticRegression
 from reticent.ledger import Ledger
 from reticent.privacy.loss import ZCDP, PureDP
-from reticent.sklearn import LogisticRegression
 from reticent.study import session as paid
 from reticent.study.study import Study
 from tests.service.test_session_ledger import ROWS, opened, study

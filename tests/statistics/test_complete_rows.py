@@ -97,7 +97,7 @@ def test_an_answer_is_that_of_the_rows_that_lack_nothing(question: str) -> None:
 
 
 def made(name: str, ledger: Ledger) -> Any:
-    import reticent.sklearn as ours
+    import reticent.learning as ours
 
     given: dict[str, Any] = {
         "epsilon": 10**3 if name in SLOW else 10**6,

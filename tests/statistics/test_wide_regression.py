@@ -257,8 +257,8 @@ def test_columns_alike_are_predicted_by_one_line(monkeypatch: pytest.MonkeyPatch
 
     A slope with an interval was taken beside those that a ridge had shrunk, of another line: down to .21.
     """
+    from reticent.learning import LinearRegression
     from reticent.mechanisms import gate
-    from reticent.sklearn import LinearRegression
 
     budget = ApproxDP(Fraction(90), Fraction(1, 1000))
     ledger = Ledger.create(None, title="alike", adjacency=Adjacency("add_remove"), budget=budget)
@@ -281,7 +281,7 @@ def test_columns_alike_are_predicted_by_one_line(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_beyond_seven_columns_it_predicts_no_worse_than_the_robust_line(delta: str) -> None:
     """Ten columns of a narrow spread, 10,000 rows at epsilon 1: R squared, of which sums of products had left .24."""
-    from reticent.sklearn import HuberRegressor, LinearRegression
+    from reticent.learning import HuberRegressor, LinearRegression
 
     budget = ApproxDP(Fraction(90), Fraction(1, 1000))
     ledger = Ledger.create(None, title="wide", adjacency=Adjacency("add_remove"), budget=budget)

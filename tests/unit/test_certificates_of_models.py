@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent import sklearn as private
+from reticent import learning as private
 from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.certificate.keys import load_private, make_keys
 from reticent.certificate.render.page import page

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent import sklearn as private
+from reticent import learning as private
 from reticent.data.schema import Column
 from reticent.errors import BudgetError, Fault, NoReplyError, PublicParameterError, QuestionError, Refusal
 from reticent.ledger import Ledger

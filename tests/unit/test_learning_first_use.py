@@ -11,11 +11,19 @@ import pytest
 
 import reticent as rt
 from reticent.errors import PublicParameterError, QuestionError
+from reticent.learning import (
+    Clip,
+    GridSearchCV,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    StandardScaler,
+    public,
+)
 from reticent.ledger import Ledger
 from reticent.outcome import NO_REPLY
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
-from reticent.sklearn import Clip, GridSearchCV, LinearRegression, LinearSVC, LogisticRegression, StandardScaler, public
 
 RNG = np.random.default_rng(3)
 N = 3000

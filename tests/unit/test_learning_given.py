@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent import sklearn as private
+from reticent import learning as private
 from reticent.data.isolation import undisturbed
 from reticent.errors import QuestionError, Refusal
 from reticent.learning import array_check

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent import sklearn as private
+from reticent import learning as private
 from reticent.errors import PublicParameterError
 from reticent.learning import summaries
 from reticent.ledger import Ledger

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent import sklearn as private
+from reticent import learning as private
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.ledger import Ledger

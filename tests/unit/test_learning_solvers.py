@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent import sklearn as private
+from reticent import learning as private
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency

@@ -12,11 +12,7 @@ import pytest
 import reticent as rt
 from reticent.data.schema import Column
 from reticent.errors import PublicParameterError, QuestionError, Refusal
-from reticent.learning.linear import USUAL
-from reticent.outcome import Reply
-from reticent.privacy.adjacency import Adjacency
-from reticent.privacy.loss import PureDP
-from reticent.sklearn import (
+from reticent.learning import (
     BernsteinClassifier,
     Clip,
     DecisionTreeClassifier,
@@ -26,6 +22,10 @@ from reticent.sklearn import (
     StandardScaler,
     public,
 )
+from reticent.learning.linear import USUAL
+from reticent.outcome import Reply
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import PureDP
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Scaling, lengths
 

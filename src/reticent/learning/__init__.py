@@ -1,6 +1,6 @@
 """Learning from private rows: questions that may depend on the answers before them, and models.
 
-The models follow scikit-learn's conventions (``reticent.sklearn`` has the same ones) and work without it installed.
+The models follow scikit-learn's conventions and work without it installed.
 """
 
 from __future__ import annotations
