@@ -28,7 +28,7 @@ from reticent.privacy.loss import words
 from reticent.statistics.regression.blocks import Blocks
 from reticent.statistics.regression.r_s import ShortCut
 from reticent.statistics.regression.rows import rows
-from reticent.statistics.robust import scale
+from reticent.statistics.robust import scale_ptr as scale
 from reticent.statistics.robust.median import scaled_median
 
 NEAR = Adjacency("substitute")

@@ -28,11 +28,11 @@ from reticent.privacy.adjacency import Kind
 from reticent.statistics.context import Setting
 from reticent.statistics.hypotheses.correlation import Correlation, products
 from reticent.statistics.hypotheses.distance import from_any, steps
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.kolmogorov import nearest
 from reticent.statistics.hypotheses.normal import Normal
 from reticent.statistics.hypotheses.null import geometric
 from reticent.statistics.hypotheses.ranks import Ranks
-from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
 from reticent.statistics.hypotheses.steps import test
 

@@ -26,7 +26,9 @@ from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
-from reticent.statistics.robust import assumed_laws, median, reach, scale, trimmed
+from reticent.statistics.robust import assumed_laws, median, reach
+from reticent.statistics.robust import scale_ptr as scale
+from reticent.statistics.robust import trimmed_ptr as trimmed
 
 Floats = NDArray[np.float64]
 Shape = Literal["normal", "lognormal", "cauchy"]

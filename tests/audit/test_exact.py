@@ -35,9 +35,10 @@ from reticent.mechanisms import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, GaussianDP, PureDP
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import moment_basis, moments
 from reticent.statistics.context import Setting, Step
-from reticent.statistics.moments import MomentStep
+from reticent.statistics.moments import basis as moment_basis
+from reticent.statistics.moments import moment_step as moments
+from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.prepare import prepare
 from reticent.statistics.specs import Count, Histogram, Mean, Proportion
 from tests.support import exact_mutants as mutants

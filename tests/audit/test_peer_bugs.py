@@ -94,7 +94,9 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP, pld_of
 from reticent.privacy.pairs import Range
 from reticent.privacy.sensitivity import L1, L2, Linf
-from reticent.statistics import moment_basis, public_facts, quantiles, ranks
+from reticent.statistics import public_facts, ranks
+from reticent.statistics.moments import basis as moment_basis
+from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.study import allocation
 from reticent.study.allocation import limit, settle, understand
 

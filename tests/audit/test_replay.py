@@ -46,9 +46,10 @@ from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2, Linf
-from reticent.statistics import counts, moments, proportions, public_facts, quantiles, ranks
 from reticent.statistics.answer import Answer
-from reticent.statistics.hypotheses.spec import OfTest
+from reticent.statistics.counts import count_step as counts
+from reticent.statistics.counts import moments, proportions, public_facts, quantiles, ranks
+from reticent.statistics.hypotheses.hypothesis_test import OfTest
 from reticent.study import release
 from reticent.study.allocation import Prepared, limit, settle, understand
 from reticent.study.incomplete import NO_SHARES

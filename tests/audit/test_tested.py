@@ -26,12 +26,14 @@ from reticent.exact import sampling
 from reticent.mechanisms import Exponential, Geometric, gate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import magnitude, quantiles
+from reticent.statistics import magnitude
 from reticent.statistics.logarithms import LogMean
-from reticent.statistics.quantiles import Size
+from reticent.statistics.quantiles import quantile_step as quantiles
+from reticent.statistics.quantiles.quantile_step import Size
 from reticent.statistics.ranks import Runs
 from reticent.statistics.robust import median as ranks
-from reticent.statistics.robust import ptr_test, scale
+from reticent.statistics.robust import ptr_test
+from reticent.statistics.robust import scale_ptr as scale
 from reticent.statistics.robust.median import Level as Ranked
 from reticent.statistics.robust.plans import Bought
 from reticent.statistics.robust.reach import reach

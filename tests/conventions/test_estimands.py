@@ -19,7 +19,7 @@ from reticent.statistics.context import Setting, Step
 from reticent.statistics.density import OfDensity
 from reticent.statistics.estimand import estimand
 from reticent.statistics.grammar import VERBS, parse
-from reticent.statistics.hypotheses.spec import OfTest
+from reticent.statistics.hypotheses.hypothesis_test import OfTest
 from reticent.statistics.prepare import prepare
 from reticent.statistics.specs import OfIqr, OfMean, OfQuantiles, OfRegression, OfScale, OfTrimmed
 

@@ -29,8 +29,8 @@ from reticent.statistics.regression.r_s import ShortCut
 from reticent.statistics.regression.robust import robust_regression
 from reticent.statistics.robust.median import LAW, Level, ScaledMedian, level_for, scaled_median
 from reticent.statistics.robust.ptr_test import step
-from reticent.statistics.robust.scale import Scale, scale, stable_scale
-from reticent.statistics.robust.trimmed import trimmed_mean
+from reticent.statistics.robust.scale_ptr import Scale, scale, stable_scale
+from reticent.statistics.robust.trimmed_ptr import trimmed_mean
 
 PAGE = (Path(__file__).parents[2] / "docs/theory/dwork_lei.md").read_text("utf-8")
 NEAR, ONE, DELTA, N = Adjacency("substitute"), Fraction(1), Fraction(1, 10**6), 10_000

@@ -29,7 +29,7 @@ from reticent.statistics.regression.rows import REACH, Rows, rows
 from reticent.statistics.robust import ptr_test
 from reticent.statistics.robust.median import scaled_median
 from reticent.statistics.robust.ptr_test import exact_test
-from reticent.statistics.robust.scale import Scale, scale
+from reticent.statistics.robust.scale_ptr import Scale, scale
 from tests.support import regression_reference as brute
 from tests.support.regression_reference import Row, Table
 

@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 
 from reticent.data import order_statistics
 from reticent.errors import PublicParameterError
-from reticent.statistics.robust import median, trimmed
+from reticent.statistics.robust import median
 from reticent.statistics.robust import reach as extent
+from reticent.statistics.robust import trimmed_ptr as trimmed
 from reticent.statistics.robust.ptr_test import squared_log
 from reticent.statistics.robust.reach import ENDLESS, ZERO, LogGrid, Reach, reach
 from tests.support import robust_reference as slow

@@ -28,11 +28,13 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP
 from reticent.privacy.rederivation import rederive
-from reticent.statistics.robust import assumed_laws, median, ptr_test, scale, trimmed
+from reticent.statistics.robust import assumed_laws, median, ptr_test
 from reticent.statistics.robust import reach as extent
+from reticent.statistics.robust import scale_ptr as scale
+from reticent.statistics.robust import trimmed_ptr as trimmed
 from reticent.statistics.robust.ptr_test import paper_test
 from reticent.statistics.robust.reach import ENDLESS, ZERO, LogGrid, reach
-from reticent.statistics.robust.scale import Spread
+from reticent.statistics.robust.scale_ptr import Spread
 from tests.support import robust_reference as slow
 from tests.support.robust_reference import END, Ending, Table
 

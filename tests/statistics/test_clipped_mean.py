@@ -25,7 +25,7 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.quantiles import Size
+from reticent.statistics.quantiles.quantile_step import Size
 from reticent.statistics.unbounded import tails
 from reticent.statistics.unbounded.clipped import Clipped, ClippedMean, Cut
 from reticent.statistics.unbounded.clipping_radii import LADDER

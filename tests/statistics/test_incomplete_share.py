@@ -20,7 +20,7 @@ from reticent.outcome import Reply
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import incomplete
 from reticent.statistics.context import Setting
-from reticent.statistics.counts import noisy
+from reticent.statistics.counts.count_step import noisy
 from reticent.statistics.incomplete import IncompleteStep, incomplete_step
 
 if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from reticent.data.table import Counts
 from reticent.entropy import Replayed
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
-from reticent.statistics import quantiles
 from reticent.statistics.answer import Answer
 from reticent.statistics.estimand import estimand
 from reticent.statistics.grammar import parse
 from reticent.statistics.intervals import rank_shift
-from reticent.statistics.quantiles import TIES, QuantileStep, Size
+from reticent.statistics.quantiles import quantile_step as quantiles
+from reticent.statistics.quantiles.quantile_step import TIES, QuantileStep, Size
 from tests.statistics.test_coverage import too_high, too_low
 from tests.statistics.test_quantile_intervals import KINDS, covered, estimates, step_of
 from tests.support.stat_fake import answered

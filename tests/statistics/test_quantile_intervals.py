@@ -24,12 +24,13 @@ from reticent.entropy import Entropy, Replayed
 from reticent.errors import QuestionError
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
-from reticent.statistics import intervals, quantiles
+from reticent.statistics import intervals
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.intervals import Side
 from reticent.statistics.prepare import prepare
+from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.statistics.unbounded import quantile_range
 from tests.statistics.test_coverage import stretch, too_high, too_low
 from tests.support.stat_fake import Fake, answered, schema_of

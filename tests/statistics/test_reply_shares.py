@@ -17,10 +17,10 @@ from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Kind
-from reticent.statistics import quantiles
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
+from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.statistics.unbounded import clipped, location
 from tests.support.stat_fake import Fake, answered, schema_of
 

@@ -26,7 +26,7 @@ from reticent.statistics.column_step import PlannedStep
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.quantiles import MAGNITUDE_SHARE, QuantileStep
+from reticent.statistics.quantiles.quantile_step import MAGNITUDE_SHARE, QuantileStep
 from reticent.statistics.robust import plans
 from reticent.statistics.robust.answers import Grid
 from reticent.statistics.robust.plans import CENSUS, Bought, Known, Sized

@@ -10,7 +10,7 @@ import pytest
 
 from reticent.data.query import POWER_ONE
 from reticent.data.schema import Fixed, grid_by_width
-from reticent.statistics.moment_basis import PLAIN, UNIT, Design, Kind, design, plain_change
+from reticent.statistics.moments.basis import PLAIN, UNIT, Design, Kind, design, plain_change
 
 GRIDS = [Fixed(0, 0, 1), Fixed(0, 0, 7), Fixed(0, -5, 6), Fixed(0, 3, 12)]
 Row = int | None  # a grid value, or missing

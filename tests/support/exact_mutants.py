@@ -14,7 +14,7 @@ from reticent.exact import sampling
 from reticent.exact.tables import Table
 from reticent.outcome import NO_REPLY
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.moments import MomentStep
+from reticent.statistics.moments.moment_step import MomentStep
 
 
 def geometric(scale: Fraction) -> Callable[[int, Entropy], object]:

@@ -21,7 +21,7 @@ from reticent.statistics.column_step import PlannedStep
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
-from reticent.statistics.quantiles import QuantileStep
+from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.joint import joint_quantiles, widths
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of

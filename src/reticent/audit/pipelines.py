@@ -30,8 +30,8 @@ from reticent.mechanisms.gate import Recorder
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP, words
 from reticent.statistics.context import Setting, Step
-from reticent.statistics.moment_basis import UNIT
-from reticent.statistics.moments import MomentStep
+from reticent.statistics.moments.basis import UNIT
+from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.prepare import prepare
 from reticent.statistics.specs import Count, Histogram, Mean, People, Proportion, Quantiles, Statistic, Sum, Variance
 

@@ -12,7 +12,7 @@ from reticent.data.query import Per
 from reticent.data.schema import Category, Column, Integer, Key, Missing, Person, Real, Schema
 from reticent.errors import Refusal
 from reticent.privacy.adjacency import Kind
-from reticent.statistics.hypotheses.spec import HypothesisTest, OfTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest, OfTest
 from reticent.statistics.logarithms import LogMean, OfLogs
 from reticent.statistics.specs import (
     CapShare,

@@ -35,8 +35,10 @@ from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import words
 from reticent.privacy.numbers import Number, read
-from reticent.statistics.quantiles import Size
-from reticent.statistics.robust import assumed_laws, scale, trimmed
+from reticent.statistics.quantiles.quantile_step import Size
+from reticent.statistics.robust import assumed_laws
+from reticent.statistics.robust import scale_ptr as scale
+from reticent.statistics.robust import trimmed_ptr as trimmed
 from reticent.statistics.robust.assumed_laws import MadeUp, made_up
 from reticent.statistics.robust.median import Median, ScaledMedian, level_for, scaled_median
 from reticent.statistics.robust.reach import ranks_of

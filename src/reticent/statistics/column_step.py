@@ -20,7 +20,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell, Label
 from reticent.statistics.context import Expected, Setting, of_persons
-from reticent.statistics.counts import CLIPPED
+from reticent.statistics.counts.count_step import CLIPPED
 from reticent.statistics.possible import Ends, nearest
 
 D = TypeVar("D")

@@ -16,7 +16,7 @@ from reticent.data.schema import Category, Person, Schema
 from reticent.privacy.numbers import show
 from reticent.statistics.context import Setting
 from reticent.statistics.density import DensityOf
-from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.logarithms import LogMean
 from reticent.statistics.specs import (
     CapShare,

@@ -20,7 +20,7 @@ from reticent.data.query import Per
 from reticent.errors import QuestionError
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.density import Growth, OfDensity, Private, Settled
-from reticent.statistics.hypotheses.spec import OfTest
+from reticent.statistics.hypotheses.hypothesis_test import OfTest
 from reticent.statistics.logarithms import geometric_mean, log_mean
 from reticent.statistics.questions import (
     count,

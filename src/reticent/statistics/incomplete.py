@@ -32,10 +32,10 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
 from reticent.statistics.context import Expected, Setting
-from reticent.statistics.counts import guarantee_of, noisy
+from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.density import DensityOf
 from reticent.statistics.estimand import odd_cells, whole_cells
-from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.intervals import FEW, NONE, half_width, too_few
 from reticent.statistics.logarithms import LogMean
 from reticent.statistics.shares import share_of, share_of_both

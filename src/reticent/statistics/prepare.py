@@ -15,11 +15,11 @@ from reticent.data.query import (
 )
 from reticent.errors import QuestionError
 from reticent.privacy.numbers import positive
-from reticent.statistics import counts
 from reticent.statistics.context import Setting
+from reticent.statistics.counts import count_step as counts
 from reticent.statistics.density import DensityOf
 from reticent.statistics.estimand import estimand
-from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.logarithms import LogMean
 from reticent.statistics.specs import (
     PLAIN,
@@ -91,11 +91,11 @@ def _prepared(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
         case Histogram():
             return counts.histogram(asked, setting, epsilon)
         case Mean(method="auto" | "bounded") | Variance():
-            from reticent.statistics import moments
+            from reticent.statistics.moments import moment_step as moments
 
             return moments.prepare(asked, setting, epsilon)
         case Proportion():
-            from reticent.statistics import proportions
+            from reticent.statistics.moments import proportion_step as proportions
 
             return proportions.prepare(asked, setting, epsilon)
         case Quantiles(method="M" | "smooth") | Iqr(method="S") | Scale() | TrimmedMean(method="TM" | "smooth"):
@@ -109,7 +109,7 @@ def _prepared(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
 
             return regression.regress(asked, setting, epsilon)
         case CapShare():
-            from reticent.statistics import row_cap
+            from reticent.statistics.counts import cap_step as row_cap
 
             return row_cap.prepare(setting, epsilon)
         case IncompleteShare(columns=columns):
@@ -143,7 +143,7 @@ def _robust(asked: Quantiles | Iqr | Scale | TrimmedMean, setting: Setting, epsi
 
 def _quantiles(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Step:
     """Quantiles by exponential mechanisms: joint ones where these win, else one for each level."""
-    from reticent.statistics import quantiles
+    from reticent.statistics.quantiles import quantile_step as quantiles
     from reticent.statistics.unbounded import steps as unbounded
 
     if isinstance(asked, Iqr):

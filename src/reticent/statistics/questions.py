@@ -26,7 +26,7 @@ from reticent.statistics.density import (
     whole,
     width_of,
 )
-from reticent.statistics.hypotheses.spec import HypothesisTest, OfTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest, OfTest
 from reticent.statistics.limits import around_of
 from reticent.statistics.specs import (
     QUARTILES,

@@ -20,7 +20,7 @@ from reticent.data.schema import Key
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import positive, show
 from reticent.statistics.density import DensityOf
-from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.limits import check_limits
 from reticent.statistics.logarithms import LogMean
 from reticent.statistics.unbounded.tails import Tail, check_tail

@@ -26,7 +26,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.context import Setting, Step
-from reticent.statistics.counts import CountStep
+from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.density import DensityOf
 from reticent.statistics.grammar import parse
 from reticent.statistics.incomplete import IncompleteStep

@@ -20,7 +20,7 @@ from reticent.errors import QuestionError, refusing
 from reticent.privacy.numbers import Number
 from reticent.statistics import questions
 from reticent.statistics.density import DensityOf, OfDensity, Settled
-from reticent.statistics.hypotheses.spec import HypothesisTest, OfTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest, OfTest
 from reticent.statistics.specs import Mode, OfRegression, Regression, robust_regression
 from reticent.study.study import Study
 

@@ -28,7 +28,7 @@ from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
 from reticent.statistics.hypotheses import dense
 from reticent.statistics.hypotheses.dense import DensityPlan
-from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.prepare import prepare
 from reticent.statistics.robust.answers import Grid
 from tests.support.cli_kit import run

@@ -19,9 +19,9 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.hypotheses import groups, means, steps
-from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
-from reticent.statistics.moment_basis import UNIT, Design
+from reticent.statistics.moments.basis import UNIT, Design
 from reticent.statistics.prepare import prepare
 from reticent.study.allocation import limit, settle, understand
 

@@ -40,10 +40,10 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses import groups, null
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.means import BACK, law, soft
 from reticent.statistics.hypotheses.null import Floats, Integers
-from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.intervals import NONE, half_width, known, too_few
 

@@ -36,7 +36,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.column_step import Drawn, PlannedStep
 from reticent.statistics.context import Expected, Setting
-from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.step import P_VALUE, STATISTIC
 from reticent.statistics.robust.answers import Grid
 from reticent.statistics.robust.density import LEVEL, DensityTest, density_test

@@ -10,7 +10,7 @@ from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
-from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 
 
 def keys_of(asked: HypothesisTest, setting: Setting) -> Keys:

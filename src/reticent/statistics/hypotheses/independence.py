@@ -22,6 +22,7 @@ from reticent.outcome import Estimate
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses import tables
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.null import (
     DRAWS,
     LEVEL,
@@ -33,7 +34,6 @@ from reticent.statistics.hypotheses.null import (
     least_seen,
     stream,
 )
-from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import too_few

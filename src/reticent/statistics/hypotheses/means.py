@@ -34,6 +34,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses.groups import keys_of
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.null import (
     DRAWS,
@@ -47,11 +48,10 @@ from reticent.statistics.hypotheses.null import (
     stream,
 )
 from reticent.statistics.hypotheses.proportions import average, both, times
-from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.intervals import FEWEST, NONE, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.intervals import UNSURE as UNSURE_SIZE
-from reticent.statistics.moment_basis import UNIT, Design, design
+from reticent.statistics.moments.basis import UNIT, Design, design
 
 NODES: Final = 6  # values of the law that stands for a beta law: its first 11 moments
 NEARLY_NORMAL: Final = 200.0  # a + b of a beta law beyond which Hermite's nodes stand for it

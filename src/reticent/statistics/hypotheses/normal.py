@@ -37,10 +37,10 @@ from reticent.statistics import public_facts
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses import groups, null
 from reticent.statistics.hypotheses.distance import BITS, REACH, STEPS, Steps, binned, from_any, from_named, steps
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.kolmogorov import COLUMNS, distances, heaped
 from reticent.statistics.hypotheses.null import Floats
-from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.intervals import FEWEST, NONE, half_width
 

@@ -21,9 +21,9 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.outcome import Estimate
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses.groups import among_of, counting, keys_of, several_rows
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import TOO_FEW, seen_words, words_of
 from reticent.statistics.hypotheses.null import DRAWS, LEVEL, Floats, PValue, critical, least_seen, stream
-from reticent.statistics.hypotheses.spec import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep, Told
 from reticent.statistics.hypotheses.tables import TableLaw
 from reticent.statistics.intervals import (

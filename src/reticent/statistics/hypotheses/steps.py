@@ -15,7 +15,7 @@ from reticent.errors import QuestionError
 from reticent.statistics.column_step import PlannedStep
 from reticent.statistics.context import Setting
 from reticent.statistics.hypotheses import correlation, dense, groups, independence, means, normal, proportions, ranks
-from reticent.statistics.hypotheses.spec import HypothesisTest
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
 
 if TYPE_CHECKING:

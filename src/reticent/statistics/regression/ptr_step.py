@@ -32,7 +32,7 @@ from reticent.statistics.regression.robust import RobustRegression, robust_regre
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.robust.median import THIRD, ScaledMedian, level_for, scaled_median
 from reticent.statistics.robust.ptr_test import Mode, Noisy
-from reticent.statistics.robust.scale import scale
+from reticent.statistics.robust.scale_ptr import scale
 
 Printed: TypeAlias = Literal["R_S", "R_H"]
 

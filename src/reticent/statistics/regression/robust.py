@@ -53,7 +53,7 @@ from reticent.statistics.robust.ptr_test import (
     step,
     whole,
 )
-from reticent.statistics.robust.scale import Spread
+from reticent.statistics.robust.scale_ptr import Spread
 
 LAW: Final = "solution plus noise of the proposed sides"
 Place: TypeAlias = tuple[int, tuple[Fraction, ...]]

@@ -37,9 +37,9 @@ from reticent.statistics.intervals import NONE, half_width, known, normal_half_w
 from reticent.statistics.robust.assumed_laws import UNIT, Chance, reply_probability
 from reticent.statistics.robust.median import Median, ScaledMedian
 from reticent.statistics.robust.ptr_test import Noisy
-from reticent.statistics.robust.scale import QUARTILES, Scale, Spread, StableScale
+from reticent.statistics.robust.scale_ptr import QUARTILES, Scale, Spread, StableScale
 from reticent.statistics.robust.smooth import SmoothMean
-from reticent.statistics.robust.trimmed import TrimmedMean
+from reticent.statistics.robust.trimmed_ptr import TrimmedMean
 
 PEAKED: Final = 1.74  # relative standard deviation of a lognormal quartile distance, times sqrt(n)
 SQUARE: Final = 1 << 20  # the square of a value at the edge

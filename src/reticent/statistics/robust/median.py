@@ -52,7 +52,7 @@ from reticent.statistics.robust.ptr_test import (
     step,
     whole,
 )
-from reticent.statistics.robust.scale import Scale, Spread, StableScale, stable_scale, test_for
+from reticent.statistics.robust.scale_ptr import Scale, Spread, StableScale, stable_scale, test_for
 
 LAW: Final = "order statistic plus noise of the proposed width"
 HALF: Final = Fraction(1, 2)

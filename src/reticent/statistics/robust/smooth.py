@@ -39,7 +39,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.robust.ptr_test import level, whole
-from reticent.statistics.robust.trimmed import trim_ranks
+from reticent.statistics.robust.trimmed_ptr import trim_ranks
 
 TAIL: Final = 3  # finite variance
 BETA: Final = Fraction(1, 4)

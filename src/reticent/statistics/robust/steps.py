@@ -37,7 +37,7 @@ from reticent.statistics.column_step import Plan, PlannedStep
 from reticent.statistics.context import Setting
 from reticent.statistics.magnitude import reach
 from reticent.statistics.possible import possible
-from reticent.statistics.quantiles import MAGNITUDE_SHARE
+from reticent.statistics.quantiles.quantile_step import MAGNITUDE_SHARE
 from reticent.statistics.robust.answers import (
     BinReport,
     Grid,
@@ -60,10 +60,10 @@ from reticent.statistics.robust.plans import (
     magnitude,
     unit_of,
 )
-from reticent.statistics.robust.scale import QUARTILES, stable_scale
-from reticent.statistics.robust.scale import scale as scale_for
+from reticent.statistics.robust.scale_ptr import QUARTILES, stable_scale
+from reticent.statistics.robust.scale_ptr import scale as scale_for
 from reticent.statistics.robust.smooth import smooth_median, smooth_trimmed_mean
-from reticent.statistics.robust.trimmed import trimmed_mean as trimmed_for
+from reticent.statistics.robust.trimmed_ptr import trimmed_mean as trimmed_for
 from reticent.statistics.specs import Iqr, Mode, Quantiles, Scale, Tested, TrimmedMean
 
 SQUARES: Final = Fraction(1, 20)  # of epsilon, for the interval of a trimmed mean

@@ -44,9 +44,9 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
-from reticent.statistics.moment_basis import Kind, design
-from reticent.statistics.moments import MomentStep
-from reticent.statistics.quantiles import Size
+from reticent.statistics.moments.basis import Kind, design
+from reticent.statistics.moments.moment_step import MomentStep
+from reticent.statistics.quantiles.quantile_step import Size
 from reticent.statistics.unbounded.clipping_radii import FINEST, LADDER, Choice, climbed, distances, guess_share
 from reticent.statistics.unbounded.column_counts import Census, Terms
 from reticent.statistics.unbounded.tails import Tail, allowed, declared, stretch

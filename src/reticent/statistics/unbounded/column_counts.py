@@ -21,7 +21,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.quantiles import BETA, TIED, Size, size_of, unsure, values_and_ties
+from reticent.statistics.quantiles.quantile_step import BETA, TIED, Size, size_of, unsure, values_and_ties
 
 CROWD: Final = 8
 ROW: Final = Adjacency("add_remove", unit="row")  # what parts of a partition are proved for

@@ -44,7 +44,7 @@ from reticent.statistics.intervals import NONE, half_width, known, normal_half_w
 from reticent.statistics.magnitude import at_the_end, by_binade, candidates, rarest, share
 from reticent.statistics.magnitude import edges as edges_of
 from reticent.statistics.magnitude import level as level_of_size
-from reticent.statistics.quantiles import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, TIES, Size
+from reticent.statistics.quantiles.quantile_step import GUESSED, MAGNITUDE_SHARE, SIZE_SHARE, TIES, Size
 from reticent.statistics.ranks import cell_share, placed
 from reticent.statistics.unbounded.clipping_radii import Choice
 from reticent.statistics.unbounded.column_counts import ROW, Census, Terms, against_prior

@@ -7,7 +7,7 @@ A row is in the soft counts or in the number beside them, so the vector moves by
 (docs/proofs/unbounded.md, section 8). The ends are bounds, or the reach of the public candidates, which no plausible
 value leaves: the estimand is known before a row is read, whatever the law. Logarithms are taken value by value.
 
-Source: ours; the moments are those of ``statistics/moment_basis.py``.
+Source: ours; the moments are those of ``statistics/moments/basis.py``.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from reticent.statistics.context import Expected, Setting
 from reticent.statistics.estimand import estimand
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.logarithms import LogMean
-from reticent.statistics.moment_basis import UNIT
-from reticent.statistics.moments import MomentStep
+from reticent.statistics.moments.basis import UNIT
+from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.unbounded.clipped import moments_of, powers
 from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.steps import EMPTY, Group, Groups, each_of, terms

@@ -26,7 +26,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label, ValueCount
 from reticent.statistics.context import Expected, Setting, of_persons
-from reticent.statistics.counts import CLIPPED, guarantee_of, noisy
+from reticent.statistics.counts.count_step import CLIPPED, guarantee_of, noisy
 from reticent.statistics.intervals import (
     FEW,
     NONE,
@@ -37,7 +37,7 @@ from reticent.statistics.intervals import (
     plausible,
     too_few,
 )
-from reticent.statistics.moment_basis import UNIT, Design, Kind, design
+from reticent.statistics.moments.basis import UNIT, Design, Kind, design
 from reticent.statistics.specs import Mean, Variance
 
 FLATTEST, USUAL = (

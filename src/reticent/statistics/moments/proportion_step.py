@@ -23,7 +23,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label, ValueCount
 from reticent.statistics.context import Expected, Setting, of_persons
-from reticent.statistics.counts import guarantee_of, noisy
+from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.specs import Proportion
 

@@ -20,7 +20,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import Expected, Setting
-from reticent.statistics.counts import guarantee_of, noisy
+from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.intervals import NONE, half_width, too_few
 
 

@@ -33,7 +33,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.robust.assumed_laws import MadeUp
 from reticent.statistics.robust.ptr_test import Mode, Noisy, level, refuse_large_delta, refuse_unreachable, whole
 from reticent.statistics.robust.reach import LogGrid, farthest
-from reticent.statistics.robust.scale import StableScale, test_for
+from reticent.statistics.robust.scale_ptr import StableScale, test_for
 
 
 def local_sensitivity(data: Order, first: int, last: int) -> int:

@@ -38,7 +38,7 @@ from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics import magnitude, public_facts
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
 from reticent.statistics.context import Expected, Setting, of_persons
-from reticent.statistics.counts import noisy
+from reticent.statistics.counts.count_step import noisy
 from reticent.statistics.intervals import (
     FEW,
     NONE,

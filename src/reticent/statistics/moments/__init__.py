@@ -1,0 +1,1 @@
+"""Means, variances, proportions and means of logarithms of bounded columns."""
