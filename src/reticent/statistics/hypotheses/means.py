@@ -1,6 +1,6 @@
 """Whether a bounded number has the same mean in two groups: noisy soft counts, held against a law with the noise.
 
-Each group gives the soft counts of ``statistics/moment_basis`` (how many values, their sum, their squares), all
+Each group gives the soft counts of ``statistics/moments/basis`` (how many values, their sum, their squares), all
 protected by one geometric draw. With N, S the noisy numbers and sums of groups 1 and 2,
 
     E = (N2 S1 - N1 S2) / (N1 + N2)
