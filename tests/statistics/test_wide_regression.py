@@ -16,7 +16,8 @@ from reticent.mechanisms import Gaussian, Geometric
 from reticent.mechanisms.gate import Recorder
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.privacy.loss import ApproxDP, PureDP
+from reticent.privacy.convert import rho_for
+from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import NO_INTERVAL, Cell
 from reticent.statistics.column_step import PlannedStep
 from reticent.statistics.context import Setting
@@ -30,6 +31,7 @@ from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.regression.squares_step import Squares
 from reticent.statistics.scaling import Floats
+from reticent.study.allocation import Asked, Limit, settle
 
 BOX = (Fraction(-1), Fraction(1))
 TINY = Fraction(1, 10**6)
@@ -155,6 +157,40 @@ def test_a_delta_is_left_where_one_draw_has_less_noise() -> None:
 
     assert isinstance(loss(6), PureDP)
     assert isinstance(loss(20), ApproxDP)
+
+
+def test_in_rho_a_delta_pays_for_a_descent() -> None:
+    """Six columns: the pure draw at epsilon 1 that an (epsilon, delta) ledger pays for costs 21 times this rho."""
+    from reticent.learning import LinearRegression
+
+    ledger = Ledger.create(None, title="rho", adjacency=Adjacency("substitute"), budget=ZCDP(Fraction(2)))
+    asked: dict[str, Any] = {"bounds": (-1, 1), "y_bounds": (-1, 1), "adjacency": "substitute", "ledger": ledger}
+    x, y = rows(3000, 4)
+    LinearRegression(epsilon=1, delta="1e-6", **asked).fit(x[:, :6], y)
+    spent = ledger.spent()
+    assert isinstance(spent, ZCDP)
+    assert spent.rho <= rho_for(Fraction(1), TINY)
+
+
+@pytest.mark.parametrize("within", [Limit(Fraction(1), None, TINY), Limit(None, Fraction(1, 10), TINY)], ids=["ε", "ρ"])
+def test_a_question_in_rho_is_planned_in_rho(within: Limit) -> None:
+    names = [f"x{place}" for place in range(6)]
+    schema = Schema({name: Real(Fraction(-1), Fraction(1)) for name in ("y", *names)}, Person("substitute"))
+    question = Asked(parse(f"regress(y ~ {' + '.join(names)}, delta=1e-6)")[0])
+    (step,) = settle([question], within, schema, 2000, "zcdp").steps
+    assert isinstance(step, PlannedStep)
+    assert isinstance(step.plan, Squares)
+    assert isinstance(step.plan.plan, Plain)
+    assert not step.plan.plan.pure
+
+
+def test_a_question_in_rho_spends_its_share_and_is_not_refused_for_less() -> None:
+    """Its ε was sought from that of a pure draw: .84 of the share was spent, and 150 rows were refused as too few."""
+    schema = Schema({name: Real(Fraction(-1), Fraction(1)) for name in "xy"}, Person("substitute"))
+    question, rho = Asked(parse("regress(y ~ x, delta=1e-6)")[0]), Fraction(1, 20)
+    loss = settle([question], Limit(None, rho, TINY), schema, 150, "zcdp").guarantee.loss
+    assert isinstance(loss, ZCDP)
+    assert rho * Fraction(99, 100) < loss.rho <= rho
 
 
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])

@@ -89,7 +89,7 @@ def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
         raise PublicParameterError(f"ε above {MOST_EPSILON} protects no one; a model costs at most that")
     if spare >= Fraction(1, 10 * max(here.people or 1, 1)):  # where their number is private, of one person
         raise PublicParameterError("delta of a tenth of one person or more lets people be exposed outright")
-    return Price(exact * (1 - here.aside), spare, here.neighbours)
+    return Price(exact * (1 - here.aside), spare, here.neighbours, currency=here.ledger.currency)
 
 
 def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:

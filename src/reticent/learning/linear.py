@@ -304,7 +304,7 @@ class Regressor(LinearModel):
         In a budget of rho a pure draw costs many times as much, and a clip is of another length: there is none.
         """
         fits = isinstance(plan.loss, losses.Squared) and plan.penalty > 0 and plan.scaling.width <= MOST
-        if not fits or not plan.price.delta or self.clip is not None or here.ledger.currency == "zcdp":
+        if not fits or not plan.price.delta or self.clip is not None or plan.price.currency == "zcdp":
             return None
         price = replace(plan.price, delta=Fraction(0))
         length = self._length(plan.scaling.width, price, whole=False, choices=here.choices)

@@ -18,6 +18,7 @@ from reticent.data.schema import Schema
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer
 
@@ -37,12 +38,15 @@ class Setting:
         Public groups, if the question is asked by group.
     delta : Fraction or None
         The delta that this question may spend; None where none is offered, or none is needed.
+    currency : "approximate" or "zcdp"
+        In which the question is charged: in rho where its release or its ledger is.
     """
 
     schema: Schema
     units: int | None
     keys: Keys | None = None
     delta: Fraction | None = None
+    currency: Currency = "approximate"
 
     @property
     def neighbours(self) -> Adjacency:

@@ -25,6 +25,7 @@ from reticent.exact.rounding import sqrt_down
 from reticent.mechanisms import Exponential, Gaussian, Geometric, gate
 from reticent.privacy import compose, convert
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import exact, positive
 from reticent.privacy.sensitivity import L1, L2, Linf
@@ -38,12 +39,14 @@ class Price:
     """The (epsilon, delta) a fit may cost about ``neighbours``; delta 0 is pure.
 
     With a delta, ``part`` of its rho is what shares are shares of: without one, epsilon is made smaller (``within``).
+    ``currency`` is that in which the fit is charged: "zcdp" for rho, where a pure draw costs up to epsilon^2 / 2.
     """
 
     epsilon: Fraction
     delta: Fraction
     neighbours: Adjacency
     part: Fraction = Fraction(1)
+    currency: Currency = "approximate"
 
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")

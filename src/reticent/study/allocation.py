@@ -22,6 +22,7 @@ from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
 from reticent.privacy.explain import epsilon_delta
+from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import Number, read, show
@@ -199,8 +200,10 @@ def settle(
     """
     if units == 0:
         raise QuestionError("The table has no people, which is public here. Nothing was charged.")
+    charged: Currency = "approximate" if within.rho is None and currency == "approximate" else "zcdp"
     settings = [
-        Setting(schema, units, item.keys, delta) for item, delta in zip(asked, deltas(asked, within), strict=True)
+        Setting(schema, units, item.keys, delta, charged)
+        for item, delta in zip(asked, deltas(asked, within), strict=True)
     ]
     free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]
     amounts = shares(asked, within, free)
@@ -357,10 +360,17 @@ def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> 
         return prepare(asked.statistic, setting, amount)
     # All parts of a step cost a fixed share of its epsilon, so its rho is a constant times epsilon squared.
     first = round_down(sqrt_down(2 * amount), DIGITS)
-    cost = zcdp_of(compose.in_zcdp(prepare(asked.statistic, setting, first).guarantee).loss).rho
-    if cost == 0:
-        return prepare(asked.statistic, setting, first)
-    return prepare(asked.statistic, setting, round_down(first * sqrt_down(amount / cost), DIGITS))
+    if setting.delta is not None:  # Gaussian noise has an epsilon that much larger at the same rho
+        first = round_down(epsilon_delta(approx_of(ZCDP(amount), setting.delta))[0], DIGITS)
+    made = prepare(asked.statistic, setting, first)
+    if (cost := _rho(made)) == 0:
+        return made
+    scaled = prepare(asked.statistic, setting, round_down(first * sqrt_down(amount / cost), DIGITS))
+    return made if cost <= amount < _rho(scaled) else scaled  # that of a conversion is a little off the constant
+
+
+def _rho(step: Step) -> Fraction:
+    return zcdp_of(compose.in_zcdp(step.guarantee).loss).rho
 
 
 def _within(loss: Loss, within: Limit) -> None:

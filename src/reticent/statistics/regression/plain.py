@@ -7,7 +7,8 @@
 by less than ``FAINT`` of the largest plausible one: y crosses its range as the column does.
 
 Columns of 0 and 1 stay so, and rows of many columns are shortened, as for every model that buys no intervals. One pure
-draw may have less noise than the many of a descent that a delta pays for: then the delta is left.
+draw may have less noise than the many of a descent that a delta pays for: then the delta is left, but not where the
+charge is in rho, in which a pure draw of that epsilon costs many times as much.
 docs/proofs/learning.md, sections 2 and 8.
 """
 
@@ -112,9 +113,14 @@ class Plain:
 
     @cached_property
     def pure(self) -> bool:
-        """Whether the delta, if any, is left: by public numbers, one draw has less noise than a descent."""
+        """Whether the delta, if any, is left: by public numbers, one draw has less noise than a descent.
+
+        In rho, noise of a pure draw that costs what a descent does is greater whatever the columns.
+        """
         if not self.price.delta:
             return True
+        if self.price.currency == "zcdp":
+            return False
         return _noise(self._once) <= DRAWN_ONCE * _noise(self._slowly)
 
     @property

@@ -190,7 +190,7 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
     delta = setting.delta if asked.tested.delta is not None and setting.delta is not None else Fraction(0)
     people = setting.units if setting.schema.person.column is None else None
     complete = people is not None and not public_facts.may_be_incomplete(setting.schema.column(name) for name in names)
-    plan = engine(frame, Price(epsilon, delta, near), people, complete=complete)
+    plan = engine(frame, Price(epsilon, delta, near, currency=setting.currency), people, complete=complete)
     if plan.hopeless:
         raise QuestionError(
             f"{asked.name}: {people:,} rows are too few for a slope at this ε. A larger ε, more rows or fewer columns "
