@@ -4,65 +4,45 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import mpmath  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reticent.exact.normal import (
     FARTHEST,
-    Bounds,
     density_bounds,
     mills_bounds,
     normal_quantile_bounds,
     normal_tail_bounds,
     pi_bounds,
 )
+from tests.support.balls import close, density, mills, pi, tail
 
-context = mpmath.mp.clone()
-context.prec = 3500  # e^-1000 has 1443 bits before its first
+BITS = 128
 MIDDLE = [Fraction(z) for z in ("0", "1e-30", "1/3", "1", "2.5", "5.65", "5.66", "8")]
 FAR = [Fraction(z) for z in ("12", "20", "30", "37", "44.7")]
 distances = st.fractions(min_value=-40, max_value=40, max_denominator=10**6)
 chances = st.builds(lambda digit, power: Fraction(digit, 10**power), st.integers(1, 9), st.integers(1, 300))
 
 
-def real(x: Fraction) -> mpmath.mpf:
-    return context.mpf(x.numerator) / x.denominator
-
-
-def tail(z: Fraction) -> mpmath.mpf:
-    return context.erfc(real(z) / context.sqrt(2)) / 2
-
-
-def density(z: Fraction) -> mpmath.mpf:
-    return context.exp(-(real(z) ** 2) / 2) / context.sqrt(2 * context.pi)
-
-
-def close(bounds: Bounds, truth: mpmath.mpf, bits: int = 128) -> bool:
-    """Whether the bounds hold the truth and are within 2^(8 - bits) of it."""
-    low, high = bounds
-    return bool(real(low) <= truth <= real(high) and real(high - low) <= truth * context.mpf(2) ** (8 - bits))
-
-
 @pytest.mark.parametrize("z", [sign * z for z in MIDDLE + FAR for sign in (1, -1)], ids=str)
 def test_tail_and_density_are_held_closely(z: Fraction) -> None:
-    assert close(normal_tail_bounds(z), tail(z))
-    assert close(density_bounds(z), density(z))
+    assert close(normal_tail_bounds(z), tail(z), BITS)
+    assert close(density_bounds(z), density(z), BITS)
 
 
 @pytest.mark.few(45)
 @pytest.mark.parametrize("bits", [40, 128, 300, 1000])
 @pytest.mark.parametrize("z", MIDDLE + FAR, ids=str)
 def test_the_mills_ratio_is_held_to_any_precision(z: Fraction, bits: int) -> None:
-    assert close(mills_bounds(z, bits), tail(z) / density(z), bits)
+    assert close(mills_bounds(z, bits), mills(z), bits)
     assert close(normal_tail_bounds(z, bits), tail(z), bits)
 
 
 @settings(max_examples=60, deadline=None)
 @given(distances)
 def test_tail_bounds_hold_the_tail_everywhere(z: Fraction) -> None:
-    assert close(normal_tail_bounds(z), tail(z))
+    assert close(normal_tail_bounds(z), tail(z), BITS)
 
 
 @settings(max_examples=40, deadline=None)
@@ -98,7 +78,7 @@ def test_the_quantile_of_one_half_is_the_middle() -> None:
 
 @pytest.mark.parametrize("bits", [16, 128, 3000])
 def test_pi(bits: int) -> None:
-    assert close(pi_bounds(bits), +context.pi, bits)
+    assert close(pi_bounds(bits), pi(), bits)
 
 
 def test_what_is_not_told_is_refused() -> None:
@@ -111,8 +91,8 @@ def test_what_is_not_told_is_refused() -> None:
 @pytest.mark.parametrize("z", [Fraction(1, 3), Fraction(5), Fraction(12)], ids=str)
 def test_the_check_rejects_wrong_bounds(z: Fraction) -> None:
     low, high = normal_tail_bounds(z)
-    assert not close(normal_tail_bounds(-z), tail(z))  # the wrong tail
-    assert not close((high, low), tail(z))  # the wrong direction
-    assert not close((low, low), tail(z))  # rounded down
-    assert not close((low, high * (1 + Fraction(1, 10**30))), tail(z))  # not close
-    assert not close(density_bounds(z), tail(z))  # without the Mills ratio
+    assert not close(normal_tail_bounds(-z), tail(z), BITS)  # the wrong tail
+    assert not close((high, low), tail(z), BITS)  # the wrong direction
+    assert not close((low, low), tail(z), BITS)  # rounded down
+    assert not close((low, high * (1 + Fraction(1, 10**30))), tail(z), BITS)  # not close
+    assert not close(density_bounds(z), tail(z), BITS)  # without the Mills ratio
