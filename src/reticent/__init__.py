@@ -32,6 +32,7 @@ from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.logarithms import geometric_mean, log_mean
 from reticent.statistics.questions import (
     count,
+    density,
     histogram,
     iqr,
     location,
@@ -41,14 +42,15 @@ from reticent.statistics.questions import (
     proportion,
     quantile,
     quantiles,
+    regress,
     scale,
     sd,
     sum,  # noqa: A004 - rt.sum is the word people type
+    test,
     trimmed_mean,
     variance,
 )
 from reticent.study import Study, open, read_certificate, study  # noqa: A004 - rt.open is what people type
-from reticent.study.direct import density, regress, test
 from reticent.study.sessions import cheaper, holdout, ladder, noisy_answers, sparse_vector
 
 __version__ = "0.2.0.dev0"

@@ -49,4 +49,4 @@ def test_an_option_that_would_be_ignored_is_refused(text: str, words: str) -> No
 
 def test_what_is_no_formula_is_refused_in_words() -> None:
     with pytest.raises(QuestionError, match="'3' cannot be read"):
-        rt.test(3)  # type: ignore[call-overload]  # a mistake
+        rt.test(3)  # type: ignore[arg-type]  # a mistake

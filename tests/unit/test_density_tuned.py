@@ -302,7 +302,7 @@ def test_what_cannot_be_chosen_is_refused_in_words(options: Callable[[], object]
 
 def test_a_word_that_is_no_detail_is_refused_where_it_is_written() -> None:
     with pytest.raises(PublicParameterError, match=r"degree must be a whole number >= 1, or .auto., got 'best'"):
-        rt.density("x", method="series", degree="best")  # type: ignore[call-overload]  # refused here
+        rt.density("x", method="series", degree="best")  # type: ignore[arg-type]  # refused here
 
 
 @pytest.mark.few(2)
@@ -335,5 +335,5 @@ def test_a_study_plans_charges_and_tells_the_choice(near: Near) -> None:
     proof = found.proof()
     assert "histogram with cells chosen privately" in proof
     assert "permute_and_flip" in proof
-    assert rt.density(study, "age", method="bernstein", degree="auto", epsilon=1).sample(100).shape[0] == 100
+    assert study.release_density("age", method="bernstein", degree="auto", epsilon=1).sample(100).shape[0] == 100
     assert study.release([text.replace("cost", "age")], epsilon=1).guarantee.loss == rt.PureDP(Fraction(1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -250,29 +251,41 @@ def test_the_statisticians_block_runs_as_it_is_written() -> None:
     assert 0.4 < model.score(X, y) <= 1
 
 
-def test_a_regression_beside_a_study_is_released_at_once() -> None:
+def test_a_robust_regression_takes_the_method_that_its_columns_allow() -> None:
     of = study()
-    found = rt.regress("disea ~ age + educ", of, epsilon=2, method="robust")
-    assert isinstance(found, rt.Answer)
+    asked = rt.regress("disea ~ age + educ", method="robust")
+    found = of.release([asked], epsilon=2)[asked.name]
     assert isinstance(found.cells[0].outcome, Reply)
     assert of.left() == PureDP(Fraction(7))
-    assert rt.regress("disea ~ age + educ", method="robust").method == "tukey"
+    assert asked.method == "tukey"
     assert rt.regress("disea ~ age", method="robust").method == "theil_sen"
     assert rt.regress("disea ~ 0 + age", method="robust").method == "tukey"
     assert rt.regress("disea ~ age + educ", method="robust", delta="1e-9").method == "R_H"
     assert rt.regress("disea ~ age", epsilon="0.5").epsilon == Fraction(1, 2)
 
 
-def test_a_density_beside_a_study_is_released_at_once() -> None:
+@pytest.mark.parametrize(
+    ("name", "old"),
+    [
+        ("regress", lambda of: rt.regress("disea ~ age", of, epsilon=1)),  # type: ignore[call-arg]
+        ("regress", lambda of: rt.regress("disea ~ age", study=of, epsilon=1)),  # type: ignore[call-arg]
+        ("test", lambda of: rt.test("disea ~ age", of, epsilon=1)),  # type: ignore[call-arg]
+        ("density", lambda of: rt.density(of, "disea", epsilon=1)),  # type: ignore[call-arg, arg-type]
+    ],
+)
+def test_a_question_beside_a_study_is_refused_with_the_new_form(name: str, old: Callable[[Any], object]) -> None:
     of = study()
-    made = rt.density(of, "disea", method="bernstein", epsilon=0.5)
-    assert of.left() == PureDP(Fraction(17, 2))
-    assert made.plot() is not None
+    with pytest.raises(QuestionError, match=rf"study\.release\(\[rt\.{name}\(…\)\], epsilon=…\)"):
+        old(of)
+    assert of.left() == PureDP(Fraction(9))
+
+
+def test_two_columns_of_a_density_are_a_list() -> None:
     assert rt.density("disea", method="bernstein").columns == ("disea",)
-    with pytest.raises(QuestionError, match="released at once"):
-        rt.density("disea", "age")  # type: ignore[call-overload]  # two columns are a list
-    with pytest.raises(QuestionError, match="released at once"):
-        rt.density(of)  # type: ignore[call-overload]  # of what?
+    with pytest.raises(QuestionError, match="one text or list"):
+        rt.density("disea", "age")  # type: ignore[call-arg, arg-type]
+    with pytest.raises(QuestionError):
+        rt.density(study())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", [(0, 5), "real", None, float])

@@ -406,7 +406,7 @@ class LinearRegression(Regressor):
         if size is None:
             raise PublicParameterError(
                 f'method="{method}" needs a public number of rows: people=…, for handles that of their study. '
-                "rt.regress(formula, study, …) buys a noisy one. Nothing was charged."
+                "study.release([rt.regress(…)], …) buys a noisy one. Nothing was charged."
             )
         public = size if price.neighbours.kind == "substitute" and price.neighbours.rows == 1 else None
         chosen = plan(

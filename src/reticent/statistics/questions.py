@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import Literal
 
 from reticent.data.query import Per
 from reticent.data.schema import Key
@@ -28,6 +30,7 @@ from reticent.statistics.density import (
 )
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest, OfTest
 from reticent.statistics.limits import around_of
+from reticent.statistics.removed import question_alone
 from reticent.statistics.specs import (
     QUARTILES,
     Count,
@@ -51,6 +54,7 @@ from reticent.statistics.specs import (
     Tested,
     TrimmedMean,
     Variance,
+    robust_regression,
 )
 from reticent.statistics.unbounded.tails import read_tail
 
@@ -185,15 +189,8 @@ def sd(
     interval: bool = True,
 ) -> Variance:
     """The standard deviation of a bounded column with its 95 % interval."""
-    return Variance(
-        column,
-        root=True,
-        per=per,
-        low=_read(low, "low"),
-        high=_read(high, "high"),
-        epsilon=_read(epsilon, "epsilon"),
-        interval=interval,
-    )
+    asked = variance(column, per=per, low=low, high=high, epsilon=epsilon, interval=interval)
+    return replace(asked, root=True)
 
 
 def histogram(column: str, *, edges: Iterable[Number] = (), epsilon: Number | None = None) -> Histogram:
@@ -419,10 +416,11 @@ def location(column: str, bend: Number = 2, *, per: Per = "row", epsilon: Number
     return Location(column, read(bend, "bend"), per=per, epsilon=_read(epsilon, "epsilon"))
 
 
+@question_alone
 def regress(
     formula: str,
     *,
-    method: OfRegression = "auto",
+    method: OfRegression | Literal["robust"] = "auto",
     blocks: int | None = None,
     reference: Key | Sequence[Key] = (),
     epsilon: Number | None = None,
@@ -436,17 +434,16 @@ def regress(
     ----------
     formula : str
         Columns of numbers, and on the right categories; ``"y ~ 0 + a"`` leaves the intercept out.
-    method : "auto", "least_squares", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp" or "over_beta"
-        "auto" is least squares where every number has public bounds, and else a robust line that needs none; the
-        answer names which it estimates. "R_S" and "R_H" are 003's.
+    method : "auto", "least_squares", "robust", or one of the robust methods
+        "auto" is least squares where every number has public bounds, else a robust line; the answer names which.
+        "robust" needs no bounds: "R_H" with a ``delta``, else "theil_sen" for one column and "tukey" for more.
+        The others are "R_S", "block_medians", "adassp" and "over_beta". "R_S" and "R_H" are 003's.
     blocks : int, optional
         Public number of blocks of rows for "R_S", "R_H" and "block_medians".
     reference : key or keys, optional
         Of categories on the right: from which the coefficients of their other keys are told. By default the first.
-    mode, delta
-        As for ``median``.
-    unit : number, optional
-        Public step on which columns are read that have neither bounds nor a resolution.
+    mode, delta, unit
+        As for ``median``; ``unit`` is for columns that have neither bounds nor a resolution.
     """
     match = re.fullmatch(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*", formula)
     if match is None:
@@ -455,11 +452,14 @@ def regress(
     constants = [term for term in terms if term in ("0", "1")]
     if len(constants) > 1 or not all(terms):
         raise QuestionError(f"'{formula}' cannot be read: name each column once, and at most one of 0 and 1.")
+    on, intercept = tuple(term for term in terms if term not in ("0", "1")), "0" not in constants
+    if method == "robust":
+        method = robust_regression(len(on), intercept=intercept, delta=delta is not None)
     return Regression(
         match.group(1),
-        tuple(term for term in terms if term not in ("0", "1")),
+        on,
         method=method,
-        intercept="0" not in constants,
+        intercept=intercept,
         blocks=blocks,
         reference=(reference,) if isinstance(reference, str | int) else tuple(reference),
         epsilon=_read(epsilon, "epsilon"),
@@ -467,6 +467,7 @@ def regress(
     )
 
 
+@question_alone
 def test(
     formula: str,
     *,
@@ -522,6 +523,7 @@ def test(
 test.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it wherever it is imported
 
 
+@question_alone
 def density(
     columns: str | Sequence[str],
     *,
@@ -554,8 +556,7 @@ def density(
         For "series" the highest frequency, for "bernstein" the degree of the polynomial. "auto" as above.
     bandwidth : number or "auto", optional
         For "kernel" and "bernstein", in shares of the range, at most 1/2. "auto" as above, for "kernel".
-    iterations : int, optional
-        For "bernstein".
+    iterations : int, optional; for "bernstein".
     size : int, "root", "two_thirds" or "auto", optional
         For "ks": the number of records of the small data set that comes out; "root" for sqrt(n epsilon), as where it is
         left out, "two_thirds" for n^(2/3), "auto" to have it drawn with the records, at no further epsilon: few for
@@ -572,7 +573,7 @@ def density(
     low, high : number, optional
         Bounds of one column for this question; by default those of the study.
     epsilon, delta : number, optional
-        A share of its own. With a delta noise is Gaussian where the method can use it.
+        A share of its own. With a delta noise is Gaussian where it can be.
     """
     named, (values, missing, seek) = columns_of(columns), atoms_of(atoms)
     return DensityOf(

@@ -227,9 +227,9 @@ def test_the_figure_shows_the_effect_on_its_own_scale_and_says_the_p_value() -> 
     assert axes.get_xlim()[1] < 1.2  # the statistic is not on this axis
 
 
-def test_a_test_beside_a_study_is_released_at_once() -> None:
+def test_a_release_of_a_test_has_effect_statistic_and_p_value() -> None:
     study = a_study()
-    answer = rt.test("income ~ sex", study, epsilon=2)
+    answer = study.release([rt.test("income ~ sex")], epsilon=2)["test(income ~ sex)"]
     assert [cell.label[0][1] for cell in answer] == ["difference of means (f less m)", "statistic", "p-value"]
     assert study.left().epsilon == 8  # type: ignore[union-attr]
     assert isinstance(rt.test("income ~ sex"), HypothesisTest)
