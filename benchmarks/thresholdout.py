@@ -23,11 +23,12 @@ from numpy.typing import NDArray
 
 from reticent.data.schema import Person, Schema, integer
 from reticent.entropy import Replayed
-from reticent.learning import Accuracy, Product, holdout
-from reticent.learning.above_threshold import Size
-from reticent.learning.row_functions import STEPS, Axis, Question, Rows, axes_of, contributions, mean_steps
+from reticent.learning import Accuracy, Product
 from reticent.mechanisms.sparse_vector import Conversation
 from reticent.privacy.adjacency import Adjacency
+from reticent.sessions import holdout
+from reticent.sessions.above_threshold import Size
+from reticent.sessions.row_functions import STEPS, Axis, Question, Rows, axes_of, contributions, mean_steps
 
 N, ROUNDS, EPSILON, THRESHOLD = 5000, 50, Fraction(10), Fraction(4, 100)
 Signs = NDArray[np.int64]

@@ -28,6 +28,7 @@ from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
+from reticent.sessions.makers import cheaper, holdout, ladder, noisy_answers, sparse_vector
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.logarithms import geometric_mean, log_mean
 from reticent.statistics.questions import (
@@ -51,7 +52,6 @@ from reticent.statistics.questions import (
     variance,
 )
 from reticent.study import Study, open, read_certificate, study  # noqa: A004 - rt.open is what people type
-from reticent.study.sessions import cheaper, holdout, ladder, noisy_answers, sparse_vector
 
 __version__ = "0.2.0.dev0"
 

@@ -12,7 +12,7 @@ import pytest
 from reticent import mechanisms
 from reticent.audit import coverage, exact, models
 from reticent.audit.report import Verified, page
-from reticent.study import sessions
+from reticent.sessions import makers
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,14 +58,14 @@ def test_every_session_and_every_estimator_is_replayed_or_has_a_reason() -> None
     for words in coverage.UNREPLAYED.values():
         (path,) = re.findall(r"tests/\S+\.py", words)
         assert (ROOT / path).exists()
-    openers = {name.replace("_", " ") for name, value in vars(sessions).items() if public(name, value)}
+    openers = {name.replace("_", " ") for name, value in vars(makers).items() if public(name, value)}
     assert openers - {"cheaper"} == set(coverage.SESSIONS)  # that one is free
     names = {way.kind.__name__ for way in models.ways()}
     assert names <= set(coverage.estimators())
 
 
 def public(name: str, value: object) -> bool:
-    return not name.startswith("_") and getattr(value, "__module__", "") == sessions.__name__ and callable(value)
+    return not name.startswith("_") and getattr(value, "__module__", "") == makers.__name__ and callable(value)
 
 
 def test_an_estimator_without_a_way_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,15 +25,15 @@ from reticent.audit.session_rules import by_rules, cost_of
 from reticent.audit.tape import STYLES, Tape
 from reticent.entropy import SystemEntropy
 from reticent.lab.broken.laws import sparse_vector_noised_for_one, sparse_vector_without_query_noise
-from reticent.learning import above_threshold, holdout, leaderboard
-from reticent.learning.above_threshold import Size
-from reticent.learning.row_functions import mean_steps
 from reticent.mechanisms import SparseVector, gate
 from reticent.mechanisms.gate import Bar, Call
 from reticent.mechanisms.sparse_vector import Conversation, Mark, Part
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
-from reticent.study.session import Holdout, Paid
+from reticent.sessions import above_threshold, holdout, leaderboard
+from reticent.sessions.above_threshold import Size
+from reticent.sessions.row_functions import mean_steps
+from reticent.sessions.session import Holdout, Paid
 
 TALKS = {talk.name: talk for talk in built_in()}
 ONE = "add_remove, at most 1 row each"

@@ -13,8 +13,8 @@ import pytest
 import reticent as rt
 from reticent.data.table import Result
 from reticent.learning import Between, Level, LogisticRegression
-from reticent.learning.row_functions import Rows
 from reticent.mechanisms import gate
+from reticent.sessions.row_functions import Rows
 
 CANARY = 77.125
 ROWS = {"y": np.array([CANARY] * 300 + [1.0] * 300), "g": np.arange(600) % 2}

@@ -19,7 +19,7 @@ from reticent.errors import Fault, QuestionError
 from reticent.learning import Accuracy, Level, LogisticRegression
 from reticent.ledger import Ledger
 from reticent.privacy.loss import ZCDP, PureDP
-from reticent.study import session as paid
+from reticent.sessions import session as paid
 from reticent.study.study import Study
 from tests.service.test_session_ledger import ROWS, opened, study
 from tests.support.cli_kit import run

@@ -14,10 +14,10 @@ import reticent as rt
 from reticent.data.schema import Person, Schema, real
 from reticent.entropy import Replayed
 from reticent.learning import Level
-from reticent.learning.row_functions import axes_of
 from reticent.mechanisms import gate
 from reticent.outcome import Reply
-from reticent.study.counted import counted
+from reticent.sessions.row_count import counted
+from reticent.sessions.row_functions import axes_of
 from reticent.study.study import Study
 
 N: Final = 4000

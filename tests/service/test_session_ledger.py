@@ -25,7 +25,7 @@ from reticent.ledger import Ledger
 from reticent.mechanisms import axiom_again
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.rederivation import rederive
-from reticent.study.session import Holdout, Paid
+from reticent.sessions.session import Holdout, Paid
 from reticent.study.study import Study
 
 ROWS = {"x": np.linspace(0, 1, 400), "y": np.repeat([0, 1], 200), "g": ["a", "b"] * 200}
@@ -358,7 +358,7 @@ def test_a_fault_inside_an_answer_is_charged_opaque_and_ends_the_session(monkeyp
     def fails(*given: object) -> object:
         raise ValueError(f"a value of one person: {given}")
 
-    monkeypatch.setattr("reticent.learning.holdout.check", fails)
+    monkeypatch.setattr("reticent.sessions.holdout.check", fails)
     with pytest.raises(Fault) as fault:
         session.check(Level("y"))
     monkeypatch.undo()
@@ -377,7 +377,7 @@ def test_an_interrupt_ends_the_session_and_the_charge_stays(monkeypatch: pytest.
     def interrupted(*given: object) -> object:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("reticent.learning.holdout.check", interrupted)
+    monkeypatch.setattr("reticent.sessions.holdout.check", interrupted)
     with pytest.raises(KeyboardInterrupt):
         session.check(Level("y"))
     monkeypatch.undo()

@@ -20,9 +20,15 @@ from reticent.data.schema import Column, Person, Schema, integer, real
 from reticent.data.table import open_table
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.learning import Accuracy, Between, Level, Product, above_threshold, gaussian_answers, holdout, leaderboard
-from reticent.learning.above_threshold import Above, Below, Size
-from reticent.learning.row_functions import (
+from reticent.learning import Accuracy, Between, Level, Product
+from reticent.mechanisms import SparseVector
+from reticent.mechanisms.geometric import laplace_radius
+from reticent.mechanisms.sparse_vector import Conversation
+from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.privacy.loss import ZCDP, PureDP
+from reticent.sessions import above_threshold, gaussian_answers, holdout, leaderboard
+from reticent.sessions.above_threshold import Above, Below, Size
+from reticent.sessions.row_functions import (
     STEPS,
     Question,
     Rows,
@@ -36,11 +42,6 @@ from reticent.learning.row_functions import (
     public_rows,
     query_of,
 )
-from reticent.mechanisms import SparseVector
-from reticent.mechanisms.geometric import laplace_radius
-from reticent.mechanisms.sparse_vector import Conversation
-from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.privacy.loss import ZCDP, PureDP
 
 Floats = NDArray[np.float64]
 SWAP = Adjacency("substitute")

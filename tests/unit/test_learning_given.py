@@ -393,7 +393,8 @@ def test_a_warning_about_private_rows_is_neither_shown_nor_raised() -> None:
 
 def test_sessions_are_undisturbed_too(strict: None, monkeypatch: pytest.MonkeyPatch) -> None:
     import reticent as rt
-    from reticent.learning import Level, row_functions
+    from reticent.learning import Level
+    from reticent.sessions import row_functions
 
     honest = row_functions.contributions
 

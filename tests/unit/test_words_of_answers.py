@@ -10,13 +10,13 @@ import pytest
 import reticent as rt
 from reticent.certificate.render.page import fragment, page
 from reticent.cli import layout
-from reticent.learning.above_threshold import Above, Below
-from reticent.learning.holdout import Checked
-from reticent.learning.leaderboard import Standing
 from reticent.ledger import Ledger
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
+from reticent.sessions.above_threshold import Above, Below
+from reticent.sessions.holdout import Checked
+from reticent.sessions.leaderboard import Standing
 from reticent.study.release import Release
 
 ESTIMATE = Estimate(0.28356261771202684, 0.26693280633918026, 0.3001924290848734, 0.005, 0.011)

@@ -32,14 +32,14 @@ from reticent.data.table import Result
 from reticent.entropy import SystemEntropy
 from reticent.errors import QuestionError
 from reticent.learning import Accuracy, Between, Level, Product
-from reticent.learning.row_functions import Question
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, Counted, Loss, PureDP, words
-from reticent.study import sessions
+from reticent.sessions import makers
+from reticent.sessions.row_functions import Question
+from reticent.sessions.session import Answers, Holdout, Ladder, Open, Sparse
 from reticent.study.memory import study as in_memory
-from reticent.study.session import Answers, Holdout, Ladder, Open, Sparse
 from reticent.study.study import Study
 
 if TYPE_CHECKING:
@@ -243,22 +243,22 @@ def _kinds() -> Iterator[tuple[str, Counted, Callable[[Study], Session], tuple[A
     names, pure, rho = list(NUMBERS), PureDP(2 * EPSILON), ZCDP(EPSILON)
 
     def holdout(study: Study) -> Session:
-        return sessions.holdout(study, names, public=PUBLIC, epsilon=EPSILON, rounds=2, threshold="0.1")
+        return makers.holdout(study, names, public=PUBLIC, epsilon=EPSILON, rounds=2, threshold="0.1")
 
     def claims(study: Study) -> Session:
-        return sessions.holdout(study, names, epsilon=EPSILON, rounds=2, threshold="0.1")
+        return makers.holdout(study, names, epsilon=EPSILON, rounds=2, threshold="0.1")
 
     def means(study: Study) -> Session:
-        return sessions.sparse_vector(study, names, epsilon=EPSILON, positives=2)
+        return makers.sparse_vector(study, names, epsilon=EPSILON, positives=2)
 
     def counts(study: Study) -> Session:
-        return sessions.sparse_vector(study, names, epsilon=EPSILON, positives=3, of="counts", show="above")
+        return makers.sparse_vector(study, names, epsilon=EPSILON, positives=3, of="counts", show="above")
 
     def ladder(study: Study) -> Session:
-        return sessions.ladder(study, names, epsilon=EPSILON, improvements=2, step="0.05")
+        return makers.ladder(study, names, epsilon=EPSILON, improvements=2, step="0.05")
 
     def answers(study: Study) -> Session:
-        return sessions.noisy_answers(study, names, rho=Fraction(1, 2), answers=len(ASKED) - 1)
+        return makers.noisy_answers(study, names, rho=Fraction(1, 2), answers=len(ASKED) - 1)
 
     def above(*bars: str | int) -> tuple[Ask, ...]:
         pairs = zip(ASKED, cycle(bars), strict=False)

@@ -28,6 +28,7 @@ from reticent.learning.array_check import cells
 from reticent.learning.handles import Handle, Shelf
 from reticent.learning.held_arrays import Size, held
 from reticent.ledger import Ledger, Receipt
+from reticent.ledger.faults import note_fault
 from reticent.mechanisms import gate
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
@@ -291,14 +292,6 @@ def _certified(
     return of_model(found, axes, public, proof, receipt, here.ledger)
 
 
-def _record(ledger: Ledger, receipt: Receipt, reference: str) -> None:
-    """Note the fault; if even that cannot be written, the reservation alone keeps the charge."""
-    try:
-        ledger.fail(receipt, reference)
-    except Exception:  # the charge is already durable, and the fault that follows is what the caller must see
-        return
-
-
 def paid(
     here: Circumstances,
     guarantee: Guarantee,
@@ -346,7 +339,7 @@ def bought(
         return found, certificate
     except BaseException as cause:
         reference = f"f-{receipt.id.removeprefix('r-')}"
-        _record(here.ledger, receipt, reference)
+        note_fault(here.ledger, receipt, reference)
         if not isinstance(cause, Exception):
             raise bare(cause) from None
     # Raised here and not in the handler: the cause, whose frames hold private rows, is not even its __context__.

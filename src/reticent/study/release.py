@@ -7,7 +7,6 @@ the integers a query asked for reaches this module, and nothing but noisy number
 
 from __future__ import annotations
 
-import logging
 import os
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -38,6 +37,7 @@ from reticent.data.table import EngineFailure, Result, Table
 from reticent.entropy import Entropy, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.ledger import Ledger, Receipt
+from reticent.ledger.faults import note_fault, protected_log
 from reticent.ledger.fingerprint import note_head
 from reticent.outcome import NoReply, Reply
 from reticent.privacy.explain import outline, sentence
@@ -262,11 +262,11 @@ def run(
         return release
     except BaseException as cause:
         reference = f"f-{receipt.id.removeprefix('r-')}"
-        _record(ledger, receipt, reference)
+        note_fault(ledger, receipt, reference)
         if not isinstance(cause, Exception):
             raise bare(cause) from None
         if not isinstance(cause, EngineFailure):  # the engine's own words are there already
-            protected(reference, type(cause).__name__)
+            protected_log(reference, type(cause).__name__)
     # Raised here and not in the handler: the cause, whose frames hold exact aggregates, is not even its __context__.
     raise Fault(reference, words(prepared.guarantee.loss))
 
@@ -354,18 +354,3 @@ def _words_of(cell: Cell, *, bare: bool) -> str:
             return "no reply"
         case Reply(estimate):
             return said(cell, estimate, bare=bare)
-
-
-def _record(ledger: Ledger, receipt: Receipt, reference: str) -> None:
-    """Note the fault; if even that cannot be written, the reservation alone keeps the charge."""
-    try:
-        ledger.fail(receipt, reference)
-    except Exception:  # the charge is already durable, and the fault below is what the caller must see
-        return
-
-
-def protected(reference: str, text: str) -> None:
-    """The curator's protected log: silent unless a handler was put on this logger by name."""
-    logger = logging.getLogger("reticent.protected")
-    if logger.handlers:
-        logger.error("%s %s", reference, text)

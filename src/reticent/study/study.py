@@ -460,10 +460,10 @@ class Study:
 
     def _table(self) -> Table:
         from reticent.data.table import open_table
-        from reticent.study.release import protected
+        from reticent.ledger.faults import protected_log
 
         source = self._rows if self._rows is not None else self._place
-        return open_table(source, self.schema, delimiter=self.spec.delimiter, log=protected)
+        return open_table(source, self.schema, delimiter=self.spec.delimiter, log=protected_log)
 
     def _probe(self, table: Table) -> None:
         from reticent.data.table import EngineFailure

@@ -174,7 +174,7 @@ def ladder_without_noise(scores: tuple[int, ...], entropy: Entropy) -> tuple[int
 
 
 def ours_board(scores: tuple[int, ...], entropy: Entropy) -> tuple[int, ...]:
-    """Whether a score beats the best by 2, by a sparse vector; ``study.sessions.ladder`` shows noisy scores as well."""
+    """Whether a score beats the best by 2, by a sparse vector; ``makers.ladder`` shows noisy scores as well."""
     return BETTER.sample([score - 2 for score in scores], entropy)
 
 

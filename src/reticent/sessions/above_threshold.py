@@ -1,6 +1,6 @@
 """A sparse vector over rows: is this mean, or this count, at least so much? Paid by the few that are.
 
-    question, threshold --> integers (``bounded``) --> one conversation (``mechanisms.sparse_vector``) --> Above | Below
+    question, threshold -> integers (``row_functions``) -> conversation (``mechanisms.sparse_vector``) -> Above | Below
 
 What is asked may depend on every answer before it. The conversation was charged when it was started; this module holds
 no ledger. ``docs/theory/sessions.md`` says how sure a comparison is, ``docs/proofs/sessions.md`` proves it.
@@ -14,12 +14,12 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from reticent.entropy import Entropy
-from reticent.learning.row_functions import STEPS, Question, Rows, apart, contributions
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import Conversation, Mark, SparseVector
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
+from reticent.sessions.row_functions import STEPS, Question, Rows, apart, contributions
 
 LEVEL: Final = 0.95
 NORMAL: Final = 1.959963984540054  # the 97.5 % point

@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 
     from reticent.certificate.certificate import Certificate
     from reticent.data.table import Table
-    from reticent.learning.above_threshold import Found, Size
-    from reticent.learning.holdout import Checked
-    from reticent.learning.leaderboard import Standing
-    from reticent.learning.row_functions import Axis, Question, Rows
     from reticent.ledger import Ledger, Receipt
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.sparse_vector import Conversation, SparseVector
     from reticent.outcome import Estimate
     from reticent.privacy.guarantee import Guarantee
+    from reticent.sessions.above_threshold import Found, Size
+    from reticent.sessions.holdout import Checked
+    from reticent.sessions.leaderboard import Standing
+    from reticent.sessions.payer import Payer
+    from reticent.sessions.row_count import Counted
+    from reticent.sessions.row_functions import Axis, Question, Rows
     from reticent.statistics.answer import IncompleteRows
-    from reticent.study.counted import Counted
-    from reticent.study.study import Study
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -106,7 +106,7 @@ class Paid(Generic[T]):
         "_told",
     )
 
-    def __init__(self, study: Study, plan: Agreed, start: Callable[[SystemEntropy], T]) -> None:
+    def __init__(self, study: Payer, plan: Agreed, start: Callable[[SystemEntropy], T]) -> None:
         from reticent.mechanisms import gate
 
         self._plan, self._start, self._coins = plan, start, partial(gate.coins_for, study)
@@ -253,7 +253,7 @@ class Paid(Generic[T]):
 
     def _read(self, table: Table) -> Size:
         """Read the rows once, and buy their number where it is not public."""
-        from reticent.learning.row_functions import private_rows, query_of
+        from reticent.sessions.row_functions import private_rows, query_of
 
         entropy = self._coins()
         (found,) = table.run([query_of(self._plan.axes)], entropy.bits(256).to_bytes(32))
@@ -304,14 +304,14 @@ class Paid(Generic[T]):
     def _failed(self, cause: BaseException) -> str:
         """End in a fault: the charge stays, the rows go, the cause is for the protected log alone."""
         from reticent.data.table import EngineFailure
-        from reticent.study.release import _record, protected
+        from reticent.ledger.faults import note_fault, protected_log
 
         receipt, self._receipt, self._rows, self._started, self._over = self._receipt, None, None, None, True
         reference = "f-session" if receipt is None else f"f-{receipt.id.removeprefix('r-')}"
         if receipt is not None:
-            _record(self._ledger, receipt, reference)
+            note_fault(self._ledger, receipt, reference)
         if isinstance(cause, Exception) and not isinstance(cause, EngineFailure):
-            protected(reference, type(cause).__name__)
+            protected_log(reference, type(cause).__name__)
         return reference
 
 
@@ -412,7 +412,7 @@ class Open(Generic[T]):
     __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse
 
     def _asked(self, question: object) -> Question:
-        from reticent.learning.row_functions import checked
+        from reticent.sessions.row_functions import checked
 
         return checked(question, self._axes)
 
@@ -451,8 +451,8 @@ class Holdout(Open["Conversation"]):
         BudgetError
             Where the ledger has too little for the round this question would open; nothing is drawn or charged.
         """
-        from reticent.learning import holdout as way
-        from reticent.learning.row_functions import mean_steps, name_of, steps
+        from reticent.sessions import holdout as way
+        from reticent.sessions.row_functions import mean_steps, name_of, steps
 
         asked = self._asked(question)
         name = name_of(asked)
@@ -477,7 +477,7 @@ class Holdout(Open["Conversation"]):
     @property
     def sigma(self) -> float:
         """The scale of the noise on a mean that is shown; a round costs 2 / (sigma n)."""
-        from reticent.learning.holdout import sigma
+        from reticent.sessions.holdout import sigma
 
         return float(sigma(self._made, self._paid.size))
 
@@ -499,8 +499,8 @@ class Sparse(Open["Conversation"]):
         QuestionError
             For what is no question of this session, and when it is over; nothing is drawn or charged.
         """
-        from reticent.learning import above_threshold as way
-        from reticent.learning.row_functions import name_of, steps
+        from reticent.sessions import above_threshold as way
+        from reticent.sessions.row_functions import name_of, steps
 
         asked = self._asked(question)
         if self._of == "means":
@@ -536,7 +536,7 @@ class Ladder(Open["Conversation"]):
     @property
     def best(self) -> float:
         """The best score shown so far."""
-        from reticent.learning.row_functions import STEPS
+        from reticent.sessions.row_functions import STEPS
 
         return self._best / STEPS
 
@@ -548,8 +548,8 @@ class Ladder(Open["Conversation"]):
         QuestionError
             For what is no question of this session, and when it is over; nothing is drawn or charged.
         """
-        from reticent.learning import leaderboard as way
-        from reticent.learning.row_functions import name_of
+        from reticent.sessions import leaderboard as way
+        from reticent.sessions.row_functions import name_of
 
         asked = self._asked(question)
 
@@ -577,8 +577,8 @@ class Answers(Open["list[int]"]):
         QuestionError
             For what is no question of this session, and when it is over; nothing is drawn or charged.
         """
-        from reticent.learning.gaussian_answers import answer
-        from reticent.learning.row_functions import name_of
+        from reticent.sessions.gaussian_answers import answer
+        from reticent.sessions.row_functions import name_of
 
         asked = self._asked(question)
 

@@ -7,8 +7,8 @@
     rt.cheaper(...)                which of them costs less for a plan: free
 
 A session, or a round of one, is charged when it opens, before a row is read or a threshold drawn; closing gives nothing
-back, and a crash can only have charged too much. What may be asked: ``learning.row_functions``. How it is kept:
-``study.session``. What an officer gets when a session has ended: ``session.certificate``.
+back, and a crash can only have charged too much. What may be asked: ``sessions.row_functions``. How it is kept:
+``sessions.session``. What an officer gets when a session has ended: ``session.certificate``.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
-from reticent.study.counted import Counted, counted
-from reticent.study.session import Agreed, Answers, Holdout, Ladder, Of, Paid, Sparse
+from reticent.sessions.row_count import Counted, counted
+from reticent.sessions.session import Agreed, Answers, Holdout, Ladder, Of, Paid, Sparse
 
 if TYPE_CHECKING:
-    from reticent.learning.gaussian_answers import Prices
-    from reticent.learning.row_functions import Axis, Rows
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.sparse_vector import SparseVector
     from reticent.privacy.adjacency import Kind
     from reticent.privacy.guarantee import Guarantee
-    from reticent.study.study import Study
+    from reticent.sessions.gaussian_answers import Prices
+    from reticent.sessions.payer import Payer
+    from reticent.sessions.row_functions import Axis, Rows
 
 MOST_ANSWERS: Final = 10_000
 
@@ -39,7 +39,7 @@ A = TypeVar("A")
 
 
 def holdout(
-    study: Study,
+    study: Payer,
     columns: Sequence[str],
     *,
     public: Mapping[str, Sequence[float]] | None = None,
@@ -88,8 +88,8 @@ def holdout(
     Each round is pure (epsilon / rounds): ``sparse_vector``, shares 1 : 1 : 2. It protects the study's rows and no row
     of ``public``.
     """
-    from reticent.learning.holdout import round_of
-    from reticent.learning.row_functions import axes_of, public_rows, steps
+    from reticent.sessions.holdout import round_of
+    from reticent.sessions.row_functions import axes_of, public_rows, steps
 
     def agreed() -> tuple[Agreed, SparseVector, int, Rows | None]:
         if public is not None and public is study._rows:
@@ -112,7 +112,7 @@ def holdout(
 
 
 def sparse_vector(
-    study: Study,
+    study: Payer,
     columns: Sequence[str],
     *,
     epsilon: Number,
@@ -155,9 +155,9 @@ def sparse_vector(
     ---------
     Pure epsilon: ``sparse_vector``; in a ledger in rho epsilon^2 / 2, or less for counts under add/remove.
     """
-    from reticent.learning.above_threshold import reach
-    from reticent.learning.row_functions import axes_of
     from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
+    from reticent.sessions.above_threshold import reach
+    from reticent.sessions.row_functions import axes_of
 
     def agreed() -> tuple[Agreed, SparseVector]:
         if of not in ("means", "counts") or show not in ("values", "above"):
@@ -181,7 +181,7 @@ def sparse_vector(
 
 
 def ladder(
-    study: Study,
+    study: Payer,
     columns: Sequence[str],
     *,
     epsilon: Number,
@@ -221,10 +221,10 @@ def ladder(
 
     Guarantee
     ---------
-    Pure epsilon: ``sparse_vector`` with values. Proof: ``learning.leaderboard``.
+    Pure epsilon: ``sparse_vector`` with values. Proof: ``sessions.leaderboard``.
     """
-    from reticent.learning.leaderboard import board_of
-    from reticent.learning.row_functions import axes_of, steps
+    from reticent.sessions.leaderboard import board_of
+    from reticent.sessions.row_functions import axes_of, steps
 
     def agreed() -> tuple[Agreed, SparseVector, int, int]:
         axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
@@ -244,7 +244,7 @@ def ladder(
 
 
 def noisy_answers(
-    study: Study,
+    study: Payer,
     columns: Sequence[str],
     *,
     rho: Number,
@@ -283,8 +283,8 @@ def noisy_answers(
     ---------
     rho-zCDP: ``gaussian``, rho / answers each.
     """
-    from reticent.learning.gaussian_answers import answer_of
-    from reticent.learning.row_functions import axes_of
+    from reticent.sessions.gaussian_answers import answer_of
+    from reticent.sessions.row_functions import axes_of
     from reticent.study.allocation import limit
 
     def agreed() -> tuple[Agreed, Gaussian]:
@@ -318,8 +318,8 @@ def cheaper(
     beta: float = 0.05,
     delta: Number = "1e-6",
 ) -> Prices:
-    """The session that answers a plan for less, free and from public numbers: ``learning.gaussian_answers.cheaper``."""
-    from reticent.learning import gaussian_answers
+    """The session that answers a plan for less, free and from public numbers: ``sessions.gaussian_answers.cheaper``."""
+    from reticent.sessions import gaussian_answers
 
     return gaussian_answers.cheaper(
         questions=questions,
@@ -336,7 +336,7 @@ def cheaper(
 # --- what is agreed before anything is charged ------------------------------------------------------------------------
 
 
-def _noted(study: Study, work: Callable[[], A], name: str, who: str) -> A:
+def _noted(study: Payer, work: Callable[[], A], name: str, who: str) -> A:
     """``work``, with a refusal noted in the ledger."""
     try:
         return work()
@@ -351,12 +351,12 @@ def _announced(plan: Agreed) -> None:
         warnings.warn(f"{sentence}.", stacklevel=3)
 
 
-def _ungrouped(study: Study) -> None:
+def _ungrouped(study: Payer) -> None:
     if study._groups is not None:
         raise QuestionError("A session is about the whole table: open it on the study, not on study.by(…).")
 
 
-def _total(study: Study, epsilon: Number, override: str) -> Fraction:
+def _total(study: Payer, epsilon: Number, override: str) -> Fraction:
     from reticent.study.allocation import limit
 
     _ungrouped(study)
@@ -371,7 +371,7 @@ def _share(total: Fraction, bought: Fraction, parts: int) -> Fraction:
     return (total - bought) / parts
 
 
-def _entered(study: Study, parts: Sequence[Guarantee], delta: Fraction | None = None) -> Guarantee:
+def _entered(study: Payer, parts: Sequence[Guarantee], delta: Fraction | None = None) -> Guarantee:
     """The parts together, in the currency of the study's ledger."""
     from reticent.privacy import compose
     from reticent.privacy.convert import as_approx
@@ -388,7 +388,7 @@ def _entered(study: Study, parts: Sequence[Guarantee], delta: Fraction | None = 
 
 
 def _agreed(
-    study: Study,
+    study: Payer,
     told: tuple[str, str, str, str],
     way: tuple[str, Mapping[str, object]],
     axes: Mapping[str, Axis],

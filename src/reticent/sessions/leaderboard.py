@@ -5,8 +5,8 @@ shown so far (public), a submission is "better" where its noisy sum exceeds best
 shown, and it becomes the best. A board with at most c improvements costs epsilon, however many submissions are made.
 
 Proof. Best and step are public when a submission is made: they are made of what was shown. S, the sum over rows of
-(contribution - best), moves by at most D = STEPS for one row each (``bounded``), and so does S - step n, n public or
-bought. The board is a numeric sparse vector with c answers above: ``mechanisms.sparse_vector``. ∎
+(contribution - best), moves by at most D = STEPS for one row each (``row_functions``), and so does S - step n, n public
+or bought. The board is a numeric sparse vector with c answers above: ``mechanisms.sparse_vector``. ∎
 
 Accuracy. But for probability beta over k submissions, with r the radius of a comparison and v that of a value: every
 submission that is better than the best by step + r / n is shown, none that is worse than the best by more than
@@ -26,12 +26,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reticent.entropy import Entropy
-from reticent.learning.above_threshold import LEVEL, Size, estimate, reach
-from reticent.learning.row_functions import STEPS, Question, Rows, apart
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import Conversation, SparseVector, split
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency
+from reticent.sessions.above_threshold import LEVEL, Size, estimate, reach
+from reticent.sessions.row_functions import STEPS, Question, Rows, apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,11 @@ from reticent.statistics.answer import IncompleteRows
 if TYPE_CHECKING:
     from reticent.data.schema import Schema
     from reticent.entropy import Entropy
-    from reticent.learning.above_threshold import Size
-    from reticent.learning.row_functions import Axis
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.geometric import Geometric
     from reticent.privacy.guarantee import Guarantee
+    from reticent.sessions.above_threshold import Size
+    from reticent.sessions.row_functions import Axis
 
 SIZE_SHARE: Final = Fraction(1, 20)  # of the whole, for a number of rows that is not public
 
@@ -59,10 +59,10 @@ class Counted:
 
     def draw(self, complete: int, odd: int, entropy: Entropy) -> tuple[Size, IncompleteRows | None]:
         """The number of rows, and the share of ``odd`` ones in all where it tells that."""
-        from reticent.learning.above_threshold import NORMAL, Size
         from reticent.mechanisms import gate
         from reticent.mechanisms.gaussian import Gaussian
         from reticent.mechanisms.geometric import Geometric
+        from reticent.sessions.above_threshold import NORMAL, Size
 
         pair = self.told and not _public(self.schema)
         exact = (complete, odd) if pair else (complete,)

@@ -9,9 +9,9 @@ Statement. With n rows of one row per person, sigma = 2 / (epsilon n) and means 
 of scale 2 sigma on its threshold, 4 sigma on every comparison and sigma on the value shown: it costs 2 / (sigma n).
 
 Proof. Let S be the sum over holdout rows of (contribution - m), m the training mean or the claim in whole steps,
-and D = STEPS. S moves by at most D (``bounded``), and so do |S| and |S| - T, since T is public. With epsilon = e1 + e2
-+ e3 split 1 : 1 : 2, the scales of ``sparse_vector`` are D / e1 = 4 D / epsilon, 2 D / e2 = 8 D / epsilon and D / e3 =
-2 D / epsilon; divided by n D to make them means, with sigma = 2 / (epsilon n): 2 sigma, 4 sigma, sigma. The
+and D = STEPS. S moves by at most D (``row_functions``), and so do |S| and |S| - T, since T is public. With epsilon = e1
++ e2 + e3 split 1 : 1 : 2, the scales of ``sparse_vector`` are D / e1 = 4 D / epsilon, 2 D / e2 = 8 D / epsilon and D /
+e3 = 2 D / epsilon; divided by n D to make them means, with sigma = 2 / (epsilon n): 2 sigma, 4 sigma, sigma. The
 answer of a question that agrees is a function of a public number and of the mark; a claim may depend on all answers
 before it, which is what adaptive composition allows. ∎
 
@@ -31,13 +31,13 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
 from reticent.entropy import Entropy
-from reticent.learning.above_threshold import LEVEL, Size, comparison_radius, estimate
-from reticent.learning.row_functions import STEPS, Question, Rows, apart
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.mechanisms.sparse_vector import Conversation, SparseVector
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
+from reticent.sessions.above_threshold import LEVEL, Size, comparison_radius, estimate
+from reticent.sessions.row_functions import STEPS, Question, Rows, apart
 
 SHARES: Final = (1, 1, 2)
 By: TypeAlias = Literal["training", "claim", "holdout"]

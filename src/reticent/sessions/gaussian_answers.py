@@ -4,7 +4,7 @@ Statement. k questions, each chosen after the answers before it, with noise of v
 rows of (contribution - 1/2), are rho-zCDP. D = STEPS for one row each where rows are replaced, and half of that where
 they come or go.
 
-Proof. The sum moves by at most D (``bounded``: m is STEPS / 2, so max(m, STEPS - m) is too), and one integer with
+Proof. The sum moves by at most D (``row_functions``: m is STEPS / 2, so max(m, STEPS - m) is too), and one integer with
 discrete Gaussian noise of variance v is D^2 / (2 v)-zCDP: ``mechanisms.gaussian``. rho / k each, added adaptively. ∎
 
 Which is cheaper. For answers that are all within ``width`` of the mean over the private rows, but for probability
@@ -34,8 +34,6 @@ from typing import Final, Literal, TypeAlias
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.normal import normal_tail_bounds
-from reticent.learning.above_threshold import NORMAL, Size, estimate
-from reticent.learning.row_functions import STEPS, Question, Rows, apart
 from reticent.mechanisms import gate
 from reticent.mechanisms.gaussian import Gaussian
 from reticent.outcome import Estimate
@@ -44,6 +42,8 @@ from reticent.privacy.convert import approx_of
 from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.sensitivity import L2
+from reticent.sessions.above_threshold import NORMAL, Size, estimate
+from reticent.sessions.row_functions import STEPS, Question, Rows, apart
 
 MIDDLE: Final = STEPS // 2
 DIGITS: Final = 10**6
