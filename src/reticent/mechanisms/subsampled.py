@@ -1,7 +1,7 @@
 """Subsampling: a mechanism that draws its own secret sample of the units, adds up their integers and hands the sum on.
 
-Statement. (a) ``Poisson``: let the mechanism behind it be (eps, delta)-DP if one unit is added or removed. Let each unit
-take part with probability q by its own coin. The whole is then (ln(1 + q (e^eps - 1)), q delta)-DP if one unit is
+Statement. (a) ``Poisson``: let the mechanism behind it be (eps, delta)-DP if one unit is added or removed. Let each
+unit take part with probability q by its own coin. The whole is then (ln(1 + q (e^eps - 1)), q delta)-DP if one unit is
 added or removed. (b) ``WithoutReplacement``: let the mechanism behind it be (eps, delta)-DP if one unit is replaced,
 and let a uniform subset of m of the n units take part. The whole is then (ln(1 + m/n (e^eps - 1)), m/n delta)-DP if one
 of the n units is replaced.
