@@ -35,7 +35,8 @@ from reticent.data.table import Table as Rows  # noqa: E402
 from reticent.entropy import Replayed  # noqa: E402
 from reticent.errors import QuestionError  # noqa: E402
 from reticent.outcome import Estimate, Reply  # noqa: E402
-from reticent.study.allocation import limit, settle, understand  # noqa: E402
+from reticent.privacy.cost import Cost  # noqa: E402
+from reticent.study.allocation import settle, understand  # noqa: E402
 from reticent.study.release import draw  # noqa: E402
 from tests.support.stat_fake import Fake, schema_of  # noqa: E402
 from tests.support.unbounded_reference import LAWS, Law  # noqa: E402
@@ -103,7 +104,7 @@ def asked(case: Case) -> Callable[[Table, str], Answer]:
     name, _, level = case.name.partition(" ") if case.name.startswith("joint") else (case.name, "", "")
     schema = schema_of(real(missing=0), Person(case.kind))
     units = case.size if case.kind == "substitute" else None
-    within = limit(case.epsilon, None, DELTA)
+    within = Cost.read(case.epsilon, None, DELTA)
     prepared = settle(understand([QUESTIONS[name]], schema), within, schema, units, "approximate")
     place = QUANTILES.index(Fraction(level)) if level else 0
 

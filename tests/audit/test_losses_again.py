@@ -19,9 +19,10 @@ from reticent.exact.grid import Grid
 from reticent.mechanisms import Geometric, KolmogorovSmirnov, ScalarGaussian
 from reticent.privacy import compose, convert, group_privacy, profiles
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.sensitivity import L1, Linf
-from reticent.study.allocation import Prepared, limit, settle, understand
+from reticent.study.allocation import Prepared, settle, understand
 
 SCHEMA = Schema({"x": real(0, 1), "g": category(["a", "b"])}, Person("add_remove", "who", 3))
 
@@ -32,7 +33,7 @@ def verdicts() -> set[str]:
 
 def plan(rho: str | None = None, delta: str | None = None) -> Prepared:
     asked = understand(["count by g", "mean(x)", "median(x) by g"], SCHEMA)
-    return settle(asked, limit(None if rho else "1", rho, delta), SCHEMA, None, "approximate")
+    return settle(asked, Cost.read(None if rho else "1", rho, delta), SCHEMA, None, "approximate")
 
 
 def found(prepared: Prepared) -> set[str]:

@@ -91,6 +91,7 @@ from reticent.lab.broken.pipelines import OWNER, SHARED, Replay, people
 from reticent.mechanisms import Gaussian, Geometric, PermuteAndFlip
 from reticent.privacy import compose, convert, profiles, ptr
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ApproxDP, PureDP, pld_of
 from reticent.privacy.pairs import Range
 from reticent.privacy.sensitivity import L1, L2, Linf
@@ -98,7 +99,7 @@ from reticent.statistics import public_facts, ranks
 from reticent.statistics.moments import basis as moment_basis
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.study import allocation
-from reticent.study.allocation import limit, settle, understand
+from reticent.study.allocation import settle, understand
 
 NEAR = Adjacency("add_remove")
 PUBLIC = compose.public(Adjacency("substitute"))
@@ -235,7 +236,7 @@ def excess(questions: Sequence[str], column: Column, kind: Any = "add_remove", t
     forget()
     schema = Schema({"x": column, "g": category(["a", "b"])}, Person(kind, "who"))
     units = 10_000 if kind == "substitute" else None
-    prepared = settle(understand(questions, schema), limit("10", None, None), schema, units, "approximate")
+    prepared = settle(understand(questions, schema), Cost.read("10", None, None), schema, units, "approximate")
     return {found.kind for found in audit(prepared, schema, triples=triples).findings}
 
 
@@ -276,7 +277,7 @@ def read(values: Any, column: Column) -> list[Result]:
     """Every exact number that the questions take from a table with these values."""
     forget()
     schema = Schema({"x": column, "g": category(["a", "b"])}, Person("add_remove", "who"))
-    prepared = settle(understand(QUESTIONS, schema), limit("1", None, None), schema, None, "approximate")
+    prepared = settle(understand(QUESTIONS, schema), Cost.read("1", None, None), schema, None, "approximate")
     queries = list(dict.fromkeys(query for step in prepared.all_steps for query in step.queries))
     size = len(values)
     table = {"who": [f"p{place}" for place in range(size)], "x": values, "g": ["a", "b"] * (size // 2)}

@@ -17,8 +17,9 @@ from reticent.audit.plan import ENOUGH, SHOWN, Audited, audit
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.adjacency import Kind
+from reticent.privacy.cost import Cost
 from reticent.statistics import public_facts
-from reticent.study.allocation import Prepared, limit, settle, understand
+from reticent.study.allocation import Prepared, settle, understand
 from reticent.study.study import Study
 
 QUESTIONS = ["count", "mean(x)", "median(x)", "sum(k) by g", "histogram(x, edges=0:10:2)"]
@@ -45,7 +46,7 @@ def study(rows: object = None, *, adjacency: Kind = "add_remove", people: int | 
 
 def prepared(schema: Schema, questions: Sequence[str], **within: Any) -> Prepared:
     units = 10_000 if schema.person.adjacency == "substitute" else schema.person.people
-    asked = limit(within.get("epsilon"), within.get("rho"), within.get("delta"))
+    asked = Cost.read(within.get("epsilon"), within.get("rho"), within.get("delta"))
     return settle(understand(questions, schema), asked, schema, units, "approximate")
 
 
@@ -148,7 +149,7 @@ def test_losses_in_rho_are_compared_in_rho(rho: str, delta: str | None) -> None:
     schema = Schema({"x": real(0, 1), "g": category(["a", "b"])}, Person("add_remove", "who", 2))
     currency = "approximate" if delta else "zcdp"
     asked = understand(["count by g", "mean(x)", "median(x) by g"], schema)
-    plan = settle(asked, limit(None, rho, delta), schema, None, currency)
+    plan = settle(asked, Cost.read(None, rho, delta), schema, None, currency)
     found = audit(plan, schema, triples=33)
     assert found.verdict == "passed"
     assert found.loss is not None

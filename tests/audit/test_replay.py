@@ -44,6 +44,7 @@ from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric, ga
 from reticent.mechanisms.gate import Recorder
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2, Linf
 from reticent.statistics.answer import Answer
@@ -51,7 +52,7 @@ from reticent.statistics.counts import count_step as counts
 from reticent.statistics.counts import moments, proportions, public_facts, quantiles, ranks
 from reticent.statistics.hypotheses.hypothesis_test import OfTest
 from reticent.study import release
-from reticent.study.allocation import Prepared, limit, settle, understand
+from reticent.study.allocation import Prepared, settle, understand
 from reticent.study.incomplete import NO_SHARES
 from tests.support.data_reference import Reference
 
@@ -309,7 +310,7 @@ def findings(
         cache.cache_clear()
     schema = Schema(COLUMNS, Person(adjacency, "who", rows))
     units = 10_000 if adjacency == "substitute" else None
-    prepared = settle(understand(questions, schema), limit("10", None, None), schema, units, "approximate")
+    prepared = settle(understand(questions, schema), Cost.read("10", None, None), schema, units, "approximate")
     return audit(prepared, schema, triples=triples).findings
 
 

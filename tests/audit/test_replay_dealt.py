@@ -22,9 +22,10 @@ from reticent.data.schema import Person, Schema
 from reticent.data.table import Result
 from reticent.mechanisms import Geometric, gate
 from reticent.privacy.adjacency import Kind
+from reticent.privacy.cost import Cost
 from reticent.statistics.regression import block_medians, blocks, coefficients
 from reticent.statistics.regression.robust import SolutionStep
-from reticent.study.allocation import Limit, Prepared, settle, understand
+from reticent.study.allocation import Prepared, settle, understand
 
 KINDS: tuple[Kind, ...] = ("add_remove", "substitute")
 DELTA = "delta=0.00001"
@@ -33,7 +34,7 @@ SHORT_CUT, ROBUST = f"regress(k ~ x, method=R_S, {DELTA})", f"regress(k ~ x, met
 
 def prepared(questions: tuple[str, ...], kind: Kind = "add_remove", epsilon: int = 20) -> tuple[Prepared, Schema]:
     schema = Schema(COLUMNS, Person(kind, None, 1, SIZED))
-    within = Limit(Fraction(epsilon), None, None, "made up")
+    within = Cost(Fraction(epsilon), None, None, "made up")
     return settle(understand(questions, schema), within, schema, SIZED, "approximate"), schema
 
 

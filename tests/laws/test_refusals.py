@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from reticent.data.spec import check_delta
 from reticent.errors import Refusal
 from reticent.ledger import Ledger
 from reticent.mechanisms import Gaussian, Geometric, Poisson
 from reticent.privacy import compose, profiles, ptr
 from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.cost import refuse_exposure
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, GaussianDP, PureDP, Renyi
 from reticent.privacy.numbers import read
 from reticent.privacy.sensitivity import L1, L2
@@ -60,7 +60,7 @@ def charged_step() -> None:
         (lambda: least([count().guarantee, count(OTHERS).guarantee], Fraction(1, 2)), "different neighbours"),
         (lambda: compose.across([count(OTHERS).guarantee], neighbours=OTHERS), "cannot be used in a partition"),
         (lambda: Poisson(count(OTHERS), Fraction(1, 2)).guarantee, "add"),
-        (lambda: check_delta(Fraction(1, 1000), 100), "δ"),
+        (lambda: refuse_exposure(Fraction(1, 1000), 100), "δ"),
         (charged_step, "not a guarantee.* Nothing was charged"),
         (lambda: compose.concurrent([_approximate(), _approximate()]), "no theorem covers interleaved"),
         (lambda: profiles.epsilon(ZCDP(ONE), Fraction(0)), "δ"),

@@ -19,12 +19,13 @@ from reticent.certificate.render.tables import sheet
 from reticent.data.schema import Column, Person, Schema
 from reticent.errors import QuestionError
 from reticent.mechanisms import axiom_again
+from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.rederivation import rederive
 from reticent.statistics.answer import IncompleteRows
 from reticent.statistics.context import Setting
 from reticent.statistics.incomplete import incomplete_step
-from reticent.study.allocation import limit, settle, understand
+from reticent.study.allocation import settle, understand
 
 if TYPE_CHECKING:
     from reticent.privacy.adjacency import Kind
@@ -223,7 +224,7 @@ def test_a_table_of_nobody_is_refused_and_a_share_of_it_would_have_no_width() ->
     schema = Schema(NUMBERS, Person("substitute"))
     asked = understand(["sum(price)", "mean(price)", "count by site"], schema)
     with pytest.raises(QuestionError, match=r"has no people, which is public here\. Nothing was charged"):
-        settle(asked, limit("1", None, None), schema, 0, "approximate")
+        settle(asked, Cost.read("1", None, None), schema, 0, "approximate")
     assert incomplete_step(("price",), Setting(schema, 0), Fraction(1)).expected(0).noise is None
 
 

@@ -28,6 +28,7 @@ from reticent.entropy import Replayed
 from reticent.mechanisms import Exponential, Geometric
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Kind
+from reticent.privacy.cost import Cost
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.statistics.answer import Answer
 from reticent.statistics.intervals import Side, distance
@@ -42,7 +43,7 @@ from reticent.statistics.unbounded import (
     trimmed,
 )
 from reticent.statistics.unbounded.scaled_level import UNIT
-from reticent.study.allocation import Prepared, limit, settle, understand
+from reticent.study.allocation import Prepared, settle, understand
 from reticent.study.release import draw
 from tests.support.stat_fake import Fake
 from tests.support.unbounded_reference import LAWS
@@ -65,7 +66,7 @@ class Read:
 
 def priced(texts: Sequence[str], schema: Schema, n: int, epsilon: str) -> Prepared:
     units = n if schema.person.adjacency == "substitute" else None
-    return settle(understand(texts, schema), limit(epsilon, None, "1e-7"), schema, units, "approximate")
+    return settle(understand(texts, schema), Cost.read(epsilon, None, "1e-7"), schema, units, "approximate")
 
 
 def released(prepared: Prepared, schema: Schema, rows: Rows, key: str) -> tuple[Answer, ...]:

@@ -15,8 +15,9 @@ from typing import Final
 from reticent.audit.schemas import PEOPLE
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind
+from reticent.privacy.cost import Cost
 from reticent.statistics.questions import density
-from reticent.study.allocation import Limit, Prepared, settle, understand
+from reticent.study.allocation import Prepared, settle, understand
 
 COLUMNS: Final[dict[str, Column]] = {
     "x": Real(Fraction(0), Fraction(10)),
@@ -76,10 +77,10 @@ def built_in() -> Iterator[tuple[str, Prepared, Schema]]:
         schema = Schema(COLUMNS, Person(kind, None if rows == 1 else "who", rows))
         units = PEOPLE if kind == "substitute" else None
         for place, questions in enumerate(QUESTIONS, start=1):
-            within = Limit(Fraction(len(questions)), None, None)
+            within = Cost(Fraction(len(questions)))
             name = f"plan {place}, {kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
             yield name, settle(understand(questions, schema), within, schema, units, "approximate"), schema
-        within = Limit(Fraction(6), None, None)
+        within = Cost(Fraction(6))
         name = f"densities, {kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
         yield name, settle(understand(DENSITIES, schema), within, schema, units, "approximate"), schema
 
@@ -91,7 +92,7 @@ def robust() -> Iterator[tuple[str, Prepared, Schema]]:
         schema = Schema(COLUMNS, Person(kind, None if rows == 1 else "who", rows, people))
         each = f"{kind}, at most {rows} {'row' if rows == 1 else 'rows'} each"
         for place, (epsilon, questions) in enumerate((*ALL, *(ONE_EACH if rows == 1 else ())), start=1):
-            within = Limit(Fraction(epsilon), None, None, "made up")
+            within = Cost(Fraction(epsilon), override="made up")
             plan = settle(
                 understand(questions, schema), within, schema, PEOPLE if people is None else people, "approximate"
             )

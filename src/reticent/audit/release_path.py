@@ -23,8 +23,9 @@ from reticent.data.table import EngineFailure, Result
 from reticent.entropy import system
 from reticent.errors import Fault
 from reticent.ledger import Ledger
+from reticent.privacy.cost import Cost
 from reticent.privacy.loss import Loss, PureDP
-from reticent.study.allocation import Limit, Prepared, settle, understand
+from reticent.study.allocation import Prepared, settle, understand
 from reticent.study.release import Release, run
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _plan() -> tuple[Prepared, Schema]:
     columns = {name: Integer(-WIDEST, WIDEST, missing=Fraction(0)) for name in ("x", "y")}
     schema = Schema(dict(columns), Person("add_remove", None, 1))
     asked = understand(("sum(x)", "sum(y)"), schema)
-    return settle(asked, Limit(EPSILON, None, None), schema, None, "approximate"), schema
+    return settle(asked, Cost(EPSILON), schema, None, "approximate"), schema
 
 
 def _start(plan: Prepared, *, fails: bool) -> tuple[Ledger, Watched]:

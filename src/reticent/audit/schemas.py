@@ -35,7 +35,8 @@ from reticent.statistics.specs import (
 from reticent.statistics.unbounded.tails import Tail
 
 if TYPE_CHECKING:
-    from reticent.study.allocation import Asked, Limit, Prepared
+    from reticent.privacy.cost import Cost
+    from reticent.study.allocation import Asked, Prepared
 
 RANGES: Final[tuple[tuple[int | str, int | str], ...]] = (
     (0, 1),
@@ -101,14 +102,14 @@ def random_plan(schema: Schema, dice: Dice, most: int = 3) -> Prepared:
             continue
 
 
-def _limit(dice: Dice) -> tuple[Limit, str]:
-    from reticent.study.allocation import Limit
+def _limit(dice: Dice) -> tuple[Cost, str]:
+    from reticent.privacy.cost import Cost
 
     epsilon = Fraction(dice.pick(EPSILONS))
     if dice.chance(75):
-        return Limit(epsilon, None, None, "made up"), dice.pick(("approximate", "approximate", "zcdp"))
+        return Cost(epsilon, override="made up"), dice.pick(("approximate", "approximate", "zcdp"))
     delta = Fraction(1, 10**6)
-    return Limit(None, epsilon**2 / 4, delta, "made up"), dice.pick(("approximate", "zcdp"))
+    return Cost(None, epsilon**2 / 4, delta, "made up"), dice.pick(("approximate", "zcdp"))
 
 
 def _asked(schema: Schema, dice: Dice) -> Asked:

@@ -52,7 +52,7 @@ class Stopped(Exception):
 
 @runtime_checkable
 class Misused(Protocol):
-    """Exception of the parser for a command line it cannot understand."""
+    """What the parser raises for a command line it cannot understand."""
 
     exit_code: int
 
@@ -61,7 +61,7 @@ class Misused(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Ending of a run that did not succeed."""
+    """How a run that did not succeed ended."""
 
     kind: str
     words: str

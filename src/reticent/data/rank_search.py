@@ -33,10 +33,10 @@ EVERYTHING: Final[Bracket] = (-math.inf, math.inf)
 
 
 class Scans(Protocol):
-    """Scans of one column of doubles x by an engine, none missing. Steps are its integers, growing with x."""
+    """What an engine does for one column of doubles x, none missing. Steps are its integers, growing with x."""
 
     def size(self) -> int:
-        """Number of values."""
+        """How many values there are."""
         ...
 
     def sample(self, share: float) -> NDArray[np.float64]:
@@ -44,7 +44,7 @@ class Scans(Protocol):
         ...
 
     def below(self, end: float) -> int:
-        """Number of values strictly below ``end``."""
+        """How many values are strictly below ``end``."""
         ...
 
     def inside(self, bracket: Bracket) -> RunLength:
@@ -71,9 +71,7 @@ class _Found:
 
 
 def fetch(scans: Scans, needs: Needs) -> Fetched:
-    """Order statistics and sums that ``needs`` asks for, exact: equal to ``order_statistics.fetched`` of the whole
-    column.
-    """
+    """What is needed of the column, exactly: ``order_statistics.fetched`` of the whole column gives the same."""
     size = scans.size()
     ends = [(rank, rank) for first, last in needs.totals for rank in (max(first, 1), min(last, size))]
     inner = [(max(first, 1), min(last, size)) for first, last in needs.windows]
@@ -117,7 +115,7 @@ def _windows(scans: Scans, asked: Sequence[tuple[int, int]], size: int) -> dict[
 
 
 def _bracket(sample: NDArray[np.float64], first: int, last: int, size: int, wider: float) -> Bracket:
-    """Interval that brackets the ranks, as far as the sorted sample can tell."""
+    """Where the ranks are, as far as the sorted sample can tell."""
     many = len(sample)
     if many == 0:
         return EVERYTHING

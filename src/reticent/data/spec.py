@@ -26,10 +26,12 @@ from reticent.data.format import Format
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, missing_as
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import restore
+from reticent.privacy.cost import refuse_exposure, refuse_weak
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, read, show
 
 Tables: TypeAlias = Mapping[str, Any]  # what tomllib returns
+Numbers: TypeAlias = tuple[Fraction | None, Fraction | None, Fraction | None]  # epsilon, delta, rho
 
 NUMERIC: Final = ("kind", "low", "high", "why", "missing", "resolution", "constant", "complete")
 KEYS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -42,7 +44,6 @@ KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "category": ("kind", "among", "why", "constant", "complete"),
     "release": ("name", "epsilon", "delta", "rho", "ask", "want", "override"),
 }
-MOST_EPSILON: Final = 10
 LONGEST_SNAPSHOT: Final = 100
 LARGE_DELTA: Final = Fraction(1, 10**5)
 
@@ -58,7 +59,7 @@ NO_ROWS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Approved budget: the limit, its approver, its end, and the reason if it exceeds ε 10."""
+    """What was approved: the limit, by whom, until when, and why more than ε 10 if so."""
 
     loss: Counted
     approved: str = ""
@@ -200,7 +201,7 @@ def word_of(snapshot: str, where: str) -> str:
 
 
 def _format(study: Tables) -> Format:
-    """Notation of numbers, missing values and text in the source."""
+    """How the source writes numbers, missing values and text."""
     words = study.get("na", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise SpecError('[study] na must list texts, such as na = ["NA", "-999"]')
@@ -290,23 +291,29 @@ def _category(table: Tables, where: str) -> Category:
 
 def _budget(table: Tables, people: int | None) -> Budget:
     _known(table, "budget", "[budget]")
-    loss = _loss(table, "[budget]")
+    loss = _loss(_numbers(table, "[budget]"), "[budget]")
     if loss is None:
         raise SpecError('[budget] epsilon = "…" is missing (or rho = "…"): the most this study may ever spend.')
     epsilon, delta = _sizes(loss)
     override = _text(table, "override", "[budget]") or ""
-    check_epsilon(epsilon, override)
-    check_delta(delta, people)
+    refuse_weak(epsilon, override)
+    refuse_exposure(delta, people)
     ends = table.get("ends")
     if ends is not None and (isinstance(ends, datetime.datetime) or not isinstance(ends, datetime.date)):
         raise SpecError("[budget] ends must be a date such as 2027-12-31, without quotes")
     return Budget(loss, _text(table, "approved", "[budget]") or "", ends, override)
 
 
-def _loss(table: Tables, where: str) -> Counted | None:
+def _numbers(table: Tables, where: str) -> Numbers:
+    """Epsilon, delta and rho of a table, each read once."""
     epsilon, delta, rho = (
         None if table.get(key) is None else _read(table, key, where) for key in ("epsilon", "delta", "rho")
     )
+    return epsilon, delta, rho
+
+
+def _loss(numbers: Numbers, where: str) -> Counted | None:
+    epsilon, delta, rho = numbers
     if rho is not None and epsilon is not None:
         raise SpecError(f"{where} is either epsilon (and delta) or rho (and delta), not both")
     try:
@@ -333,43 +340,6 @@ def _sizes(loss: Counted) -> tuple[Fraction, Fraction]:
             assert_never(loss)
 
 
-def check_epsilon(epsilon: Fraction, override: str) -> None:
-    """Refuse a loss that protects no one, unless a reason is given.
-
-    Raises
-    ------
-    SpecError
-        Above 10 without a reason.
-    """
-    if epsilon > MOST_EPSILON and not override:
-        power = math.floor(Fraction(epsilon) * Fraction(4342944819, 10**10))
-        leading = math.exp(float(epsilon - Fraction(23025850930, 10**10) * power)) if power < 10**6 else 1.0
-        digits = str(power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-        raise SpecError(
-            f"ε {about(epsilon)} lets odds change by {leading:.0f} × 10{digits}: this protects no one. Above 10 a "
-            'release needs --override and a reason (override = "…" in the study file), which the certificate prints.'
-        )
-
-
-def check_delta(delta: Fraction, people: int | None) -> None:
-    """Refuse a delta that lets people be exposed outright, where the number of people is public.
-
-    Raises
-    ------
-    SpecError
-        For delta of at least 1 / (10 people).
-    """
-    if people and delta >= Fraction(1, 10 * people):  # of nobody nothing is exposed
-        most = Fraction(1, 10 * people)
-        power = 1
-        while Fraction(1, 10**power) > most:
-            power += 1
-        raise SpecError(
-            f"δ {about(delta)} allows {about(delta * people)} of {people:,} people to be exposed outright. "
-            f"Use 1e-{power + 1} or less, or your board's figure."
-        )
-
-
 def _releases(tables: Tables, budget: Budget, people: int | None) -> tuple[ReleaseSpec, ...]:
     found = tables.get("release", [])
     if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
@@ -390,14 +360,12 @@ def _release(table: Tables, place: int, budget: Budget, people: int | None) -> R
         raise SpecError(f'[[release]] number {place} has no name. Write name = "table 1".')
     where = f"[[release]] '{name}'"
     _known(table, "release", where)
-    _loss(table, where)
-    epsilon, delta, rho = (
-        None if table.get(key) is None else _read(table, key, where) for key in ("epsilon", "delta", "rho")
-    )
+    epsilon, delta, rho = numbers = _numbers(table, where)
+    _loss(numbers, where)
     override = _text(table, "override", where) or ""
     if epsilon is not None:
-        check_epsilon(epsilon, override or budget.override)
-    check_delta(delta or Fraction(0), people)
+        refuse_weak(epsilon, override or budget.override)
+    refuse_exposure(delta or Fraction(0), people)
     ask = table.get("ask")
     if not isinstance(ask, list) or not ask or not all(isinstance(text, str) for text in ask):
         raise SpecError(f'{where} ask must list questions as text, such as ["count", "mean(age)"]')
@@ -476,7 +444,7 @@ def _shown(found: object) -> str:
 
 
 def warnings(spec: Spec) -> tuple[str, ...]:
-    """Warnings of ``check`` about a study file, independent of the rows."""
+    """What ``check`` says about a study file: the same whatever the rows hold."""
     parquet = Path(spec.source).suffix.lower() in {".parquet", ".pq"}
     said = _about_the_study(spec)
     listed = [name for name, column in spec.schema.columns.items() if isinstance(column, Category)]
@@ -506,7 +474,7 @@ def warnings(spec: Spec) -> tuple[str, ...]:
 
 
 def _instead(column: Real | Integer) -> str:
-    """Treatment of a cell that cannot be read, and the statement about the number of such cells."""
+    """What becomes of a cell that cannot be read, and what is said of how many there are."""
     if column.stand_in is None:
         return 'count as missing (missing = "drop"). A noisy share of them stands beside the answers'
     if column.complete:
@@ -515,7 +483,7 @@ def _instead(column: Real | Integer) -> str:
 
 
 def _about_the_study(spec: Spec) -> list[str]:
-    """Oddities of budget, releases and files, as far as they show without opening any file."""
+    """What is odd about budget, releases and files, as far as it shows without opening any."""
     said: list[str] = []
     limit, delta = _sizes(spec.budget.loss)
     if delta > LARGE_DELTA:

@@ -77,7 +77,7 @@ class Column:
         ]
 
     def repeated(self, column: str) -> int:
-        """Number of distinct values of a column that stand in more than one row, missing values aside."""
+        """How many different values of a column stand in more than one row, missing ones aside."""
         ((found,),) = self._rows(
             f"SELECT count(*) FROM (SELECT 1 FROM {self._relation} WHERE {quoted(column)} IS NOT NULL "
             f"GROUP BY {quoted(column)} HAVING count(*) > 1)"

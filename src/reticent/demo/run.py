@@ -27,7 +27,7 @@ KEY: Final = "throwaway"
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """Results of the demonstration: the publication, the truth beside it, and the check by a third party."""
+    """What was published, the truth beside it, and the check a stranger would make."""
 
     folder: Path
     study: Study

@@ -89,7 +89,7 @@ ORDERS: Final = tuple(
 
 
 def zcdp_of(loss: Loss) -> ZCDP | ApproxZCDP:
-    """Loss in zCDP that ``loss`` implies.
+    """What a loss costs in zCDP.
 
     Raises
     ------
@@ -202,9 +202,7 @@ def as_zcdp(part: Guarantee) -> Guarantee:
 
 
 def _least_rho(part: Guarantee) -> ZCDP | ApproxZCDP:
-    """Loss of ``part`` in zCDP: the lesser of the rho of its pair, if the axiom names one, and of the rho its loss
-    implies.
-    """
+    """Where the axiom names a pair whose rho is known, the less of that and of what the loss implies."""
     match part.pair:
         case Range(epsilon):
             return ZCDP(epsilon**2 / 8)
@@ -248,7 +246,7 @@ def as_approx(part: Guarantee, delta: Fraction) -> Guarantee:
 
 
 def follows(stored: Guarantee, made: Guarantee) -> bool:
-    """Tell if a stored conversion equals the re-derived one up to the float differences between machines.
+    """Whether a stored conversion is the one made again, but for what another machine's floats may change.
 
     A bound by privacy-loss distributions carries ``SPREAD``, so what is accepted is at or above the bound found here.
     """

@@ -283,13 +283,13 @@ def noisy_answers(
     ---------
     rho-zCDP: ``gaussian``, rho / answers each.
     """
+    from reticent.privacy.cost import Cost
     from reticent.sessions.gaussian_answers import answer_of
     from reticent.sessions.row_functions import axes_of
-    from reticent.study.allocation import limit
 
     def agreed() -> tuple[Agreed, Gaussian]:
         _ungrouped(study)
-        within = limit(None, rho, delta, override, study.schema.person.people)
+        within = Cost.read(None, rho, delta, override, study.schema.person.people)
         assert within.rho is not None
         axes = axes_of(study.schema, columns)
         if answers > MOST_ANSWERS:
@@ -357,10 +357,10 @@ def _ungrouped(study: Payer) -> None:
 
 
 def _total(study: Payer, epsilon: Number, override: str) -> Fraction:
-    from reticent.study.allocation import limit
+    from reticent.privacy.cost import Cost
 
     _ungrouped(study)
-    within = limit(epsilon, None, None, override, study.schema.person.people)
+    within = Cost.read(epsilon, None, None, override, study.schema.person.people)
     assert within.epsilon is not None
     return within.epsilon
 

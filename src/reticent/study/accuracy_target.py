@@ -10,11 +10,12 @@ from typing import Final
 from reticent.data.query import Keys
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
+from reticent.privacy.cost import Cost
 from reticent.statistics.context import Setting
 from reticent.statistics.least_epsilon import least_epsilon
 from reticent.statistics.shares import SHARE
 from reticent.statistics.specs import Statistic
-from reticent.study.allocation import CAVEAT_SHARE, Asked, Limit, Question, caveat_is_due, deltas, name_of, understand
+from reticent.study.allocation import CAVEAT_SHARE, Asked, Question, caveat_is_due, deltas, name_of, understand
 from reticent.study.incomplete import due
 from reticent.study.snapshot import NOTHING, Known
 
@@ -58,7 +59,7 @@ def wanted(
             asked.append(item)
         if asked[places[name]].statistic.epsilon is not None:
             raise QuestionError(f"{name} has an epsilon of its own: say either that or the width wanted")
-    offered = deltas(asked, Limit(None, None, delta))
+    offered = deltas(asked, Cost(delta=delta))
     public = people if schema.person.adjacency == "substitute" else schema.person.people
     bought = due(asked, schema, public, known)
     for name, width in want.items():

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Column, Key, Person, Schema
-from reticent.data.spec import check_delta, check_epsilon
 from reticent.errors import Fault, PublicParameterError, QuestionError, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
+from reticent.privacy.cost import Cost
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
-from reticent.privacy.numbers import Number, read, show
+from reticent.privacy.numbers import show
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.counts.count_step import CountStep
 from reticent.statistics.density import DensityOf
@@ -56,16 +56,6 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
-    """What a release may cost: epsilon, or rho with the delta its conversion is named at."""
-
-    epsilon: Fraction | None
-    rho: Fraction | None
-    delta: Fraction | None
-    override: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Prepared:
     """Steps in the order asked, the cap's caveat if one is needed, the shares of incomplete rows beside the answers,
     and the guarantee of everything together.
@@ -79,31 +69,6 @@ class Prepared:
     @property
     def all_steps(self) -> tuple[Step, ...]:
         return (*self.steps, *([] if self.caveat is None else [self.caveat]), *self.beside.steps)
-
-
-def limit(
-    epsilon: Number | None, rho: Number | None, delta: Number | None, override: str = "", people: int | None = None
-) -> Limit:
-    """Read and check the numbers of a release.
-
-    Raises
-    ------
-    PublicParameterError
-        Both or neither of epsilon and rho; a number <= 0; epsilon above 10 without a reason; delta of 1/(10 n) or more.
-    """
-    if epsilon is not None and rho is not None:
-        raise PublicParameterError("give epsilon or rho, not both")
-    made = Limit(
-        None if epsilon is None else _above_zero(epsilon, "epsilon"),
-        None if rho is None else _above_zero(rho, "rho"),
-        None if delta is None else _above_zero(delta, "delta"),
-        override,
-    )
-    if made.epsilon is not None:
-        check_epsilon(made.epsilon, override)
-    if made.delta is not None:
-        check_delta(made.delta, people)
-    return made
 
 
 def manners(texts: Mapping[str, object], key: object, audit: object) -> None:
@@ -186,7 +151,7 @@ def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, gro
 
 
 def settle(
-    asked: Sequence[Asked], within: Limit, schema: Schema, units: int | None, currency: str, known: Known = NOTHING
+    asked: Sequence[Asked], within: Cost, schema: Schema, units: int | None, currency: str, known: Known = NOTHING
 ) -> Prepared:
     """Share out the limit, prepare every step, and derive the guarantee of the whole.
 
@@ -244,8 +209,7 @@ def settle(
                 "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, such as a tenth of what is left."
             )
         whole = as_approx(whole, within.delta)
-    _within(ptr.chargeable(whole).loss, within)
-    check_epsilon(epsilon_delta(whole.loss)[0], within.override)
+    within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
     return Prepared(steps, caveat, whole, told)
 
 
@@ -266,7 +230,7 @@ def caveat_is_due(asked: Asked, schema: Schema) -> bool:
     return schema.person.column is not None and asked.statistic.counts_rows
 
 
-def shares(asked: Sequence[Asked], within: Limit, free: Sequence[bool]) -> tuple[Fraction, ...]:
+def shares(asked: Sequence[Asked], within: Cost, free: Sequence[bool]) -> tuple[Fraction, ...]:
     """What each question may cost: its own epsilon, or an equal part of what those leave. Free ones take no part."""
     if all(free):
         return tuple(Fraction(1) for _ in asked)
@@ -291,7 +255,7 @@ def shares(asked: Sequence[Asked], within: Limit, free: Sequence[bool]) -> tuple
     return tuple((total - named) / open_ones if amount is None else amount for amount in own)
 
 
-def deltas(asked: Sequence[Asked], within: Limit) -> tuple[Fraction | None, ...]:
+def deltas(asked: Sequence[Asked], within: Cost) -> tuple[Fraction | None, ...]:
     """The delta each question may spend: its own, or an equal part of what those leave; None where it needs none.
 
     Raises
@@ -335,7 +299,7 @@ def _first_open(asked: Sequence[Asked]) -> str:
     raise AssertionError("every question has a delta of its own")
 
 
-def most(questions: Sequence[Question | Asked], within: Limit, currency: str) -> Loss:
+def most(questions: Sequence[Question | Asked], within: Cost, currency: str) -> Loss:
     """The loss the caller was ready to pay: what a release costs that fails before it could be priced."""
     if within.rho is not None:
         if currency == "zcdp" or within.delta is None:
@@ -371,17 +335,6 @@ def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> 
 
 def _rho(step: Step) -> Fraction:
     return zcdp_of(compose.in_zcdp(step.guarantee).loss).rho
-
-
-def _within(loss: Loss, within: Limit) -> None:
-    """The derived loss must not exceed what was asked for; a failure here is a fault of ours, found before charging."""
-    match loss:
-        case PureDP(epsilon) if within.epsilon is not None and epsilon > within.epsilon:
-            raise AssertionError("derived loss above the limit")
-        case ZCDP(rho) if within.rho is not None and rho > within.rho:
-            raise AssertionError("derived loss above the limit")
-        case _:
-            return
 
 
 def at_least_one(people: int | None) -> None:
@@ -431,10 +384,3 @@ def kind_words(column: Column) -> str:
         return f"category of {len(column.among)}"
     bounds = "" if column.low is None or column.high is None else f" {show(column.low)} to {show(column.high)}"
     return type(column).__name__.lower() + bounds
-
-
-def _above_zero(number: Number, name: str) -> Fraction:
-    value = read(number, name)
-    if value <= 0:
-        raise PublicParameterError(f"{name} must be > 0, got {show(value)}")
-    return value

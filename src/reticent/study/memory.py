@@ -76,7 +76,8 @@ def study(
         A word for these rows, such as "2026-11". Releases of one ledger and one word share what was once told of
         incomplete rows; give other rows another word.
     """
-    from reticent.data.spec import Budget, Spec, check_delta, check_epsilon, word_of
+    from reticent.data.spec import Budget, Spec, word_of
+    from reticent.privacy.cost import refuse_exposure, refuse_weak
     from reticent.privacy.explain import epsilon_delta
 
     if person is not None and rows_each is None:
@@ -99,9 +100,9 @@ def study(
         if total <= 0:
             raise PublicParameterError(f"budget must be > 0, got {show(total)}")
         loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
-    check_epsilon(epsilon_delta(loss)[0], override)
+    refuse_weak(epsilon_delta(loss)[0], override)
     if isinstance(loss, ApproxDP | ApproxZCDP):
-        check_delta(loss.delta, people)
+        refuse_exposure(loss.delta, people)
     spec = Spec(
         title=title,
         source="",

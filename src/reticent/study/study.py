@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from reticent.data.schema import Key, Schema
 from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError, refusing
+from reticent.privacy.cost import Cost, Written
 from reticent.privacy.filters import currency
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import Number
@@ -27,14 +28,12 @@ if TYPE_CHECKING:
     from reticent.ledger import Ledger
     from reticent.statistics.density import DensityOf, Growth, OfDensity, Settled
     from reticent.statistics.scaling import Bound
-    from reticent.study.allocation import Asked, Limit, Prepared, Question
+    from reticent.study.allocation import Asked, Prepared, Question
     from reticent.study.density_release import DensityRelease, Synthetic
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
     from reticent.study.snapshot import Known
-
-    Cost: TypeAlias = tuple[Number | None, Number | None, Number | None, str]  # epsilon, rho, delta, override
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +146,7 @@ class Study:
         """
         from reticent.study.plan import plan_of
 
-        prepared, size = self._settled(questions, (epsilon, rho, delta, override), people, want)
+        prepared, size = self._settled(questions, self._cost((epsilon, rho, delta), override, people), people, want)
         assumed = people is None and self.schema.person.people is None
         ledger = self._existing()
         left = ledger.left() if ledger is not None else self.spec.budget.loss
@@ -163,13 +162,12 @@ class Study:
         people: int = 1_000,
     ) -> Rehearsal:
         """The same code on made-up rows drawn from the schema: free, reproducible, and about nobody."""
-        from reticent.study.allocation import at_least_one, limit
+        from reticent.study.allocation import at_least_one
         from reticent.study.rehearsal import rehearse
 
         at_least_one(people)
-        within = limit(epsilon, rho, delta)
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
-        return rehearse(self._prepare(questions, within, public), self.schema, people)
+        return rehearse(self._prepare(questions, Cost.read(epsilon, rho, delta), public), self.schema, people)
 
     def audit(
         self,
@@ -210,7 +208,7 @@ class Study:
         from reticent.study.plan import Plan
 
         if not isinstance(questions, Plan):
-            prepared, _ = self._settled(questions, (epsilon, rho, delta, ""), people, want)
+            prepared, _ = self._settled(questions, self._cost((epsilon, rho, delta), "", people), people, want)
         elif any(given is not None for given in (epsilon, rho, delta, people, want)):
             raise PublicParameterError("a plan has its cost and its people already: audit it by itself")
         else:
@@ -272,15 +270,14 @@ class Study:
             After the charge; the charge stays.
         """
         from reticent.certificate.fields import ReleaseMetadata
-        from reticent.data.spec import check_delta
         from reticent.entropy import system
         from reticent.ledger.fingerprint import note_release
-        from reticent.study.allocation import limit, manners, understand
+        from reticent.study.allocation import manners, understand
         from reticent.study.release import run
 
         manners({"name": name, "purpose": purpose, "who": who, "override": override}, key, audit)
         try:
-            within = limit(epsilon, rho, delta, override, self.schema.person.people)
+            within = Cost.read(epsilon, rho, delta, override, self.schema.person.people)
             signer = None
             if key is not None:
                 from reticent.certificate.keys import load_private
@@ -292,8 +289,7 @@ class Study:
             units = self._units(table, asked, within, who)
             if want is not None:
                 asked = self._wanted(asked, want, units, within)
-            if within.delta is not None:
-                check_delta(within.delta, units)
+            within.among(units)
             prepared, ledger = self._prepare(asked, within, units), self.ledger
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
             audited = None
@@ -476,7 +472,7 @@ class Study:
                 "of duckdb, ibis-framework and sqlglot. Nothing was charged."
             ) from None
 
-    def _units(self, table: Table, asked: Sequence[Question | Asked], within: Limit, who: str) -> int | None:
+    def _units(self, table: Table, asked: Sequence[Question | Asked], within: Cost, who: str) -> int | None:
         """The public number of persons, if there is one."""
         from reticent.study.allocation import most, public_people
 
@@ -485,7 +481,7 @@ class Study:
         )
 
     def _wanted(
-        self, questions: Sequence[Question | Asked], want: Mapping[str, float], people: int | None, within: Limit
+        self, questions: Sequence[Question | Asked], want: Mapping[str, float], people: int | None, within: Cost
     ) -> Sequence[Asked]:
         from reticent.study.accuracy_target import wanted
 
@@ -500,23 +496,27 @@ class Study:
         except Refusal:
             return
 
-    def _settled(
-        self, questions: Sequence[Question], cost: Cost, people: int | None, want: Mapping[str, float] | None
-    ) -> tuple[Prepared, int]:
-        """What a plan and an audit are about: the steps, and how many people were taken for granted."""
-        from reticent.study.allocation import at_least_one, limit
-        from reticent.study.plan import ASSUMED
+    def _cost(self, given: Written, override: str, people: int | None) -> Cost:
+        """The cost of a plan for ``people``, or for the declared number."""
+        from reticent.study.allocation import at_least_one
 
         at_least_one(people)
+        return Cost.read(*given, override, self.schema.person.people if people is None else people)
+
+    def _settled(
+        self, questions: Sequence[Question], within: Cost, people: int | None, want: Mapping[str, float] | None
+    ) -> tuple[Prepared, int]:
+        """What a plan and an audit are about: the steps, and how many people were taken for granted."""
+        from reticent.study.plan import ASSUMED
+
         units = people if people is not None else self.schema.person.people
         size = units if units is not None else ASSUMED
-        within = limit(*cost, people=units)
         asked = questions if want is None else self._wanted(questions, want, size, within)
         # Under add/remove an assumed number is no declared one: what too few people do is shown, not refused.
         public = size if self.schema.person.adjacency == "substitute" else self.schema.person.people
         return self._prepare(asked, within, public), size
 
-    def _prepare(self, questions: Sequence[Question | Asked], within: Limit, units: int | None) -> Prepared:
+    def _prepare(self, questions: Sequence[Question | Asked], within: Cost, units: int | None) -> Prepared:
         from reticent.study.allocation import settle, understand
 
         asked = understand(questions, self.schema, self._groups)

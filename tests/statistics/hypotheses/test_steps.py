@@ -15,6 +15,7 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
+from reticent.privacy.cost import Cost
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
@@ -23,7 +24,7 @@ from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
 from reticent.statistics.moments.basis import UNIT, Design
 from reticent.statistics.prepare import prepare
-from reticent.study.allocation import limit, settle, understand
+from reticent.study.allocation import settle, understand
 
 COLUMNS: dict[str, Column] = {
     "income": real(0, 100),
@@ -119,7 +120,7 @@ def test_a_test_is_not_asked_by_group() -> None:
     with pytest.raises(QuestionError, match="groups in the formula"):
         settle(
             understand(["test(income ~ sex) by edu"], setting().schema),
-            limit("1", None, None),
+            Cost.read("1", None, None),
             setting().schema,
             None,
             "approximate",
@@ -289,7 +290,7 @@ def test_power_that_cannot_be_told_is_refused() -> None:
 def findings(texts: list[str], adjacency: Kind, cap: int, triples: int = 16) -> set[str]:
     schema = setting(adjacency, cap).schema
     units = 10_000 if adjacency == "substitute" else None
-    prepared = settle(understand(texts, schema), limit("10", None, None), schema, units, "approximate")
+    prepared = settle(understand(texts, schema), Cost.read("10", None, None), schema, units, "approximate")
     return {found.kind for found in audit(prepared, schema, triples=triples).findings}
 
 

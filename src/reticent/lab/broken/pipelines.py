@@ -25,12 +25,13 @@ from reticent.lab.broken.exhibit import AnyExhibit, Effort, Exhibit, Found, judg
 from reticent.learning.folds import folds
 from reticent.mechanisms import Geometric, gate
 from reticent.privacy.adjacency import Adjacency, Kind
+from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import about
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Expected
-from reticent.study.allocation import Prepared, limit, settle, understand
+from reticent.study.allocation import Prepared, settle, understand
 
 Row: TypeAlias = tuple[str, Any, str]  # who, x as it came, group
 Pipeline: TypeAlias = Callable[[Sequence[Row], Geometric, Entropy], tuple[object, ...]]
@@ -113,7 +114,7 @@ class Replay:
     def _asked(self, question: str) -> tuple[Prepared, tuple[Rows, Rows]]:
         schema = Schema({"x": self.column, "g": category(["a", "b"])}, Person(self.kind, "who", self.rows_each))
         people = len({row[0] for row in self.here}) if self.kind == "substitute" else None
-        plan = settle(understand([question], schema), limit(1, None, None), schema, people, "approximate")
+        plan = settle(understand([question], schema), Cost.read(1, None, None), schema, people, "approximate")
         opened = [Held(open_table(_columns(rows), schema)) for rows in (self.here, self.there)]
         return plan, (opened[0], opened[1])
 

@@ -1,0 +1,152 @@
+"""Cost of a release: the most it may spend, read and checked once at the door.
+
+    int, text, Decimal, float  --Cost.read-->  Cost(epsilon, rho, delta, override)  -->  shares, steps, ledger
+
+Below ``Cost.read`` every number is a ``Fraction``: nothing reads it again, and a range is checked by comparison. The
+guarantee of a release is derived from its steps; ``Cost.admit`` compares the derived loss with the limit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from reticent.errors import PublicParameterError, SpecError
+from reticent.privacy.loss import ZCDP, Loss, PureDP
+from reticent.privacy.numbers import Number, about, positive, read
+
+MOST_EPSILON: Final = 10
+Written: TypeAlias = tuple[Number | None, Number | None, Number | None]  # epsilon, rho and delta of a caller
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The most a release may spend: epsilon, or rho with the delta its conversion is named at.
+
+    Attributes
+    ----------
+    epsilon, rho : Fraction, optional
+        The total, > 0; at most one of them. Without either the questions name their own epsilon.
+    delta : Fraction, optional
+        > 0, below 1 / (10 people) where their number is public (``among``).
+    override : str
+        The reason for an epsilon above 10.
+
+    Raises
+    ------
+    PublicParameterError
+        Both epsilon and rho; a number that is no exact rational above 0.
+    SpecError
+        Epsilon above 10 without a reason.
+    """
+
+    epsilon: Fraction | None = None
+    rho: Fraction | None = None
+    delta: Fraction | None = None
+    override: str = ""
+
+    def __post_init__(self) -> None:
+        _one_total(self.epsilon, self.rho)
+        for name, number in (("epsilon", self.epsilon), ("rho", self.rho), ("delta", self.delta)):
+            if number is not None:
+                positive(number, name)
+        if self.epsilon is not None:
+            refuse_weak(self.epsilon, self.override)
+
+    @classmethod
+    def read(
+        cls,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        delta: Number | None = None,
+        override: str = "",
+        people: int | None = None,
+    ) -> Cost:
+        """The cost that a caller wrote; ``people`` is their number where it is public.
+
+        Raises
+        ------
+        PublicParameterError, SpecError
+            What ``numbers.read``, ``Cost`` and ``among`` refuse, before any row is read.
+        """
+        _one_total(epsilon, rho)
+        numbers = (_given(epsilon, "epsilon"), _given(rho, "rho"), _given(delta, "delta"))
+        return cls(*numbers, override).among(people)
+
+    def among(self, people: int | None) -> Cost:
+        """The same cost, whose delta exposes nobody of so many people outright.
+
+        Raises
+        ------
+        SpecError
+            For a delta of at least 1 / (10 people).
+        """
+        if self.delta is not None:
+            refuse_exposure(self.delta, people)
+        return self
+
+    def admit(self, loss: Loss, epsilon: Fraction) -> None:
+        """Refuse a derived loss that the caller did not agree to; ``epsilon`` is its own (``explain.epsilon_delta``).
+
+        Raises
+        ------
+        SpecError
+            The questions' own epsilons, or a conversion of rho, come to more than epsilon 10 without a reason.
+        AssertionError
+            The derived loss is above the limit: a fault of ours, found before the charge.
+        """
+        match loss:
+            case PureDP(total) if self.epsilon is not None and total > self.epsilon:
+                raise AssertionError("derived loss above the limit")
+            case ZCDP(total) if self.rho is not None and total > self.rho:
+                raise AssertionError("derived loss above the limit")
+            case _:
+                refuse_weak(epsilon, self.override)
+
+
+def refuse_weak(epsilon: Fraction, override: str) -> None:
+    """Refuse a loss that protects no one, unless a reason is given.
+
+    Raises
+    ------
+    SpecError
+        Above 10 without a reason.
+    """
+    if epsilon > MOST_EPSILON and not override:
+        power = math.floor(Fraction(epsilon) * Fraction(4342944819, 10**10))
+        leading = math.exp(float(epsilon - Fraction(23025850930, 10**10) * power)) if power < 10**6 else 1.0
+        digits = str(power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        raise SpecError(
+            f"ε {about(epsilon)} lets odds change by {leading:.0f} × 10{digits}: this protects no one. Above 10 a "
+            'release needs --override and a reason (override = "…" in the study file), which the certificate prints.'
+        )
+
+
+def refuse_exposure(delta: Fraction, people: int | None) -> None:
+    """Refuse a delta that lets people be exposed outright, where the number of people is public.
+
+    Raises
+    ------
+    SpecError
+        For delta of at least 1 / (10 people).
+    """
+    if people and delta >= Fraction(1, 10 * people):  # of nobody nothing is exposed
+        most = Fraction(1, 10 * people)
+        power = 1
+        while Fraction(1, 10**power) > most:
+            power += 1
+        raise SpecError(
+            f"δ {about(delta)} allows {about(delta * people)} of {people:,} people to be exposed outright. "
+            f"Use 1e-{power + 1} or less, or your board's figure."
+        )
+
+
+def _one_total(epsilon: object, rho: object) -> None:
+    if epsilon is not None and rho is not None:
+        raise PublicParameterError("give epsilon or rho, not both")
+
+
+def _given(number: Number | None, name: str) -> Fraction | None:
+    return None if number is None else positive(read(number, name), name)
