@@ -34,7 +34,7 @@ class Entropy(Protocol):
 
 
 class Forks:
-    """How many forks lie between this process and the first one: the one mutable fact of this module."""
+    """Number of forks between this process and the first one: the one mutable fact of this module."""
 
     count: ClassVar[int] = 0
 
@@ -46,8 +46,8 @@ class Forks:
 class _Pool(threading.local):
     """Bytes read ahead, one pool for each thread, and the process they belong to.
 
-    The process id alone would be fooled by an id that comes round again, the fork hook alone by a fork that Python
-    does not see; so both are compared, here and wherever else something random is kept.
+    The process id alone would miss a reused id, the fork hook alone a fork that Python does not see. Both are compared,
+    here and at every other store of random values.
     """
 
     owner: tuple[int, int] | None = None
@@ -63,9 +63,9 @@ class SystemEntropy:
     """The operating system's generator (``os.urandom``), with small requests served from a pool.
 
     It has no seed and no state of its own: every instance of a thread shares the thread's pool. The pool is dropped
-    when the process forks. A signal handler that draws in the middle of a draw gets other bytes, because a read from
-    the pool is one step of the interpreter. Copying or pickling is refused, so that nobody comes to believe a copy
-    repeats, or does not repeat, the original.
+    when the process forks. A signal handler that draws amid a draw gets other bytes, since a read from the pool is one
+    step of the interpreter. Copying or pickling is refused, so that nobody comes to believe a copy repeats, or does not
+    repeat, the original.
 
     A virtual machine resumed twice from one snapshot may hold unused pool bytes twice; see ``docs/proofs/sampling.md``.
     """

@@ -45,7 +45,7 @@ class QuestionError(Refusal):
 
 
 class BudgetError(Refusal):
-    """What is left in the ledger does not cover the charge."""
+    """The ledger's remaining budget does not cover the charge."""
 
 
 class LedgerError(Refusal):

@@ -1,4 +1,4 @@
-"""What a question can come back with: a reply, or no reply.
+"""Outcome of a question: a reply, or no reply.
 
 Declining is a value of its own type, never ``None``, ``NaN`` or an exception, and it never says why:
 ``NoReply`` has no fields, so there is nowhere for a reason, which would itself be an answer, to travel.

@@ -109,7 +109,7 @@ class Certificate(Record):
         return verify.verify(self, opened, key, allow_unsigned)
 
     def explain(self, prior: float = 0.1) -> str:
-        """What the release means for one person, in odds, for someone who believed with probability ``prior``."""
+        """Meaning of the release for one person, in odds, for someone who believed with probability ``prior``."""
         return summary.meaning(self, prior)
 
     def proof(self) -> str:
@@ -125,7 +125,7 @@ class Certificate(Record):
         return officer.registry(self, tier)
 
     def odds_plot(self, path: str | Path | None = None) -> Figure:
-        """What was believed on x, the least and most believed afterwards on y.
+        """Plot of beliefs: the belief before on x, the least and greatest belief afterwards on y.
 
         One band for this release, one for everything released so far, one for the whole budget. With ``path`` the
         figure is saved too, in the format of its ending: .svg, .png or .pdf.

@@ -1,4 +1,4 @@
-"""What every certificate states, whatever it is of: who, what for, which neighbours, the proof, the charge, the bounds.
+"""Fields of every certificate: the requester, the purpose, the neighbours, the proof, the charge, the bounds.
 
     stated(…)   the part that releases, models and sessions have alike; each adds what it let out
     software    versions of what computed it

@@ -99,7 +99,7 @@ def load_public(path: str | Path) -> bytes:
 
 
 def small_order(public: bytes) -> bool:
-    """Whether a public key lies in the subgroup of order 8, where one signature fits every text.
+    """Tell if a public key lies in the subgroup of order 8, for which one signature fits every text.
 
     A point of order 1 or 2 has y = 1 or -1, one of order 4 has y = 0. One of order 8 doubles to a point with y = 0, so
     x^2 = -y^2, and the equation of the curve leaves d y^4 + 2 y^2 - 1 = 0. The sign of x, in the top bit, is no matter.

@@ -30,7 +30,7 @@ ARRAYS: Final = "arrays the caller held"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
-    """What a certificate states of a fit, a search or a score beside its price.
+    """Statement of a certificate on a fit, a search or a score, beside its price.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ def of_model(
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What a session has let out so far, and under what.
+    """Transcript of a session: its terms, and all answers so far.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def of_session(
 
 
 def charged(receipts: Sequence[Receipt], ledger: Ledger) -> Loss:
-    """What several receipts come to, in the ledger's currency."""
+    """Sum of several receipts, in the ledger's currency."""
     budget = ledger.budget
     first, *rest = (receipt.charge for receipt in receipts)
     return reduce(lambda total, charge: filters.add(total, charge, budget), rest, first)

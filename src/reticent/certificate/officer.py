@@ -1,4 +1,4 @@
-"""What an officer asks of a release: the checklist before a signature, and the entry of a public registry.
+"""Documents for an officer: the checklist before a signature, and the entry of a public registry.
 
 Both are drawn from the certificate alone. What it cannot know is said, not guessed: an empty line in a checklist reads
 like a tick.

@@ -27,7 +27,7 @@ MANNER: Final = "exponential mechanisms"  # the last words of a caveat on how on
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a certificate holds.
+    """Record of a release: the canonical JSON of its certificate.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Record:
 
     @property
     def kind(self) -> Kind:
-        """What it is of: ``"release"``, ``"model"`` or ``"session"``."""
+        """Kind of the certificate: ``"release"``, ``"model"`` or ``"session"``."""
         document = self.document
         return "release" if document["version"] == 1 else cast(Kind, document["kind"])  # checked when it was read
 
@@ -70,7 +70,7 @@ class Record:
 
     @property
     def charged(self) -> Loss:
-        """What the ledger was charged, in its currency."""
+        """Charge to the ledger, in its currency."""
         return from_json(self.document["charged"])
 
     @property
@@ -80,8 +80,9 @@ class Record:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Every caveat, of the release and of its answers, each once; of several answers those of a test, and how
-        one was drawn, with its name."""
+        """Every caveat, of the release and of its answers, each once. Among several answers, the caveats of a test and
+        of the way an answer was drawn carry its name.
+        """
         answers = self.answers
         found = [*self.document["caveats"]]
         for answer in answers:

@@ -212,7 +212,7 @@ def well_formed(document: Mapping[str, object]) -> None:
 
 
 def _odd_part(document: Mapping[str, object]) -> str | None:
-    """Of version 2: the part that its kind names."""
+    """Problem of the part that the kind of a version 2 document names, or None."""
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in PARTS:
         return "certificate.kind is missing or has another form"
@@ -220,7 +220,7 @@ def _odd_part(document: Mapping[str, object]) -> str | None:
 
 
 def _problem(shape: Shape, value: object, where: str, depth: int) -> str | None:
-    """What is wrong with ``value``, or None."""
+    """Problem of ``value``, or None."""
     match shape:
         case "tree":
             if depth > DEEPEST:

@@ -1,4 +1,4 @@
-"""What a model or a session let out, in words: for an officer's checklist, the page and the terminal.
+"""Summary of the released numbers of a model or a session, for an officer's checklist, the page and the terminal.
 
 subject   one phrase: "a fit of LogisticRegression to age and educ, target affair"
 found     (name, text) pairs: the numbers of a model, the questions and answers of a session
@@ -29,7 +29,7 @@ NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 
 
 def subject(certificate: Record) -> str:
-    """What the certificate is of, in a phrase; empty for a release of questions, whose answers speak for themselves."""
+    """Subject of the certificate, in a phrase; empty for a release of questions, whose answers speak for themselves."""
     document = certificate.document
     match certificate.kind:
         case "release":
@@ -49,7 +49,7 @@ def subject(certificate: Record) -> str:
 
 
 def found(certificate: Record) -> Iterator[tuple[str, str]]:
-    """What was let out, line by line; long ones are cut, and what is left out is counted."""
+    """Released numbers, line by line; long lines are cut, and those left out are counted."""
     for place, (name, text) in enumerate(_lines(certificate)):
         if place == MOST_LINES:
             yield "…", "the rest is in the certificate"

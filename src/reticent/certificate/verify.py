@@ -1,4 +1,4 @@
-"""What ``verify`` checks of a certificate: signature, ledger entries, chain, charge, losses derived again, neighbours.
+"""Checks of ``verify`` on a certificate: signature, ledger entries, chain, charge, losses re-derived, neighbours.
 
 Nothing in a certificate is believed because it says so. What it let out, whatever it is of, stands behind one digest:
 that of the whole certificate, which the ledger recorded when the last receipt was settled. A session has a receipt for
@@ -127,7 +127,7 @@ def _in_ledger(certificate: Record, ledger: Ledger | None) -> Iterator[Check]:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What was reserved at one time: the request, the digest of its entry, that of the certificate it ended with."""
+    """Reservation at one time: the request, the digest of its entry, and that of the certificate that ended it."""
 
     release: str
     entry: str
@@ -153,7 +153,7 @@ def _reserved(entries: tuple[Entry, ...], stated: _Round) -> Reserved | None:
 
 
 def _entries(rounds: list[_Round], charges: list[Reserved], entries: tuple[Entry, ...]) -> Check:
-    """Whether each round was reserved, once, and settled with its certificate."""
+    """Check that each round was reserved, once, and settled with its certificate."""
     names = [one.release for one in rounds]
     there = {event.id for event in charges}
     for one in rounds:
@@ -171,7 +171,8 @@ def _entries(rounds: list[_Round], charges: list[Reserved], entries: tuple[Entry
 
 
 def _shown_again(certificate: Record, entries: tuple[Entry, ...]) -> Iterator[Check]:
-    """Whether each share of incomplete rows that an earlier release told stands in that release's entry; none if none.
+    """Check that each share of incomplete rows taken from an earlier release stands in that release's entry; no check
+    if none is taken.
 
     Such a share costs nothing here, so that it was told, and paid for, is the ledger's word.
     """
@@ -243,7 +244,7 @@ def _derivation(certificate: Record) -> Iterator[Check]:
 
 
 def _audit(certificate: Record) -> Iterator[Check]:
-    """Whether a stated plan audit is one of these answers and passed. Running it again takes the study file."""
+    """Check that a stated plan audit is of these answers and passed. Running it again takes the study file."""
     document = certificate.document
     stated = document["audit"]
     if stated is None:
@@ -266,7 +267,8 @@ def _audit(certificate: Record) -> Iterator[Check]:
 
 
 def _beside(certificate: Record, asked: list[str], rest: list[str]) -> bool:
-    """Whether what an audit names after the answers is what a release adds: a cap, then shares of incomplete rows.
+    """Tell if the names of an audit after the answers are those that a release adds: a cap, then shares of incomplete
+    rows.
 
     A share that an answer's own noisy count tells is no part of the proof, and no audit runs it.
     """
@@ -299,7 +301,7 @@ def audit_words(stated: dict[str, Any]) -> str:
 
 
 def derivable(tree: Guarantee) -> None:
-    """What ``rederive`` takes for granted: one part where the theorem has one, and numbers that can be worked with."""
+    """Refuse a tree that ``rederive`` cannot take: it needs one part if the theorem has one, and workable numbers."""
     try:
         ptr.chargeable(tree)
     except PublicParameterError as problem:
@@ -322,7 +324,7 @@ def nodes(tree: Guarantee) -> Iterator[Guarantee]:
 
 
 def _own_words(tree: dict[str, Any]) -> bool:
-    """Whether the neighbours at every node are described in the words that belong to them."""
+    """Tell if the words on the neighbours at every node belong to its adjacency."""
     stated = tree["adjacency"]
     return stated == serialization.adjacency_to_json(serialization.adjacency_from_json(stated)) and all(
         _own_words(part) for part in tree["parts"]

@@ -54,7 +54,7 @@ REFITTED: Final = Fraction(2, 5)  # share of the epsilon of a search that its re
 
 
 def _grid_search_in_rho(certificate: Record) -> bool:
-    """Whether a refit that was not charged may cost more in rho than the one that was.
+    """Tell if an uncharged refit may cost more in rho than the charged one.
 
     Version 0.1.0 charged the refit with the largest epsilon; later ones charge ``one_of`` all, as their proof shows.
     That one refit covers every other where there is one candidate, and where its rho is epsilon^2 / 2, which no pure

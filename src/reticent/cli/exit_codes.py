@@ -52,7 +52,7 @@ class Stopped(Exception):
 
 @runtime_checkable
 class Misused(Protocol):
-    """What the parser raises for a command line it cannot understand."""
+    """Exception of the parser for a command line it cannot understand."""
 
     exit_code: int
 
@@ -61,7 +61,7 @@ class Misused(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run that did not succeed ended."""
+    """Ending of a run that did not succeed."""
 
     kind: str
     words: str

@@ -36,7 +36,7 @@ def ledger_of(path: Path) -> Ledger:
 
 
 def ledger_show(ctx: typer.Context, ledger: LedgerFile, as_json: Json = False) -> None:
-    """What was approved and spent, and every request in order."""
+    """Show the approved and spent budget, and every request in order."""
     found = ledger_of(ledger)
     problems = found.verify()
     if problems:

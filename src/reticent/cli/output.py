@@ -1,4 +1,4 @@
-"""What one run says: results on standard output, messages on standard error, or one JSON object.
+"""Output of one run: results on standard output, messages on standard error, or one JSON object.
 
 Texts from files (titles, names, certificates) are shown without control characters: none can repaint a terminal.
 """

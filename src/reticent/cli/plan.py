@@ -140,8 +140,8 @@ def check(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
 def _askable(path: Path, spec: Spec, item: ReleaseSpec) -> tuple[str, ...]:
     """Plan a release of the file, so that a question that cannot be asked is found before anyone releases.
 
-    Where the number of people is public but not declared, a plan assumes one; what only more people would allow is a
-    warning then, not a refusal.
+    If the number of people is public but not declared, a plan assumes one. A question that only more people would allow
+    then gets a warning, not a refusal.
     """
     from reticent.errors import Refusal
 
@@ -194,7 +194,7 @@ def format_to_json(spec: Spec) -> dict[str, object]:
 
 
 def _layout(spec: Spec) -> tuple[str, ...]:
-    """How text in the source is read: in CSV files all of it, else numbers and missing values."""
+    """Reading of text in the source: all of it in CSV files, else numbers and missing values."""
     form = spec.schema.format
     if Path(spec.source).suffix.lower() in {".parquet", ".pq"}:
         return () if form.plain and not form.na else (f"text is read as: {form.words().partition(', ')[2]}",)
@@ -216,7 +216,7 @@ def plan(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """What a release would cost, and the intervals to expect. Free: no row is read, nothing is charged."""
+    """Plan a release: its cost, and the intervals to expect. Free: no row is read, nothing is charged."""
     from reticent.data.spec import ReleaseSpec
 
     opened, wanted = study_of(study), widths(want)

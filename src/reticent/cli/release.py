@@ -111,7 +111,7 @@ def ready(
     same_people: bool,
     suffixes: Sequence[str] = SUFFIXES,
 ) -> None:
-    """What would be too late to find after the charge."""
+    """Refuse, before the charge, everything that would be too late to find after it."""
     from reticent.certificate.render import workbook
     from reticent.ledger.fingerprint import source_changed
 

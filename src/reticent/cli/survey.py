@@ -380,7 +380,7 @@ def estimate(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """What the randomized answers say about everybody: shares or a mean, with intervals. As often as you like."""
+    """Estimate shares or a mean of everybody from the randomized answers, with intervals. As often as you like."""
     from reticent.privacy.explain import sentence
     from reticent.survey import report
 
@@ -451,7 +451,7 @@ def _columns(
 
 
 def _unchecked(columns: list[tuple[str, str | None, str | None]]) -> list[str]:
-    """What could not be looked at, since the table does not say it."""
+    """Checks that were left out because the table lacks their column."""
     found = []
     if any(who is None for _, who, _ in columns):
         found.append("Whether somebody answered twice was not checked: --respondent names the column that says who.")

@@ -126,7 +126,7 @@ def _tell(voice: Voice, stage: str) -> None:
 def _items(
     study: Study, name: str | None, ask: list[str] | None, epsilon: str | None, delta: str | None, rho: str | None
 ) -> list[ReleaseSpec]:
-    """What is audited: the release meant, or each of the study file where none is named."""
+    """Releases to audit: the named one, or all of the study file if none is named."""
     if name is None and not ask and len(study.spec.releases) > 1:
         return [asked_of(study, item.name, None, epsilon, delta, rho) for item in study.spec.releases]
     return [asked_of(study, name, ask, epsilon, delta, rho)]

@@ -1,17 +1,17 @@
 """Candidates for a quantile: a public, ordered list of cells with public integer weights.
 
-With bounds, or with a declared resolution, the cells are one step wide around the multiples of the step. Without
-bounds the public prior gives equal mass to every binade of |t| in [2^-20, 2^60] with both signs, a 16th of it to every
-other binade in [2^-332, 2^332], uniform on the grid inside a binade, and one usual binade's mass to a cell at 0 that
-takes everything smaller; so all weights are integers. Where a resolution is declared the binades are of |t| in steps.
-Values beyond the last cell go to it.
+With bounds, or with a declared resolution, the cells are one step wide around the multiples of the step. Without bounds
+the public prior gives equal mass to every binade of |t| in [2^-20, 2^60] with both signs. Every other binade in
+[2^-332, 2^332] has a 16th of it. The prior is uniform on the grid inside a binade. A cell at 0 takes everything smaller
+and has one usual binade's mass, so all weights are integers. Where a resolution is declared the binades are of |t| in
+steps. Values beyond the last cell go to it.
 
 Rows are put into fine cells (2^40 of a range or a binade), so that values which merely lie close are no ties. Draws
-that must tell an atom from all other candidates merge them into fewer (``coarser``); draws about a released magnitude
+that must tell an atom from all other candidates merge them into fewer (``coarser``). Draws about a released magnitude
 put them into even cells of that size (``even``, ``moved``). Both look at one value at a time.
 
-A cell is identified by its index, an integer that grows with the value. Data enter as indices; a score is an
-integer function of counts of indices, so an atom of the data is a cell that can win.
+A cell is identified by its index, an integer that grows with the value. Data enter as indices. A score is an integer
+function of counts of indices, so an atom of the data is a cell that can win.
 
 Source: notes on 003's successors (Smith 2011; Asi and Duchi 2020 for the score); the prior is our own.
 """
@@ -51,9 +51,9 @@ class Segment:
 class Cells:
     """The candidates of one column. ``segments`` are disjoint and in order; gaps hold no candidate.
 
-    ``step`` is the width of a bounded cell, None for the real prior, whose binades start at 2^``least`` and have
-    2^``fine`` cells each; ``whole`` marks integer columns, where a cell is one integer and its value is that integer.
-    Even cells are numbered from ``origin`` steps on, so that numbers are small in a range far from 0.
+    ``step`` is the width of a bounded cell. It is None for the real prior, whose binades start at 2^``least`` and have
+    2^``fine`` cells each. ``whole`` marks integer columns, whose cells are one integer each, with that integer as
+    value. Even cells are numbered from ``origin`` steps on, so that numbers are small in a range far from 0.
     """
 
     segments: tuple[Segment, ...]
@@ -79,7 +79,7 @@ class Cells:
 
     @property
     def free(self) -> bool:
-        """Whether no bounds have been declared or named: every candidate of the prior is there."""
+        """True if no bounds have been declared or named, so that every candidate of the prior is there."""
         if self.step is None:
             return self.segments == _real_prior(self.fine, self.least)
         return len(self.segments) > 1 and self.segments == _integer_prior()

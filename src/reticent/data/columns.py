@@ -40,7 +40,7 @@ def check_names(found: Sequence[str], schema: Schema, where: str) -> None:
 
 
 def storage_of(schemas: Sequence[pa.Schema], schema: Schema, where: str) -> dict[str, Storage]:
-    """How each column arrives; the same for all files of a pattern."""
+    """Storage type of each column, the same for all files of a pattern."""
     kinds: dict[str, set[Storage]] = {}
     for fields in schemas:
         if len(fields.names) > MOST_COLUMNS:

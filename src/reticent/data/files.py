@@ -1,8 +1,8 @@
 """Tables in files: one CSV file, or Parquet files of the same columns.
 
 A CSV file is comma-separated UTF-8 (RFC 4180; another delimiter and encoding may be declared). Every cell is text:
-nothing is guessed. A row that is too short has missing cells at its end, one that is too long loses the rest, a blank
-line is no row, an empty cell or one that is not text in its encoding is missing, and so is one of more than 131,072
+nothing is guessed. A row that is too short has missing cells at its end. A row that is too long loses the rest, and a
+blank line is no row. An empty cell is missing, and so is one that is not text in its encoding or has more than 131,072
 characters. A quote that is never closed runs to the end of the file. No file makes the reader fail, and none makes it
 hold more than a block.
 """
@@ -79,8 +79,8 @@ class _LongRecord(Exception):
 class _Records:
     """The records of a CSV file, whatever it holds, each with at least its first ``width`` cells.
 
-    ``csv.reader`` takes the records it can take; where it gives up, or where a cell might be too long for it, the same
-    record is read again by ``_total``, which holds no more than one cell at a time beside the ones it returns.
+    ``csv.reader`` takes the records it can take. If it gives up, or if a cell might be too long for it, ``_total``
+    reads the same record again. ``_total`` holds no more than one cell at a time beside the ones it returns.
     """
 
     def __init__(self, stream: io.TextIOBase, delimiter: str, width: int) -> None:

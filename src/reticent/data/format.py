@@ -3,8 +3,8 @@
     Format(encoding, decimal, thousands, na)    public, declared once for a study
 
 Numbers are read as the format says and not otherwise: with ``thousands = ","`` the texts 1977.61 and 1,977.61 are the
-same number and 19,77 is none. Every text is a number or it is not; none makes a reader fail (``plan.number`` does the
-same in the engine, and a test compares the two on hostile texts).
+same number and 19,77 is none. Every text is a number or it is not, and none makes a reader fail. ``plan.number`` does
+the same in the engine, and a test compares the two on hostile texts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ BLANK: Final = r"[ \t\r\n]*"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How text is written. ``na`` lists what counts as missing, letter by letter, or number by number.
+    """Notation of numbers and text in the source. ``na`` lists what counts as missing, letter by letter, or number by
+    number.
 
     Attributes
     ----------
@@ -59,7 +60,7 @@ class Format:
 
     @property
     def plain(self) -> bool:
-        """Whether numbers are written as Python writes them."""
+        """True if numbers are written as Python writes them."""
         return self.decimal == "." and not self.thousands
 
     @property

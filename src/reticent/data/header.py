@@ -80,7 +80,7 @@ def check_header(names: Sequence[str], where: str) -> None:
 
 
 def looks_like_data(names: Sequence[str]) -> bool:
-    """Whether one of the names may be a value: a public rule about the first line alone."""
+    """Tell if one of the names may be a value: a public rule about the first line alone."""
     plain = [name.strip() for name in names]
     return len({name.casefold() for name in plain}) < len(plain) or any(map(_is_value, plain))
 

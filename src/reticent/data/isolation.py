@@ -1,11 +1,11 @@
 """Work on private rows as the caller's settings leave it: none of them changes what it does, or tells of a row.
 
-Whoever asked for errors where numbers overflow, or where somebody warns, would see from a fault that some row made a
-number overflow; whoever asked for nothing would read it in a warning. Within ``undisturbed`` both are off.
+A caller may have asked for errors or warnings on overflow. The fault or the warning would then tell the caller that
+some row made a number overflow. Within ``undisturbed`` both are off.
 
 Settings of floating-point errors belong to a thread, those of warnings to the process. So warnings are off while any
-thread is within, and what was set before is put back when the last one leaves; a count of its own for each thread would
-put back, last, what another one had switched off.
+thread is within, and the former setting is put back when the last thread leaves. With a count of its own, a thread
+could restore last a setting that another thread had switched off.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""What a robust statistic may ask of a column of integers: order statistics, counts below a value, sums between ranks.
+"""Questions of robust statistics to a column of integers: order statistics, counts below a value, sums between ranks.
 
     rank        ..., 0  |  1, 2, ..., size  |  size + 1, ...
     x_(rank)    -inf    |  sorted values    |  +inf
 
-Ranks are public and counted from below; under add/remove the size is private, and a rank beyond it is +inf like any
-other infinite value. ``LARGEST`` stands for infinity on the integer grid. The width of an interval is infinite where
-an end is, from +inf to +inf too, so that rows that are not there never look like rows that agree. It grows with the
+Ranks are public and counted from below. Under add/remove the size is private, and a rank beyond it is +inf like any
+other infinite value. ``LARGEST`` stands for infinity on the integer grid. The width of an interval is infinite if an
+end is, from +inf to +inf too. Rows that are not there therefore never look like rows that agree. It grows with the
 upper end and falls with the lower one, which is all the proofs need (docs/proofs/robust.md, section 1).
 
-An engine answers ``window`` by order statistics in a range of ranks, ``below`` by one filtered count, ``total`` by one
-filtered sum and the two order statistics at its ends. ``Sorted`` answers them in memory, ``RunLength`` from distinct
-values and their counts. Distances are capped, so all that any mechanism here asks lies in windows of *public* ranks
-(``needs``): an engine fetches them before a width is known (``data/rank_search.py``), and ``Fetched`` answers from
-them.
+An engine answers ``window`` by order statistics in a range of ranks, and ``below`` by one filtered count. It answers
+``total`` by one filtered sum and the two order statistics at its ends. ``Sorted`` answers them in memory, ``RunLength``
+from distinct values and their counts. Distances are capped, so all that any mechanism here asks lies in windows of
+*public* ranks (``needs``): an engine fetches them before a width is known (``data/rank_search.py``), and ``Fetched``
+answers from them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Order(Protocol):
         ...
 
     def below(self, value: int) -> int:
-        """How many values are strictly below ``value``."""
+        """Number of values strictly below ``value``."""
         ...
 
     def total(self, first: int, last: int) -> int:
@@ -59,7 +59,7 @@ def filled(inside: Integers, first: int, last: int, size: int) -> Integers:
 
 
 def lacking(first: int, last: int, size: int) -> int:
-    """What the ranks beyond the ends add to the sum from ``first`` to ``last``."""
+    """Sum that the ranks beyond the ends add to the sum from ``first`` to ``last``."""
     above, under = max(0, last - max(size, first - 1)), max(0, min(1, last + 1) - first)
     return LARGEST * (above - under)
 
@@ -186,7 +186,7 @@ class Fetched:
 
 
 def fetched(data: Order, needs: Needs) -> Fetched:
-    """What an engine would fetch, of a column in memory."""
+    """Answers that an engine would fetch, of a column in memory."""
     windows = tuple(data.window(first, last) for first, last in needs.windows)
     return Fetched(needs, windows, tuple(data.total(first, last) for first, last in needs.totals))
 

@@ -1,21 +1,21 @@
-"""What may be asked of rows, and how far one person can move the answer.
+"""Queries of rows, and the sensitivity of each: the largest change of the answer by one person.
 
-A query is answered with integers only. It knows nothing of noise or budgets; ``plan`` turns it into an engine
-expression, and ``stability`` (here) says, for each integer, the most it can change between neighbours. With keys
-the answer is one such vector per key and the stability is the L1 change over all keys together.
+A query is answered with integers only. It knows nothing of noise or budgets. ``plan`` turns it into an engine
+expression. ``stability`` (here) gives, for each integer, the most it can change between neighbours. With keys the
+answer is one such vector per key and the stability is the L1 change over all keys together.
 
 Which rows count
 ----------------
-*Kept rows*: rows with a person (where a person column is declared), at most ``rows`` of them per person, chosen by
-a keyed hash over all groups together. ``Total`` alone uses every row and clamps the total of each person instead.
-``per="person"`` first averages the kept rows of a person (and group) into one value.
-A row whose key is not among the public keys belongs to no group. With keys a person is counted in at most ``touch``
-groups, chosen by a keyed hash; the rows in the others do not count for that query.
+*Kept rows*: rows with a person (where a person column is declared), at most ``rows`` of them per person, chosen by a
+keyed hash over all groups together. ``Total`` alone uses every row and clamps the total of each person instead.
+``per="person"`` first averages the kept rows of a person (and group) into one value. A row whose key is not among the
+public keys belongs to no group. With keys a person is counted in at most ``touch`` groups, chosen by a keyed hash. The
+rows in the others do not count for that query.
 
 Proof of the stabilities: adding or removing a person adds or removes at most ``rows`` kept rows (the choice is made
-inside one person); replacing a person does both, and a person has at least one row on either side. Each row adds to
-each integer at most the bound given beside it.
-``tests/laws/test_stability.py`` enumerates all neighbours of small tables.
+inside one person). Replacing a person does both, and a person has at least one row on either side. Each row adds to
+each integer at most the bound given beside it. ``tests/laws/test_stability.py`` enumerates all neighbours of small
+tables.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ class Ranks:
     """The candidate cells that hold kept values, in order, with how many: two integer arrays of equal length.
 
     Not a vector with a stability: it feeds a score, whose sensitivity is counted in kept rows (``kept_rows``). The
-    cells are those of the column, or with ``on="binades"`` those of a real column without bounds, each a millionth of
-    its values wide, so that logarithms can be taken of them.
+    cells are those of the column. With ``on="binades"`` they are those of a real column without bounds. Each is a
+    millionth of its values wide, so that logarithms can be taken of them.
     """
 
     column: str
@@ -180,8 +180,8 @@ class Ordered:
 class Records:
     """The kept rows of several columns as integers, floor(x / unit) within +-2^61: an array of shape (n, columns).
 
-    A row with a missing value (without a public stand-in) is (ABSENT, 0, ...), so that every kept row is one record and
-    a person adds at most ``rows`` of them. Records are sorted: their order tells nothing of the file. Feeds a score.
+    A row with a missing value (without a public stand-in) is (ABSENT, 0, ...). Every kept row is thus one record, and a
+    person adds at most ``rows`` of them. Records are sorted: their order tells nothing of the file. Feeds a score.
 
     ``coded`` names the categories among the columns: each value is the place of its key in the declared list, and a
     value that is not listed is missing. A category that is not named there is refused.
@@ -295,12 +295,12 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
 
 
 def _apart(keys: Keys | None) -> bool:
-    """Whether a replaced person can leave one integer and enter another, so that both changes count."""
+    """Tell if a replaced person can leave one integer and enter another, so that both changes count."""
     return keys is not None and len(keys.among) > 1
 
 
 def _count(rows: int, keys: Keys | None, swap: bool, stands_in: bool) -> Fraction:
-    """How far a number of present rows moves. Without groups a replaced person has 1 (or 0) to ``rows`` rows."""
+    """Sensitivity of a number of present rows. Without groups a replaced person has 1 (or 0) to ``rows`` rows."""
     if not swap:
         return Fraction(rows)
     if keys is None:
@@ -312,7 +312,7 @@ def _in_groups(least: int, most: int, touch: int, keys: Keys, swap: bool) -> Fra
     """L1 change of a vector with one number in [least, most] for each of at most ``touch`` groups, 0 elsewhere.
 
     A replaced person leaves up to ``touch`` groups and enters as many. At least 2 touch - (number of groups) of them
-    are the same group, where the change is at most most - least; in each other one it is at most the larger size.
+    are the same group, and the change there is at most most - least. In each other one it is at most the larger size.
     """
     size = max(-least, most)
     if not swap:

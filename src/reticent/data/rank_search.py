@@ -33,10 +33,10 @@ EVERYTHING: Final[Bracket] = (-math.inf, math.inf)
 
 
 class Scans(Protocol):
-    """What an engine does for one column of doubles x, none missing. Steps are its integers, growing with x."""
+    """Scans of one column of doubles x by an engine, none missing. Steps are its integers, growing with x."""
 
     def size(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         ...
 
     def sample(self, share: float) -> NDArray[np.float64]:
@@ -44,7 +44,7 @@ class Scans(Protocol):
         ...
 
     def below(self, end: float) -> int:
-        """How many values are strictly below ``end``."""
+        """Number of values strictly below ``end``."""
         ...
 
     def inside(self, bracket: Bracket) -> RunLength:
@@ -71,7 +71,9 @@ class _Found:
 
 
 def fetch(scans: Scans, needs: Needs) -> Fetched:
-    """What is needed of the column, exactly: ``order_statistics.fetched`` of the whole column gives the same."""
+    """Order statistics and sums that ``needs`` asks for, exact: equal to ``order_statistics.fetched`` of the whole
+    column.
+    """
     size = scans.size()
     ends = [(rank, rank) for first, last in needs.totals for rank in (max(first, 1), min(last, size))]
     inner = [(max(first, 1), min(last, size)) for first, last in needs.windows]
@@ -115,7 +117,7 @@ def _windows(scans: Scans, asked: Sequence[tuple[int, int]], size: int) -> dict[
 
 
 def _bracket(sample: NDArray[np.float64], first: int, last: int, size: int, wider: float) -> Bracket:
-    """Where the ranks are, as far as the sorted sample can tell."""
+    """Interval that brackets the ranks, as far as the sorted sample can tell."""
     many = len(sample)
     if many == 0:
         return EVERYTHING

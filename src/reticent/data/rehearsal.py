@@ -1,8 +1,8 @@
 """Made-up rows, drawn from the public schema alone: what ``rehearse`` and audits run on instead of anyone's data.
 
-A bounded column is uniform between its bounds, an unbounded one follows the standard logistic law (heavier tails than
-a normal), a category is uniform over its list. A person has 1 to ``rows`` rows, each number as likely. About one cell
-in fifty is missing where the declaration lets cells be missing.
+A bounded column is uniform between its bounds, and a category is uniform over its list. An unbounded column follows the
+standard logistic law (heavier tails than a normal). A person has 1 to ``rows`` rows, each number as likely. About one
+cell in fifty is missing where the declaration lets cells be missing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is known of a table without looking at it: columns, public bounds, who a person is.
+"""Public knowledge of a table: its columns, their bounds, and the unit that counts as a person.
 
-Everything here was declared by the curator. Bounds are exact rationals read from decimal text; the fixed-point
-grids a sum is taken on, and the candidates a quantile may be, are computed from them alone.
+Everything here was declared by the curator. Bounds are exact rationals read from decimal text. They alone fix the grids
+on which sums are taken and the candidates that a quantile may be.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ FINEST: Final = 1000  # bits of a fixed-point grid: 2^1000 and the grid's unit a
 class Real:
     """A real column. Values outside [low, high] are moved to the nearer bound; NaN and null are missing.
 
-    ``missing`` is "drop" or the public value that stands in. ``resolution`` is the public step on which quantiles
-    are released; by default about a millionth of the range. ``complete``: the curator vouches that every cell can be
-    read, so a cell that cannot takes a public value and nothing is said of how many there are.
+    ``missing`` is "drop" or the public value that stands in. ``resolution`` is the public step on which quantiles are
+    released; by default about a millionth of the range. ``complete``: the curator vouches that every cell can be read.
+    A cell that cannot be read takes a public value, and nothing is said of the number of such cells.
     """
 
     low: Fraction | None = None
@@ -149,7 +149,7 @@ def _stand_in(
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who one person is.
+    """Definition of one person: the column that names them and the rows kept of them.
 
     ``column`` names the person, or is None where every row is another person. ``rows`` is the most rows kept per
     person. ``people`` is the declared public number of persons, if any.
@@ -282,7 +282,7 @@ def integer(
 
 
 def missing_as(given: Number) -> Missing:
-    """What a column does with a missing value, as it was written: "drop", or a public value that stands in.
+    """Rule of a column for a missing value, in its given notation: "drop", or a public value that stands in.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Where rows come from: a file or a table in memory, all as batches of declared columns only.
+"""Sources of rows: a file or a table in memory, all as batches of declared columns only.
 
-Opening looks at the header line or the schema, whether the file exists and may be read, and nothing else; whatever
-cannot be used is refused here, with words. Rows are read later, by a run, through ``batches``.
+Opening looks at the header line or the schema, and checks that the file exists and may be read. It reads nothing else.
+A source that cannot be used is refused here, with words. Rows are read later, by a run, through ``batches``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Source(Protocol):
 
     @property
     def storage(self) -> Mapping[str, Storage]:
-        """How each declared column arrives."""
+        """Storage type of each declared column."""
         ...
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -52,8 +52,8 @@ def open_source(source: Any, schema: Schema, *, delimiter: str = ",") -> Source:
     Raises
     ------
     SpecError
-        Where a file is missing, unreadable or no table, a declared column is missing, named twice or of a type that
-        cannot be what it is declared to be.
+        If a file is missing, unreadable or no table. If a declared column is missing, named twice or of a type that
+        cannot hold its declared kind.
     """
     if isinstance(source, str) and source.lower().startswith(("postgres://", "postgresql://")):
         raise SpecError("Postgres sources are not in this version: export the table to Parquet. Nothing was read.")

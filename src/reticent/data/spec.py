@@ -59,7 +59,7 @@ NO_ROWS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What was approved: the limit, by whom, until when, and why more than ε 10 if so."""
+    """Approved budget: the limit, its approver, its end, and the reason if it exceeds ε 10."""
 
     loss: Counted
     approved: str = ""
@@ -201,7 +201,7 @@ def word_of(snapshot: str, where: str) -> str:
 
 
 def _format(study: Tables) -> Format:
-    """How the source writes numbers, missing values and text."""
+    """Notation of numbers, missing values and text in the source."""
     words = study.get("na", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise SpecError('[study] na must list texts, such as na = ["NA", "-999"]')
@@ -444,7 +444,7 @@ def _shown(found: object) -> str:
 
 
 def warnings(spec: Spec) -> tuple[str, ...]:
-    """What ``check`` says about a study file: the same whatever the rows hold."""
+    """Warnings of ``check`` about a study file, independent of the rows."""
     parquet = Path(spec.source).suffix.lower() in {".parquet", ".pq"}
     said = _about_the_study(spec)
     listed = [name for name, column in spec.schema.columns.items() if isinstance(column, Category)]
@@ -474,7 +474,7 @@ def warnings(spec: Spec) -> tuple[str, ...]:
 
 
 def _instead(column: Real | Integer) -> str:
-    """What becomes of a cell that cannot be read, and what is said of how many there are."""
+    """Treatment of a cell that cannot be read, and the statement about the number of such cells."""
     if column.stand_in is None:
         return 'count as missing (missing = "drop"). A noisy share of them stands beside the answers'
     if column.complete:
@@ -483,7 +483,7 @@ def _instead(column: Real | Integer) -> str:
 
 
 def _about_the_study(spec: Spec) -> list[str]:
-    """What is odd about budget, releases and files, as far as it shows without opening any."""
+    """Oddities of budget, releases and files, as far as they show without opening any file."""
     said: list[str] = []
     limit, delta = _sizes(spec.budget.loss)
     if delta > LARGE_DELTA:

@@ -1,7 +1,7 @@
 """A table: a handle on private rows that answers queries with integers, and shows nothing else.
 
-``open_table`` reads no row. ``run`` does, after the charge, and whatever goes wrong inside it becomes one
-``EngineFailure`` with a constant text; the engine's own words may quote rows, and go to the curator's log only.
+``open_table`` reads no row. ``run`` reads them after the charge. Any failure inside it becomes one ``EngineFailure``
+with a constant text. The engine's own words may quote rows, and go to the curator's log only.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Counts(NamedTuple):
 class Result:
     """Exact integers, before any noise: one entry per key in the order of ``among``, or one entry without keys.
 
-    The entries of ``Ranks`` are in ``ranks``, those of ``Ordered`` in ``orders``, the array of ``Records`` (n, columns)
-    in ``records`` with their persons in ``owners`` where these are asked for, and those of every other query in
+    The entries of ``Ranks`` are in ``ranks``, those of ``Ordered`` in ``orders``. The array of ``Records`` (n, columns)
+    is in ``records``, with their persons in ``owners`` if the query asks for them. Those of every other query are in
     ``vectors``. The rest is empty.
     """
 

@@ -77,7 +77,7 @@ class Column:
         ]
 
     def repeated(self, column: str) -> int:
-        """How many different values of a column stand in more than one row, missing ones aside."""
+        """Number of distinct values of a column that stand in more than one row, missing values aside."""
         ((found,),) = self._rows(
             f"SELECT count(*) FROM (SELECT 1 FROM {self._relation} WHERE {quoted(column)} IS NOT NULL "
             f"GROUP BY {quoted(column)} HAVING count(*) > 1)"

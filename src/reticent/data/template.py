@@ -1,4 +1,4 @@
-"""What ``init`` writes: a study file to fill in, from names and types alone, with the bounds left empty on purpose.
+"""Template of a study file for ``init``, from names and types alone, with the bounds left empty on purpose.
 
 Bounds, lists of values, the person and the budget are public facts that only the curator can state. They are never
 filled in from the file: a minimum, a maximum or a list of values found there is somebody's value.

@@ -27,7 +27,7 @@ KEY: Final = "throwaway"
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """What was published, the truth beside it, and the check a stranger would make."""
+    """Results of the demonstration: the publication, the truth beside it, and the check by a third party."""
 
     folder: Path
     study: Study

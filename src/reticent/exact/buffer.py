@@ -28,8 +28,8 @@ def ratio(parameter: object) -> tuple[int, int] | None:
 class Ahead(threading.local):
     """The blocks of one law, one set for each thread.
 
-    ``list.pop`` is a single step of the interpreter, so that no value is given out twice even where a signal handler
-    draws in the middle of a draw.
+    ``list.pop`` is a single step of the interpreter. No value is given out twice, even if a signal handler draws in the
+    middle of a draw.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,9 @@
 """Exact choice among many: P(i) proportional to c_i * exp(-x_i), for the exponential mechanism and its relatives.
 
-Candidates are proposed from whole-number weights that lie a little above the true ones, and accepted when the place
-hit inside the weight lies below the true one. Floats only say that a place is *surely* below: their error is bounded
-from IEEE 754 sums and products of tables rounded from integers. What they cannot say, probability below 2**-44, is
-decided in integers at growing precision. The law is exact; proofs in ``docs/proofs/sampling.md``.
+Candidates are proposed from whole-number weights a little above the true ones. A candidate is accepted if the place hit
+inside the weight lies below the true one. Floats only say that a place is *surely* below: their error is bounded from
+IEEE 754 sums and products of tables rounded from integers. What they cannot say, probability below 2**-44, is decided
+in integers at growing precision. The law is exact; proofs in ``docs/proofs/sampling.md``.
 
 Source: McSherry & Talwar (2007) for the exponential mechanism, McKenna & Sheldon (2020) for permute-and-flip,
 Ilvento (2020) for the failure of floating-point weights that this replaces. Deviation: no base-2 restriction.
@@ -132,8 +132,8 @@ def categorical_scores(
 
     Notes
     -----
-    Apart from an event of probability below 2**-44 the same operations run on all data of one size; reads of tables
-    and the cache are as the processor makes them.
+    Apart from an event of probability below 2**-44, the same operations run on all data of one size. Reads of tables
+    and the cache depend on the processor.
     """
     return choice(scores, multiplicities, rate).draw(entropy)
 
@@ -249,7 +249,7 @@ class _Rows:
 
 
 def _below(offset: int, count: int, x: Fraction, exponent: int, entropy: Entropy) -> bool:
-    """Whether offset + V < count * exp(-x) / 2**exponent, for a fresh uniform V drawn digit by digit."""
+    """Tell if offset + V < count * exp(-x) / 2**exponent, for a fresh uniform V drawn digit by digit."""
     drawn, places = offset, 0
     while True:
         drawn = (drawn << 64) | entropy.bits(64)

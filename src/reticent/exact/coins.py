@@ -85,7 +85,7 @@ def bernoulli_exp(x: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bo
 
 
 def resumed(x: Fraction, drawn: int, count: int, entropy: Entropy, width: int = WIDTH) -> bool:
-    """Whether a uniform number whose first ``count`` binary digits are ``drawn`` lies below exp(-x)."""
+    """Tell if a uniform number whose first ``count`` binary digits are ``drawn`` lies below exp(-x)."""
     while True:
         if count:
             digits = exp_floor(x, count)

@@ -1,7 +1,7 @@
 """A public grid of multiples of a power of two: where exact answers are put before integer noise is added.
 
-The step depends on public numbers only. An answer x is moved to the nearest multiple, a noisy index is turned back into
-a rational; the low bits of what is released therefore say nothing about x (Mironov 2012).
+The step depends on public numbers only. An answer x is moved to the nearest multiple, and a noisy index is turned back
+into a rational. The low bits of a release therefore say nothing about x (Mironov 2012).
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class Grid:
 
         Notes
         -----
-        Proof. Rounding moves a coordinate's difference d_j to a whole number of size below abs(d_j) + 1, hence the
-        vector of differences by less than sqrt(dimension) in Euclidean norm; then the triangle inequality.
+        Proof. Rounding moves a coordinate's difference d_j to a whole number of size below abs(d_j) + 1. The vector of
+        differences thus moves by less than sqrt(dimension) in Euclidean norm; then the triangle inequality.
         """
         if isinstance(dimension, bool) or not isinstance(dimension, int) or dimension < 1:
             raise PublicParameterError("the dimension must be an int >= 1")

@@ -126,8 +126,8 @@ def shift_excess_inverse(mu: Fraction, chance: Fraction) -> Fraction:
 def _excess(mu: Fraction, x: Fraction) -> tuple[Fraction, Fraction, Fraction]:
     """Bounds of P(N > a) - e^x P(N > b) with a, b = x / mu -+ mu / 2; and -1 times its derivative in x, at or above.
 
-    e^x times the density at b is the density at a, so the second term, which is also the derivative, is the density at
-    a times the Mills ratio at b: there is no large factor. Bits are doubled until 80 survive the difference.
+    e^x times the density at b is the density at a. The second term, which is also the derivative, is therefore the
+    density at a times the Mills ratio at b: there is no large factor. Bits are doubled until 80 survive the difference.
     """
     near, far = x / mu - mu / 2, x / mu + mu / 2
     bits = BITS

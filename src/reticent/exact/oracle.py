@@ -8,10 +8,10 @@
     Categorical(x, c)            an index i, P proportional to c_i exp(-x_i)
     PermuteAndFlip(x)            an index: in random order, the first whose coin of probability exp(-(x_i - min x)) is 1
 
-``sampling`` hands the law to an ``Oracle`` and the coins of every other entropy to the real sampler; it is the only
-module that asks which of the two it has. An oracle may answer what it likes, so nothing that charges a ledger takes
-one: a release asks for ``SystemEntropy``. That the samplers have these laws is proved in ``docs/proofs/sampling.md``
-and checked by ``audit.coins``.
+``sampling`` hands the law to an ``Oracle``, and the coins of every other entropy to the real sampler. It is the only
+module that tells the two apart. An oracle may answer what it likes, so nothing that charges a ledger takes one: a
+release asks for ``SystemEntropy``. That the samplers have these laws is proved in ``docs/proofs/sampling.md`` and
+checked by ``audit.coins``.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ an exact rational coin. The probability of one set of m units is a product of n 
 probability reaches 1 when as many pass as are wanted, and 0 when none is wanted.
 
 Source: Fan, Muller and Rezucha 1962; Knuth, The Art of Computer Programming 2, section 3.4.2, Algorithm S. The coins
-are those of ``coins``; each unit takes one whatever came before it, so the work tells nothing of the set.
+are those of ``coins``. Each unit takes one coin, whatever came before it, so the work tells nothing of the set.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reticent.exact.sampling import bernoulli, uniform
 
 
 def independent(count: int, rate: Fraction, entropy: Entropy) -> Iterator[bool]:
-    """Whether each of ``count`` units takes part: one coin of probability ``rate`` in [0, 1] each, tossed in order."""
+    """Membership of each of ``count`` units: one coin of probability ``rate`` in [0, 1] each, tossed in order."""
     whole(count, "count")
     if not 0 <= rational(rate, "rate") <= 1:
         raise PublicParameterError(f"rate must be in [0, 1], got {rate}")
@@ -29,7 +29,7 @@ def independent(count: int, rate: Fraction, entropy: Entropy) -> Iterator[bool]:
 
 
 def subset(count: int, size: int, entropy: Entropy) -> Iterator[bool]:
-    """Whether each of ``count`` units is in a uniform subset of exactly ``size`` of them, in order.
+    """Membership of each of ``count`` units in a uniform subset of exactly ``size`` of them, in order.
 
     Raises
     ------

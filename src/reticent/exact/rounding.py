@@ -1,8 +1,8 @@
 """Certified bounds on exp, log and square root of rationals: the rounding direction is in the name.
 
-Each function works in integers scaled by 2**bits and keeps a lower and an upper bound through every step, so
-``exp_down(x) <= e^x <= exp_up(x)`` holds without trust in any library's last digit. Relative width is below
-2**-(bits - 16) for the arguments privacy parameters have.
+Each function works in integers scaled by 2**bits and keeps a lower and an upper bound through every step. Hence
+``exp_down(x) <= e^x <= exp_up(x)`` holds without trust in any library's last digit. Relative width is below 2**-(bits -
+16) for the arguments privacy parameters have.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ one_discrete_laplace, one_discrete_gaussian  one value, any size       (the same
 categorical, categorical_scores              a choice among many       (``categorical.py``)
 permute_and_flip                             its more accurate sister  (the same)
 
-An ``Oracle`` is told the law and draws as it likes (``oracle.py``); the coins of any other entropy go to the sampler,
+An ``Oracle`` receives the law and draws as it likes (``oracle.py``). The coins of any other entropy go to the sampler,
 whose docstring has the parameters, the refusals and the source. Mechanisms draw through this module only.
 """
 

@@ -84,7 +84,7 @@ class Table:
 
     @property
     def emitted(self) -> list[int]:
-        """How many words each symbol has; computed again when asked for, which is next to never."""
+        """Number of words of each symbol, computed again on each of its rare calls."""
         return self.law.floors(self.width)[: self.count]
 
     def draw(self, entropy: Entropy, out: NDArray[np.int64], scratch: Scratch) -> None:
@@ -172,7 +172,7 @@ def build(law: Law, width: int, most: int) -> Table:
 def _alias(shares: list[int], width: int, order: int) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Thresholds and aliases of whole-number shares that add up to ``2**width``: Walker's method by prefix sums.
 
-    Columns that are too light are filled, in order, by the heavy symbols, in order; a heavy column that gave too much
+    Columns that are too light are filled, in order, by the heavy symbols, in order. A heavy column that gave too much
     is filled by the next heavy one (the sweep of Huebschle-Schneider & Sanders 2019). All numbers are whole and below
     2**64, so nothing is rounded.
     """

@@ -88,7 +88,7 @@ class Receipt:
 class Ledger:
     """A handle on the ledger of one study. Make one with ``create``, ``open`` or ``open_or_create``.
 
-    Copies and threads share the account; a pickled handle on a file reopens it, and refuses a file that has been put
+    Copies and threads share the account. A pickled handle on a file reopens it, and refuses a file that has been put
     back to an older state since.
     """
 
@@ -327,7 +327,7 @@ class Ledger:
 
     @property
     def durable(self) -> bool:
-        """Whether a charge outlives this process."""
+        """True if a charge outlives this process."""
         return self._store.durable
 
     @property
@@ -380,7 +380,7 @@ class Ledger:
         return self._read(lambda replay: replay.head)
 
     def holds(self, head: str) -> bool:
-        """Whether ``head`` is in the chain. False for a head that this ledger once had means: an older copy."""
+        """Tell if ``head`` is in the chain. False for a head that this ledger once had means: an older copy."""
         return any(row.digest == head for row in self._store.rows(1))
 
     def spent(self) -> Loss:
@@ -400,7 +400,7 @@ class Ledger:
         return tuple(parse(row.body) for row in self._store.rows(1))
 
     def verify(self, *, head: str | None = None) -> tuple[str, ...]:
-        """What is wrong with the chain, empty when it holds: digests, order, totals, orphans, the file itself.
+        """Problems of the chain, none if it holds: digests, order, totals, orphans, the file itself.
 
         Parameters
         ----------
@@ -450,7 +450,7 @@ class Ledger:
         self._stopped = False
 
     def _read(self, pick: Callable[[Replay], T]) -> T:
-        """What ``pick`` takes from the totals up to the last entry in the store."""
+        """Value that ``pick`` takes from the totals up to the last entry in the store."""
         with self._alone():
             self._catch_up(self._store.rows(max(self._replay.number, 1)))
             return pick(self._replay)

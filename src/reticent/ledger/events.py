@@ -1,4 +1,4 @@
-"""What a ledger holds: a list of events, each sealed into an entry that names the digest of the one before.
+"""Events of a ledger, each sealed into an entry that names the digest of the entry before.
 
     Opened                  the first entry, once: what is fixed for good (adjacency, currency) and what was approved
     Reserved                a charge; from here on it is spent
@@ -9,9 +9,9 @@
     Migrated                the file has a later form from here on; what was there before is copied beside it
 
 Frozen data and functions, no files. The JSON text of an entry is canonical (sorted keys, no spaces, ASCII, no floats),
-so equal entries have equal bytes, and its SHA-256 covers every field including the digest before it: an edit, a
-deletion or a swap anywhere changes every later digest. Fields may be added, never removed or given a new meaning; one
-that was added later is left out where it is None, so entries from before it keep their text and their digest.
+so equal entries have equal bytes. Its SHA-256 covers every field, including the digest before it: an edit, a deletion
+or a swap anywhere changes every later digest. Fields may be added, never removed or given a new meaning. A field added
+later is left out if it is None, so earlier entries keep their text and their digest.
 """
 
 from __future__ import annotations

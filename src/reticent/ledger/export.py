@@ -1,7 +1,7 @@
 """A ledger as plain JSON values, and the check that needs nothing but them.
 
-An export holds every entry's text and digest, so whoever has one can replay the chain and the totals without the file,
-and can later ask the file whether it still contains this export's ``head``.
+An export holds every entry's text and digest. Its holder can replay the chain and the totals without the file, and can
+later ask the file for this export's ``head``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def exported(rows: Sequence[Row], name: str) -> dict[str, object]:
 
 
 def verify_export(document: Mapping[str, object], *, head: str | None = None) -> tuple[str, ...]:
-    """What is wrong with an exported ledger, empty when its chain and its totals hold.
+    """Problems of an exported ledger, none if its chain and its totals hold.
 
     Parameters
     ----------

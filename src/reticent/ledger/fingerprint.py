@@ -5,20 +5,21 @@ and table) is the key: two studies of one file share its people, so they share i
 must not open a second one. The columns are recorded, and a change of them is an entry in the ledger.
 
 A pattern such as ``parts/*.parquet`` stands for the files that it fits. Each of them is claimed, so another spelling of
-the pattern, or the path of one file, finds the same ledger; a file added later is claimed at the next opening.
+the pattern, or the path of one file, finds the same ledger. A file added later is claimed at the next opening.
 
-The claim is a small JSON file, ``<source>.reticent`` beside the source, and a second one in the user's state folder.
-It names the ledger by its random identity and its head, so a new ledger or an older copy put where the ledger was is
-noticed; whoever puts back the folder with source, claim and ledger as it was is noticed by the second. A claim also
-holds size and time of the source at the last release, which any listing of the folder shows; they never enter the
-ledger or a certificate. A digest of the content is kept nowhere: it would answer guesses about the rows.
+The claim is a small JSON file, ``<source>.reticent`` beside the source, and a second one in the user's state folder. It
+names the ledger by its random identity and its head, so a new ledger or an older copy in its place is noticed. If
+somebody puts back the whole folder, with source, claim and ledger, the second claim notices it. A claim also holds size
+and time of the source at the last release, which any listing of the folder shows. Neither enters the ledger or a
+certificate. A digest of the content is kept nowhere: it would answer guesses about the rows.
 
 A third claim goes by the file itself, its device and inode: a file that was moved, or has a second name, is the same
-source. It counts while the file looks as it did, or the path it had still leads to it; a number that the system gave
-to another file does not. An export that replaces a file has a new inode and the old path, and stays under its ledger.
+source. It counts while the file looks as it did, or while its former path still leads to it. A number that the system
+gave to another file does not count. An export that replaces a file has a new inode and the old path, and stays under
+its ledger.
 
-What escapes: a copied file, one that was moved and then changed, a file inside a folder that is itself a source, a
-table reached under another name, and another user's state folder. More in docs/theory/ledger.md.
+What escapes: a copied file; a file that was moved and then changed; a file inside a folder that is itself a source. A
+table reached under another name and another user's state folder are the others. More in docs/theory/ledger.md.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ Source: TypeAlias = Path | Table
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the source looked like from outside when ``release`` was made."""
+    """State of the source file, seen from outside, when ``release`` was made."""
 
     release: str
     size: int
@@ -110,8 +111,8 @@ def open_for(
     Raises
     ------
     LedgerError
-        When another ledger counts for the source or for one of its files, its ledger is gone, its terms differ, or no
-        file fits a pattern. Nothing is created then.
+        When another ledger counts for the source or for one of its files. When its ledger is gone, its terms differ, or
+        no file fits a pattern. Nothing is created then.
     """
     claims = _all_claims(source)
     exists = path is not None and Path(path).expanduser().exists()
@@ -194,7 +195,7 @@ def _put(place: Path, mine: Claim, ledger: Ledger) -> bool:
 
 
 def claimed_by(source: Source, ledger: Ledger) -> bool:
-    """Whether the source names ``ledger``; False where it names none yet.
+    """Tell if the source names ``ledger``; False if it names none yet.
 
     Raises
     ------
@@ -348,7 +349,7 @@ def _state() -> Path:
 
 
 def _places(source: Source) -> list[Path]:
-    """Where a claim by the path of ``source`` is: beside it, and in the user's state folder."""
+    """Places of a claim by the path of ``source``: beside it, and in the user's state folder."""
     own = _state() / f"{_place(source)}{SUFFIX}"
     if isinstance(source, Table):
         return [own]
@@ -357,7 +358,7 @@ def _places(source: Source) -> list[Path]:
 
 
 def _by_inode(source: Source) -> tuple[Path, File] | None:
-    """Where a claim on this very file may be, whatever it is called, and how it looks; None for what is no file."""
+    """Place of a claim on this very file under any name, with the file's present state; None if it is no file."""
     if isinstance(source, Table):
         return None
     try:
@@ -372,13 +373,13 @@ def _by_inode(source: Source) -> tuple[Path, File] | None:
 
 
 def _here(source: Source) -> File | None:
-    """How the file looks now."""
+    """Present state of the file."""
     found = _by_inode(source)
     return None if found is None else found[1]
 
 
 def _still(found: Claim, place: Path, now: File) -> bool:
-    """Whether a claim by inode is about the file that is there now, and not about an earlier one of the same number."""
+    """Tell if a claim by inode is about the present file and not about an earlier one of the same number."""
     if found.file is None:
         return False
     if (found.file.size, found.file.modified) == (now.size, now.modified):
@@ -407,7 +408,7 @@ def _all_claims(source: Source) -> list[Claim]:
 
 
 def _claimed_here(source: Source) -> bool:
-    """Whether a claim was made for this place or this very file, and not moved or copied to it."""
+    """Tell if a claim was made for this place or this very file, and was not moved or copied to it."""
     return any(found.file is not None or found.fingerprint.split(" ")[0] == _place(source) for found in _claims(source))
 
 

@@ -1,7 +1,7 @@
-"""What a ledger's entries add up to, and every way they can fail to fit together.
+"""Totals of a ledger's entries, and every way in which entries can fail to fit together.
 
 ``Replay`` reads entries in order and keeps the totals. It is strict: the number, the link to the entry before, the
-digest, the place of the event and the running total must all be right, or ``LedgerError`` says which entry is wrong.
+digest, the place of the event and the running total must all be right. Otherwise ``LedgerError`` names the wrong entry.
 The same code serves a running ledger, ``verify`` and an exported file, so what is checked later is what was enforced.
 """
 

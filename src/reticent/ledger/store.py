@@ -1,7 +1,7 @@
-"""Where entries are kept: one SQLite file that only grows, or memory.
+"""Stores of entries: one SQLite file that only grows, or memory.
 
 A store knows nothing of budgets. ``append`` gives the rows from a known one on to a function inside one exclusive
-transaction, and adds the row it returns; when ``append`` has returned, that row is on the disk.
+transaction, and adds the row it returns. When ``append`` has returned, that row is on the disk.
 
 * WAL with ``synchronous=FULL``: every commit is synced before it is acknowledged; read back on every connection.
 * ``BEGIN IMMEDIATE``: who decides holds the write lock, so two processes cannot both see the last of a budget.
@@ -127,7 +127,7 @@ class MemoryStore:
                 self._rows.append(row)
 
     def migrate(self, seal: Seal) -> None:
-        """What is in memory has today's form."""
+        """Do nothing: a store in memory always has today's form."""
 
     def _same_process(self) -> None:
         if os.getpid() != self._process:
@@ -180,7 +180,7 @@ class SqliteStore:
                 connection.execute("COMMIT")
 
     def damage(self) -> str | None:
-        """What SQLite's own check of the file finds, in our words; None when it finds nothing."""
+        """Damage that SQLite's own check of the file finds, in our words; None if it finds none."""
         with _words(self.name), _connected(self) as connection:
             found = connection.execute("PRAGMA quick_check(1)").fetchone()
         return None if found == ("ok",) else "the file is damaged"
@@ -192,7 +192,7 @@ def at(path: str | Path) -> SqliteStore:
 
 
 def found(store: SqliteStore) -> bool:
-    """Whether there is a ledger file.
+    """Tell if there is a ledger file.
 
     Raises
     ------
@@ -364,7 +364,7 @@ def _settings(connection: sqlite3.Connection) -> None:
 
 
 def synced(connection: sqlite3.Connection) -> bool:
-    """Whether a commit on this connection is synced to the disk before it returns."""
+    """Tell if a commit on this connection is synced to the disk before it returns."""
     (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
     (level,) = connection.execute("PRAGMA synchronous").fetchone()
     return bool(journal == "wal" and level >= 2)

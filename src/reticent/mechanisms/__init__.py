@@ -74,7 +74,7 @@ def axiom_again(leaf: Guarantee) -> Guarantee:
 
 
 def _again(name: str) -> Again:
-    """How the theorem of this name states a leaf, by the ``AXIOMS`` of the modules in ``ALL``."""
+    """Restatement of a leaf for the theorem ``name``, looked up in the ``AXIOMS`` of the modules in ``ALL``."""
     for module in ALL:
         for theorem, again in module.AXIOMS:
             if theorem.name == name:

@@ -71,7 +71,7 @@ def batch(mechanisms: Sequence[Scalable], target: Target) -> Batch:
     found: dict[Fraction, tuple[Guarantee, str] | None] = {}
 
     def cost(factor: Fraction) -> tuple[Guarantee, str] | None:
-        """What the batch costs at ``factor``, None where that is more than the target."""
+        """Guarantee and loss of the batch at ``factor``; None if the loss exceeds the target."""
         if factor not in found:
             found[factor] = _meets([scaled(one, factor).guarantee for one in mechanisms], target)
         return found[factor]
@@ -163,8 +163,8 @@ def geometric_within(sensitivity: L1, half_width: Fraction, beta: Fraction, dime
 def gaussian_within(sensitivity: L2, half_width: Fraction, beta: Fraction, dimension: int = 1) -> Gaussian:
     """Discrete Gaussian noise of about the least rho that moves none of the integers by more than ``half_width``.
 
-    P(|Z| > h) for the discrete law is at most P(|N| >= floor(h)) for the continuous one (Canonne, Kamath and Steinke
-    2020, Proposition 25), so the answer errs by at most one unit of the half-width.
+    Canonne, Kamath and Steinke 2020, Proposition 25, bound P(|Z| > h) of the discrete law by P(|N| >= floor(h)) of the
+    continuous one. The answer therefore errs by at most one unit of the half-width.
     """
     whole = exact(half_width, "half-width").__floor__()
     if whole < 1:

@@ -1,7 +1,7 @@
 """Exponential mechanism: a candidate of least score, exactly, among publicly weighted candidates.
 
-Statement. For integer scores u(D, c) >= 0 (small is good) that change by at most D1 between neighbours at every
-candidate, drawing c with probability proportional to m_c exp(-eps u(D, c) / (2 D1)), with public weights m_c, is
+Statement. Let integer scores u(D, c) >= 0 (small is good) change by at most D1 between neighbours at every candidate.
+Drawing c with probability proportional to m_c exp(-eps u(D, c) / (2 D1)), with public weights m_c, is
 eps-differentially private.
 
 Source. McSherry and Talwar 2007; 002 section 6.1.
@@ -71,7 +71,7 @@ class Exponential:
 
     @property
     def rate(self) -> Fraction:
-        """How fast the probability falls per unit of score."""
+        """Rate at which the log-probability falls per unit of score."""
         return self.epsilon / (2 * self.sensitivity.bound)
 
     @property

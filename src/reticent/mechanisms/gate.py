@@ -29,10 +29,10 @@ Out = TypeVar("Out")
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What a noisy distance must reach, and the greatest distance at which the proposal behind it may be unsafe.
+    """Threshold of a noisy distance, with the greatest distance at which the proposal behind the test may be unsafe.
 
-    Where a test passes though the distance of either neighbour is at most ``unsafe``, what is released after it is
-    covered by delta and by nothing else. A question of a sparse vector proposes nothing: there it is None.
+    A test may pass though the distance of either neighbour is at most ``unsafe``. The release after it is then covered
+    by delta alone. A question of a sparse vector proposes nothing: there it is None.
     """
 
     threshold: int
@@ -97,7 +97,7 @@ class Recorder:
 
 @runtime_checkable
 class MadeUp(Protocol):
-    """Where made-up rows are kept, in an audit: what is drawn for them is drawn from ``coins``, a recorder."""
+    """Source of made-up rows in an audit; their noise is drawn from the recorder ``coins``."""
 
     def coins(self) -> SystemEntropy: ...
 
@@ -108,14 +108,14 @@ def coins_for(source: object) -> SystemEntropy:
 
 
 def draw(mechanism: Mechanism[In, Out], exact: In, entropy: Entropy) -> Out:
-    """What ``mechanism`` makes of ``exact``."""
+    """Draw of ``mechanism`` for the input ``exact``; a recorder supplies it during an audit."""
     if isinstance(entropy, Recorder):
         return cast(Out, entropy.noise(mechanism, exact))  # what respond gives is checked by the audit that gave it
     return mechanism.sample(exact, entropy)
 
 
 def passes(mechanism: Mechanism[Sequence[int], tuple[int, ...]], distance: int, bar: Bar, entropy: Entropy) -> bool:
-    """Whether a noisy distance reaches the bar."""
+    """Tell if a noisy distance reaches the threshold of ``bar``."""
     if isinstance(entropy, Recorder):
         (noisy,) = cast(tuple[int, ...], entropy.noise(mechanism, (distance,), bar=bar))  # as checked by the audit
     else:

@@ -10,8 +10,8 @@ P(f + Z = y) / P(f' + Z = y) = prod_i exp((|y_i - f'_i| - |y_i - f_i|) eps / D) 
 The sampler is exact (docs/proofs/sampling.md), so this is the law of the program. One integer moved by D is the worst
 case of all vectors (docs/proofs/pairs.md), which is the dominating pair.
 
-Deviations. 004 Theorem 2.8 states (lambda, delta)-usefulness by a formula that is false where its bound is no
-integer; ``radius`` gives the exact least integer instead, P(|Z| > z) = 2 a^{z+1} / (1 + a) with a = e^{-eps/D}.
+Deviations. 004 Theorem 2.8 states (lambda, delta)-usefulness by a formula that is false if its bound is no integer.
+``radius`` gives the exact least integer instead, P(|Z| > z) = 2 a^{z+1} / (1 + a) with a = e^{-eps/D}.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ This is ln r-differentially private in the local model; r is a rational at or be
 Source. Kairouz, Oh and Viswanath 2016 (Extremal mechanisms for local differential privacy), equation (9); for k = 2
 Warner 1965.
 
-Proof. The probability of an answer given two truths is one of r / (r + k - 1) and 1 / (r + k - 1), so no ratio passes
-r; the answer that is one of the truths attains it.
+Proof. Given two truths, the probability of an answer is r / (r + k - 1) or 1 / (r + k - 1), so no ratio exceeds r. The
+answer equal to one of the truths attains it.
 
 Deviations. r replaces e^epsilon, so that every probability is rational; the loss stated is that of r.
 """

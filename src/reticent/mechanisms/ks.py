@@ -1,10 +1,10 @@
 """Releasing a small data set close to the true one in Kolmogorov-Smirnov distance, exactly.
 
 Statement. Let N(t) be the number of records in the cells 1..t of a public grid of G cells, n = N(G), and z a multiset
-of k cells with running counts M(t). Let level(z) = ceil(max_t |N(t) - (n / k) M(t)|). Drawing z from all multisets with
-probability proportional to r^level(z), where r is a rational with e^{-eps / (2 D)} <= r < 1 and one person has at most
-D records, is eps-differentially private, whether persons are added, removed or have their records replaced. So it is
-with k of a public list: each number weighs 1, shared alike by its multisets, and k and z are drawn together, with
+of k cells with running counts M(t). Let level(z) = ceil(max_t |N(t) - (n / k) M(t)|). Let r be a rational with e^{-eps
+/ (2 D)} <= r < 1, and let one person have at most D records. Drawing z from all multisets with probability proportional
+to r^level(z) is eps-differentially private. Persons may be added, removed or have their records replaced. So it is with
+k of a public list: each number weighs 1, shared alike by its multisets, and k and z are drawn together, with
 probability proportional to weight times r^level(z). The data choose k, and it costs nothing more.
 
 Source. McSherry and Talwar 2007; Wasserman and Zhou 2010; 002 section 6.1. The sampler is derived here.
@@ -92,7 +92,7 @@ class KolmogorovSmirnov:
 
     @property
     def rate(self) -> Fraction:
-        """How fast the probability falls per level."""
+        """Rate at which the log-probability falls per level."""
         return self.epsilon / (2 * self.sensitivity.bound)
 
     @property
@@ -107,7 +107,7 @@ class KolmogorovSmirnov:
         )
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
-        """How many points are in each cell, from the running counts N(1), ..., N(G) of the records."""
+        """Draw the number of points in each cell, given the running counts N(1), ..., N(G) of the records."""
         running = integers(exact, "running counts")
         if not running or running[0] < 0 or any(low > high for low, high in pairwise(running)):
             raise PublicParameterError("running counts are integers >= 0 that do not fall, at least one")
@@ -296,7 +296,7 @@ def _accepted(band: _Band, weights: _Weights, hit: int, entropy: Entropy) -> int
 
 
 def _below(offset: int, weight: Fraction, entropy: Entropy) -> bool:
-    """Whether offset + V < weight, for a uniform V."""
+    """Tell if offset + V < weight, for a uniform V."""
     whole = weight.__floor__()
     return offset < whole or (offset == whole and sampling.bernoulli(weight - whole, entropy))
 

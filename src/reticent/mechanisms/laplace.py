@@ -1,7 +1,7 @@
 """Laplace mechanism on a public grid: rational answers, rounded to a power-of-two grid, plus geometric noise.
 
-Statement. For f with values in the rationals and L1 sensitivity D over d coordinates, rounding every coordinate to
-the nearest multiple of g (half-way cases down) and adding g times two-sided geometric noise of scale s steps is
+Statement. Let f have values in the rationals and L1 sensitivity D over d coordinates. Round every coordinate to the
+nearest multiple of g (half-way cases down) and add g times two-sided geometric noise of scale s steps. The result is
 eps-differentially private with eps = (ceil(D / g) + d - 1) / s.
 
 Source. 002 section 4, 004 Theorem 2.5 (Dwork, McSherry, Nissim and Smith 2006), made discrete.

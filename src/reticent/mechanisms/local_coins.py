@@ -1,12 +1,12 @@
-"""What the mechanisms of the local model share: a rational e^epsilon, and exact coins for many respondents at once.
+"""Exact coins of the mechanisms of the local model, for many respondents at once, with a rational e^epsilon.
 
-A probability is a Fraction everywhere. e^epsilon is replaced by ``ratio_below``, a rational of 12 digits at or below
-it, and the loss stated is the logarithm of the ratio that is used, rounded up: it never passes the epsilon asked for.
+A probability is a Fraction everywhere. ``ratio_below`` replaces e^epsilon by a rational of 12 digits at or below it.
+The loss stated is the logarithm of the ratio used, rounded up: it never passes the epsilon asked for.
 
 Many at once. ``drawn`` reads an alias table of words whose rare undecided words go on with more digits of the same
-rationals (``exact.tables``). ``coins`` compares a byte with the first digit of the chance in base 256; an equal byte
-decides nothing and is followed by another, against the next digit. A uniform number lies below the chance exactly when
-its first digit that differs does, so both laws are exact (Knuth and Yao 1976; docs/proofs/sampling.md). The
+rationals (``exact.tables``). ``coins`` compares a byte with the first digit of the chance in base 256. An equal byte
+decides nothing; the next byte is compared with the next digit. A uniform number lies below the chance exactly if its
+first digit that differs does. Both laws are therefore exact (Knuth and Yao 1976; docs/proofs/sampling.md). The
 ``orders`` of a row are the ranks of words without a tie: a row with one is drawn again, which treats all places alike.
 """
 

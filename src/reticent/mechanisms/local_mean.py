@@ -12,8 +12,8 @@ to the piecewise mechanism of Wang and others.
 Source. Duchi, Jordan and Wainwright 2018, section 3.2; Wang, Xiao, Yang and others 2019 (Collecting and analyzing
 multidimensional data with local differential privacy), Algorithm 2. The discrete window is derived here.
 
-Proof. Given the rounded number every place has one of two probabilities whose ratio is r; the law of a number that is
-no integer is a mixture of two such laws, and a ratio of mixtures is at most the largest ratio of parts. Expectation:
+Proof. Given the rounded number, every place has one of two probabilities, whose ratio is r. A number that is no integer
+gives a mixture of two such laws. The ratio of two mixtures is at most the largest ratio of their parts. Expectation:
 the sum over j of j P(j) is ((N + L) (N + L - 1) / 2 + (r - 1) (L t + L (L - 1) / 2)) / (r L + N), affine in the rounded
 t with slope (r - 1) L / (r L + N), since the window has the same length everywhere; rounding has the expectation t.
 
@@ -66,7 +66,7 @@ class LocalMean:
 
     @property
     def places(self) -> int:
-        """How many places there are."""
+        """Number of places."""
         return self.cells + self.width
 
     @property

@@ -13,8 +13,8 @@ Proof. b = -(grad F_D(t) + R t) =: -h_D(t), and h_D is strongly monotone and Lip
 Lipschitz inverse; by the area formula t* has density p(-h_D(t)) |det h_D'(t)| for almost every t. The ratio of the
 first factors is at most exp(|h_D(t) - h_D'(t)|_1 / s) <= e^{S / s}, that of the second at most (1 + B / R)^k. For the
 program see docs/proofs/learning.md, section 8: the slope it adds is b rounded to the middle of a cell, drawn exactly,
-so that its answer lies within a public distance of t*; given t*, neighbours' answers are integers whose L1 distance
-is public, and the geometric mechanism covers them. In sequence, then t* is forgotten.
+so its answer lies within a public distance of t*. Given t*, neighbours' answers are integers at a public L1 distance,
+and the geometric mechanism covers them. In sequence, then t* is forgotten.
 
 Deviations. Laplace coordinates in place of a radial law; no float stands between the rows and the noise that a proof
 rests on: what floats did is bounded by the solver's certificate, and the bound is in the noise.
@@ -64,7 +64,7 @@ class Convex(Protocol):
 
 @runtime_checkable
 class Comparable(Protocol):
-    """What an audit asks of a convex function: an L1 distance of its gradient from a neighbour's, at some point."""
+    """Convex function that an audit can compare: the L1 distance of its gradient from a neighbour's, at some point."""
 
     def apart(self, other: Self) -> Fraction: ...
 
@@ -114,12 +114,12 @@ class Objective:
 
     @property
     def main(self) -> Fraction:
-        """Of epsilon, what the least point costs, Jacobian included."""
+        """Epsilon charged for the minimiser of the perturbed function, Jacobian included."""
         return (1 - self.spare) * self.epsilon
 
     @property
     def scale(self) -> Fraction:
-        """Of the Laplace noise in the slope (s)."""
+        """Scale s of the Laplace noise in the slope."""
         return self.sensitivity.bound / (self.main - turned(self.turns, self.bend, self.ridge))
 
     @property
@@ -134,7 +134,9 @@ class Objective:
 
     @property
     def away(self) -> Fraction:
-        """How far an answer may lie from the least point: what the solver leaves, the cell, and the grid."""
+        """Greatest L1 distance of an answer from the minimiser: the solver's error, the rounding of the slope to a
+        cell, and the grid.
+        """
         cells, steps = Fraction(2) ** self.half, Fraction(2) ** (self.finest - 1)
         return (self.tolerance + root(self.size) * cells) / self.ridge + root(self.size) * steps
 

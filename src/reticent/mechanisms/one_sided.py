@@ -1,8 +1,8 @@
 """The one-sided answer: yes whatever the truth, or the truth. It protects one answer only.
 
-Statement. With probability ``truth`` say the truth, else say yes. Then P(no | yes) = 0, so no finite epsilon holds; the
-two laws differ by ``truth`` in total variation, so this is (0, truth)-differentially private in the local model, and
-(epsilon, delta) with a smaller delta for no epsilon.
+Statement. With probability ``truth`` say the truth, else say yes. Then P(no | yes) = 0, so no finite epsilon holds. The
+two laws differ by ``truth`` in total variation, so this is (0, truth)-differentially private in the local model. No
+epsilon gives a smaller delta.
 
 Source. 002 section 2, which states it as differentially private.
 

@@ -6,10 +6,10 @@ sensitivity D1 this is eps-differentially private.
 
 Source. McKenna and Sheldon 2020, Theorem 1 (regular mechanism) and Proposition 3 (never worse in expectation).
 
-Proof. With t_c = exp(-eps u_c / (2 D1)) the law is the average over orders of t_c / max t times a product of
-(1 - t_i / max t). It is the report-noisy-max of independent exponential noise (Ding et al. 2021), of scale
-2 D1 / eps on scores: moving every score by at most D1 moves every noisy score's threshold by at most 2 D1 against
-the candidate's own, and the exponential law is memoryless, which gives the factor e^{eps}.
+Proof. With t_c = exp(-eps u_c / (2 D1)) the law is the average over orders of t_c / max t times a product of (1 - t_i /
+max t). It is the report-noisy-max of independent exponential noise (Ding et al. 2021), of scale 2 D1 / eps on scores:
+moving every score by at most D1 moves the threshold of every noisy score by at most 2 D1 against the candidate's own.
+The exponential law is memoryless, which gives the factor e^{eps}.
 
 Deviations. None. The minimum has probability one of being accepted when reached, so it always ends.
 """

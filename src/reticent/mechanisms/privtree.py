@@ -9,22 +9,22 @@ more or less, a replaced one counted twice. The tree is eps-differentially priva
 
 Source. Zhang, Xiao and Xie 2016, Theorem 3.1, for Laplace noise; the discrete form and its bound are derived here.
 
-Proof. Let D' have one record more than D. A tree's probability is a product over boxes in which a decision was drawn,
-and whether one is drawn depends on the decisions before alone. Only boxes that hold the record differ: a chain, one of
+Proof. Let D' have one record more than D. A tree's probability is a product over the boxes in which a decision was
+drawn. The earlier decisions alone determine if one is drawn. Only boxes that hold the record differ: a chain, one of
 each level, halved but for the last. (1) *Halved boxes.* P(Z >= -x) grows with x, so each factor P'/P is at least 1, and
 it is 1 where both scores are -F. Write x for the score with the record. Otherwise x >= 1 - F, and the score without it
-is x - 1. For x <= 0 the factor is P(Z >= -x) / P(Z >= 1 - x) = 1/a, whose logarithm is 1/s. For x >= 1 it is
-(1 + a - a^{x+1}) / (1 + a - a^x), whose logarithm is at most y(x) = a^x (1 - a) / (1 + a - a^x); this is at most 1/s,
-as a^x <= a and 1 - a <= 1/s, and falls in x. Down the chain c does not grow, so scores above -F fall by F or more per
-level: of those that count the last is at least 1 - F, the one before at least 1, then 1 + F, and so on. Together at
-most 1/s + y(1) + y(1 + F) + y(1 + 2F) + ..., with y(1) = a (1 - a), and from y(1 + F) on the denominators are
-1 + a - a q or more: at most a (1 - a) (q + q^2 + ...) / (1 + a - a q). (2) *The box that is not halved*:
-P(Z <= -x - 1) falls by a factor of at least a where x grows by at most 1: its logarithm lies in [-1/s, 0]. So the
-logarithm of P'/P lies between -1/s and the bound, and a neighbour is at most m such steps away. A box at the last
-level, and boxes that are left because there would be more than ``CROWD`` of them, draw no decision: their factor is 1.
+is x - 1. For x <= 0 the factor is P(Z >= -x) / P(Z >= 1 - x) = 1/a, whose logarithm is 1/s. For x >= 1 it is (1 + a -
+a^{x+1}) / (1 + a - a^x), whose logarithm is at most y(x) = a^x (1 - a) / (1 + a - a^x). This is at most 1/s, as a^x <=
+a and 1 - a <= 1/s, and falls in x. Down the chain c does not grow, so scores above -F fall by F or more per level: of
+those that count the last is at least 1 - F, the one before at least 1, then 1 + F, and so on. Together at most 1/s +
+y(1) + y(1 + F) + y(1 + 2F) + ..., with y(1) = a (1 - a), and from y(1 + F) on the denominators are 1 + a - a q or more:
+at most a (1 - a) (q + q^2 + ...) / (1 + a - a q). (2) *The box that is not halved*: P(Z <= -x - 1) falls by a factor of
+at least a where x grows by at most 1: its logarithm lies in [-1/s, 0]. So the logarithm of P'/P lies between -1/s and
+the bound, and a neighbour is at most m such steps away. A box at the last level, and boxes that are left because there
+would be more than ``CROWD`` of them, draw no decision: their factor is 1.
 
-The scale is the least of ``GRID`` public multiples that keeps this, certified in rationals; F is s ln b rounded up, so
-that a box without records has fewer than one part that is halved, on average, and trees end.
+The scale is the least of ``GRID`` public multiples that keeps this, certified in rationals. F is s ln b rounded up. A
+box without records then has fewer than one halved part on average, and trees end.
 
 Deviations. Noise is discrete and the fall whole. The source's scale (2b - 1) / ((b - 1) eps) per record is the largest
 of the multiples; at eps = 1 and one axis less than two thirds of it is enough. The threshold is 0 as the source
@@ -93,12 +93,12 @@ class PrivTree:
 
     @property
     def scale(self) -> Fraction:
-        """Of the noise of a score."""
+        """Scale of the noise of a score, in records."""
         return scale_for(self.epsilon / _steps(self.neighbours), self.axes)
 
     @property
     def fall(self) -> int:
-        """What a score loses at each level."""
+        """Penalty that a score pays at each level, in records."""
         return fall_of(self.scale, self.axes)
 
     @property
@@ -114,7 +114,7 @@ class PrivTree:
 
     @property
     def sensitivity(self) -> L1:
-        """What neighbours move, over all cells."""
+        """L1 sensitivity of the counts to one neighbour, over all cells."""
         return L1(Fraction(_steps(self.neighbours)), self.neighbours)
 
     def sample(self, exact: Cells, entropy: Entropy) -> tuple[Box, ...]:
@@ -149,7 +149,7 @@ def parts_of(boxes: Integers) -> Integers:
 
 
 def counts_of(cells: Integers, held: Integers, boxes: Integers) -> Integers:
-    """How many records each of these different boxes holds; cells in no box do not count."""
+    """Number of records in each of these distinct boxes; cells in no box do not count."""
     found = np.zeros(len(boxes), np.int64)
     if len(cells) and len(boxes):
         spans = np.maximum(cells.max(axis=0), boxes.max(axis=0)) + 1

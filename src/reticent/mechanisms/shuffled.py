@@ -1,8 +1,8 @@
 """Shuffled randomized response: everybody's answer is randomized by coins of their own, and only the counts are shown.
 
-Statement. Let n people each give one answer through the same eps0-differentially private randomizer, and let a
-trusted shuffler show the multiset of answers heard and nothing else. When the truth of one of the n people is
-replaced, the whole is (eps, delta)-DP with the eps of ``amplify.shuffled``, far below eps0 for large n.
+Statement. Let n people each give one answer through the same eps0-differentially private randomizer. Let a trusted
+shuffler publish the multiset of answers and nothing else. When the truth of one of the n people is replaced, the whole
+is (eps, delta)-DP with the eps of ``amplify.shuffled``, far below eps0 for large n.
 
 Source. Feldman, McMillan and Talwar 2021 (Hiding among the clones), Theorems 3.1 and 3.2.
 
@@ -39,7 +39,7 @@ ONE_EACH: Final = Adjacency("substitute")
 
 @dataclass(frozen=True, slots=True)
 class Shuffled:
-    """How many of ``people`` say yes and no, after each has gone through ``randomizer``.
+    """Counts of yes and no among ``people`` answers, each drawn through ``randomizer``.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Shuffled:
         )
 
     def sample(self, exact: Sequence[str], entropy: Entropy) -> tuple[int, int]:
-        """How many yes and no were heard, in this order.
+        """Draw the reported numbers of yes and no, in this order.
 
         Raises
         ------

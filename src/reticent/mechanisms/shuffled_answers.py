@@ -1,7 +1,7 @@
 """Shuffled answers through any randomizer of the local model: everybody's message, in no order, and nothing else.
 
-Statement. Let n people each give one answer through the same eps0-differentially private randomizer of this package,
-and let a trusted shuffler show the multiset of messages and nothing else. When the truth of one of the n people is
+Statement. Let n people each give one answer through the same eps0-differentially private randomizer of this package.
+Let a trusted shuffler publish the multiset of messages and nothing else. When the truth of one of the n people is
 replaced, the whole is (eps, delta)-DP with the eps of ``amplify.shuffled``.
 
 Source. Feldman, McMillan and Talwar 2021 (Hiding among the clones), Theorems 3.1 and 3.2.

@@ -21,9 +21,9 @@ the third. Rounding and moving into [low, high] read the output only. What is dr
 P(|K| >= k) = (2a / (2a + 2k - 1))^d for the rounded noise K and k >= 1, a rational number because a is, so [low, high]
 is halved by coins of rational probability. No float and no real number stands between f and what is released.
 
-Deviations. The general theory charges the shift and the change of scale apart, here d b + (d + 1) s; both cannot be
-at their worst at one output, and the three conditions are tight on a fine grid. S is a private number: nothing but the
-output may depend on it, so the noise of a release has no public scale, and ``reach`` is for public bounds only.
+Deviations. The general theory charges the shift and the change of scale apart, here d b + (d + 1) s. Both cannot be
+worst at one output, and the three conditions are tight on a fine grid. S is a private number: nothing but the output
+may depend on it, so the noise of a release has no public scale, and ``reach`` is for public bounds only.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ class Smooth:
         return (low,)
 
     def reach(self, bound: Fraction, share: float) -> float:
-        """How far noise for a public ``bound``, in steps, goes but for the probability ``share``; accuracy only."""
+        """Half-width in steps that the noise for a public ``bound`` exceeds with probability at most ``share``;
+        accuracy only.
+        """
         return float(bound / self.spread) * (math.exp(-math.log(share) / self.tail) - 1)
 
 

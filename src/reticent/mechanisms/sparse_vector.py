@@ -4,9 +4,9 @@ Statement. f_1, f_2, ... and g_1, g_2, ... are integers that move by at most D b
 answers before it; epsilon = e1 + e2 + e3; c >= 1 is public. Z is two-sided geometric noise of scale D / e1, drawn once;
 X_i of scale k c D / e2, fresh for every question, k = 2; Y_i of scale c D / e3, fresh. Question i is answered "above"
 where f_i + X_i >= Z, then with g_i + Y_i if e3 > 0, else "below"; after c answers "above" nothing more is answered. The
-whole conversation is epsilon-differentially private. If the f_i move *together* (between two neighbours all of them
-rise or stay, or all of them fall or stay), k = 1 is enough, and the conversation is rho-zCDP with
-rho = (e1 + 2 e2 + 2 e3)^2 / 8 as well.
+whole conversation is epsilon-differentially private. Let the f_i move *together*: between two neighbours all of them
+rise or stay, or all of them fall or stay. Then k = 1 is enough, and the conversation is rho-zCDP with rho = (e1 + 2 e2
++ 2 e3)^2 / 8 as well.
 
 Source. Dwork and Roth 2014, Algorithm 1 and Theorem 3.23 (AboveThreshold); Lyu, Su and Li 2017, Algorithm 7, Theorems
 4 and 5; Cesar and Rogers 2021, Lemma 3.4 (bounded range to zCDP).
@@ -113,7 +113,7 @@ class SparseVector:
 
     @property
     def values(self) -> bool:
-        """Whether an answer "above" comes with a value."""
+        """True if an answer "above" comes with a value."""
         return self.shares[2] > 0
 
     @property
@@ -127,14 +127,14 @@ class SparseVector:
 
     @property
     def value_scale(self) -> Fraction:
-        """Of the values, in units of the answer; refused where none are released."""
+        """Noise scale of the values, in units of the answer; refused if no values are released."""
         if not self.values:
             raise PublicParameterError("no values are released: the third share is 0")
         return self.positives * self.sensitivity.bound / self._part(2)
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of the whole conversation, however many questions it has."""
+        """Guarantee of the whole conversation, for any number of questions."""
         return axiom(PureDP(self.epsilon), self.sensitivity.adjacency, THEOREM, pair=None, **self._parameters())
 
     @property
@@ -194,7 +194,7 @@ class Part:
 
     @property
     def sensitivity(self) -> Linf:
-        """How far neighbours move the integer that goes in; into a threshold goes 0."""
+        """Sensitivity of the integer that is asked about; thresholds are public and have sensitivity 0."""
         return self.whole.sensitivity
 
     @property
@@ -234,7 +234,7 @@ class Conversation:
         return self._left
 
     def ask(self, f: int, entropy: Entropy, *, value: int | None = None) -> Mark:
-        """Whether ``f`` is at least 0, noisily; ``value`` is what is shown where it is, by default ``f``.
+        """Tell if the noisy ``f`` is at least 0; a mark "above" carries the noisy ``value``, by default ``f``.
 
         Raises
         ------

@@ -1,9 +1,9 @@
-"""What every mechanism shows of itself, so that a stranger's machine can test it.
+"""Specimens: one value of each mechanism in a form that any machine can test.
 
-A mechanism is a frozen value with ``guarantee`` and ``sample(exact, entropy)``: exact integers in, noisy integers
-out, no tables and no people. A specimen is one such value with a pair of neighbouring inputs and the law of the
-output; the tests draw from it, compare with the law, and check the ratio of the two laws against the guarantee.
-``AXIOMS`` of its module say how a stored guarantee is stated again: without them no certificate can be verified.
+A mechanism is a frozen value with ``guarantee`` and ``sample(exact, entropy)``: exact integers in, noisy integers out,
+no tables and no people. A specimen is one such value with a pair of neighbouring inputs and the law of the output. The
+tests draw from it, compare with the law, and check the ratio of the two laws against the guarantee. ``AXIOMS`` of its
+module say how a stored guarantee is stated again: without them no certificate can be verified.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
 """Subsampling: a mechanism that draws its own secret sample of the units, adds up their integers and hands the sum on.
 
-Statement. (a) ``Poisson``: if the mechanism behind it is (eps, delta)-DP when one unit is added or removed, and each
-unit takes part with probability q on a coin of its own, the whole is (ln(1 + q (e^eps - 1)), q delta)-DP when one
-unit is added or removed. (b) ``WithoutReplacement``: if the mechanism behind it is (eps, delta)-DP when one unit is
-replaced, and a uniform subset of m of the n units takes part, the whole is (ln(1 + m/n (e^eps - 1)), m/n delta)-DP
-when one of the n units is replaced.
+Statement. (a) ``Poisson``: let the mechanism behind it be (eps, delta)-DP if one unit is added or removed. Let each
+unit take part with probability q by its own coin. The whole is then (ln(1 + q (e^eps - 1)), q delta)-DP if one unit is
+added or removed. (b) ``WithoutReplacement``: let the mechanism behind it be (eps, delta)-DP if one unit is replaced,
+and let a uniform subset of m of the n units take part. The whole is then (ln(1 + m/n (e^eps - 1)), m/n delta)-DP if one
+of the n units is replaced.
 
 Source. Li, Qardaji and Su 2012, Theorem 1; Balle, Barthe and Gaboardi 2018, Theorems 8 and 9.
 
-Proof. docs/proofs/amplification.md. What it asks of the program: the coins are exact and fresh in every call (the one
-entropy object serves the sample and the noise), who took part and how many is neither returned nor kept, and the sum
-is an exact integer. Every unit is added, times 0 or 1, so the work does not tell who took part.
+Proof. docs/proofs/amplification.md. What it asks of the program: the coins are exact and fresh in every call; one
+entropy object serves the sample and the noise. The identity and number of those sampled is neither returned nor kept.
+The sum is an exact integer. Every unit is added, times 0 or 1, so the work does not tell who took part.
 
 Deviations. Nobody but this file can ask for the amplified loss: a rate claimed for rows that somebody picked earlier
 proves nothing, because two answers from the same sample tell more than the two losses say. A mechanism proved in zCDP
-is amplified through its dominating pair (add/remove only), else read at a named ``delta`` as (eps, delta) first; none
-of the amplification theorems for Renyi divergences is used.
+is amplified through its dominating pair (add/remove only). Otherwise it is first read at a named ``delta`` as (eps,
+delta). None of the amplification theorems for Renyi divergences is used.
 """
 
 from __future__ import annotations

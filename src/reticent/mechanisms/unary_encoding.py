@@ -2,15 +2,16 @@
 
 Statement. Bit v of the message is 1 with probability ``hit`` if v is the true answer and ``miss`` if not, on a coin of
 its own. This is ln(hit (1 - miss) / (miss (1 - hit)))-differentially private in the local model. The symmetric form has
-hit = s / (s + 1) = 1 - miss, s a rational at or below e^{epsilon / 2}; the optimised one hit = 1/2, miss = 1 / (r + 1),
-r a rational at or below e^epsilon, which has the least variance for rare answers.
+hit = s / (s + 1) = 1 - miss, s a rational at or below e^{epsilon / 2}. The optimised form has hit = 1/2, miss = 1 / (r
++ 1), r a rational at or below e^epsilon. It has the least variance for rare answers.
 
 Source. Erlingsson, Pihur and Korolova 2014 (RAPPOR's permanent answer with one hash); Wang, Blocki, Li and Jha 2017,
 section 4 (symmetric and optimised unary encoding).
 
-Proof. Two truths v and w change the laws of bits v and w only. The ratio of the probabilities of a message is the
-product of that of bit v, hit / miss or (1 - hit) / (1 - miss), and that of bit w, the reverse; with hit >= miss it is
-largest for the message with bit v 1 and bit w 0: hit / miss (1 - miss) / (1 - hit). Symmetric: s^2. Optimised: r.
+Proof. Two truths v and w change the laws of bits v and w only. The ratio of the probabilities of a message is a product
+over two bits. Bit v gives hit / miss or (1 - hit) / (1 - miss), and bit w gives the reverse. With hit >= miss the
+product is largest for the message with bit v 1 and bit w 0: hit / miss (1 - miss) / (1 - hit). Symmetric: s^2.
+Optimised: r.
 
 Deviations. s and r replace e^{epsilon / 2} and e^epsilon; the loss stated is that of s^2 and r.
 """

@@ -4,11 +4,11 @@ Two tables are neighbours under ``add_remove`` when one has one protected unit m
 when one unit's records are replaced. Substitution makes the number of units public; add/remove hides it.
 ``local`` is the local model: each respondent alone, any truth against any other.
 
-The unit is one person, holding at most ``rows`` rows of the table (1 where every row is another person), or one
-``row`` where a step is proved row by row and lifted later by ``compose.grouped``.
+The unit is one person, holding at most ``rows`` rows of the table (1 if every row is another person). A step proved row
+by row speaks of one ``row`` and is lifted later by ``compose.grouped``.
 
-A table that a program hands over is the rows in it. Whoever picks them by looking at rows, a splitter that balances
-labels for one, makes tables that differ in more than one unit of tables that do not: ``HANDED`` is what is then said.
+A table that a program hands over is the rows in it. A splitter that looks at rows, to balance labels for instance,
+breaks this: tables that differ in one unit then give tables that differ in more: ``HANDED`` is what is then said.
 
 Source: 001 (add/remove), 002 and 004 (replace one coordinate). The three are not interchangeable: see
 docs/theory/adjacency.md and the note E21 there.
@@ -33,7 +33,9 @@ HANDED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Adjacency:
-    """Which tables count as neighbours. ``rows`` is the most rows one unit can have, >= 1."""
+    """Relation that makes two tables neighbours: one unit replaced, or one unit added or removed. ``rows`` is the most
+    rows one unit can have, >= 1.
+    """
 
     kind: Kind
     rows: int = 1
@@ -52,7 +54,7 @@ class Adjacency:
 
     @property
     def size_public(self) -> bool:
-        """Whether the number of units (persons, or rows where each is one person) is public."""
+        """True if the number of units (persons, or rows if each is one person) is public."""
         return self.kind == "substitute"
 
     def words(self) -> str:

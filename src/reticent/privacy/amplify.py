@@ -11,11 +11,10 @@ nothing: two answers from one such sample tell more than the two amplified losse
 Everything is rounded towards more loss; the clones' delta is computed in integers (``clones``).
 
 Proofs: docs/proofs/amplification.md. Deviations. (1) No theorem about Renyi divergences is used: a loss in zCDP is
-amplified through the mechanism's dominating pair where its proof names one, else it is converted to (epsilon, delta)
-at a named delta first. (2) A truth of two values is hidden by more clones than
-Feldman, McMillan and Talwar count: 2 / (e^eps0 + 1) per person in place of e^-eps0. (3) Their closed form is used
-under eps0 <= ln(n / (16 ln(4 / delta))), for which it is proved here; they print ln(2 / delta), which stays the
-condition of a refusal.
+amplified through the mechanism's dominating pair if its proof names one. Otherwise it is first converted to (epsilon,
+delta) at a named delta. (2) A truth of two values is hidden by more clones than Feldman, McMillan and Talwar count: 2 /
+(e^eps0 + 1) per person in place of e^-eps0. (3) Their closed form is used under eps0 <= ln(n / (16 ln(4 / delta))), for
+which it is proved here; they print ln(2 / delta), which stays the condition of a refusal.
 """
 
 from __future__ import annotations
@@ -90,8 +89,8 @@ def poisson(part: Guarantee, rate: Fraction, *, label: str = "") -> Guarantee:
     Raises
     ------
     PublicParameterError
-        Under substitution (a sample whose size is random hides nobody's replacement better by this theorem); for
-        zCDP and Renyi losses without a pair; for a product of several pairs.
+        Under substitution, since a sample of random size hides nobody's replacement better by this theorem. For zCDP
+        and Renyi losses without a pair. For a product of several pairs.
     """
     if not 0 < exact(rate, "rate") < 1:
         raise PublicParameterError(f"rate must lie strictly between 0 and 1, got {show(rate)}")

@@ -9,10 +9,10 @@
 
 ``rederive`` computes the loss of a stored tree again from its leaves and the theorems named at its nodes.
 
-Sources: 001 (composition, group privacy, post-processing), 003 Theorem 27, 004 Theorems 1.3 and 1.4. Deviations:
-004's composition is stated for independent mechanisms and its post-processing for deterministic maps; both hold for
-adaptive choice and randomised maps, which is what a ledger needs. 001 states group privacy for delta = 0 only; for
-delta > 0 it is (k eps, delta (e^{k eps} - 1) / (e^eps - 1)), not (k eps, k delta).
+Sources: 001 (composition, group privacy, post-processing), 003 Theorem 27, 004 Theorems 1.3 and 1.4. Deviations: 004
+states composition for independent mechanisms and post-processing for deterministic maps. Both hold for adaptive choice
+and randomised maps, which a ledger needs. 001 states group privacy for delta = 0 only; for delta > 0 it is (k eps,
+delta (e^{k eps} - 1) / (e^eps - 1)), not (k eps, k delta).
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def across(parts: Sequence[Guarantee], *, neighbours: Adjacency, label: str = ""
     """Parts of a partition that was fixed without looking: each unit is in at most one part.
 
     Every part must be proved under add/remove with its size private: the dearest part is the cost. ``neighbours`` is
-    what the whole speaks of; a substitution is a removal and an addition, two steps, possibly inside one part, so
-    there the cost is the group loss of two. (The sum of the two dearest parts, as McSherry's theorem is often quoted,
+    the adjacency of the whole. A substitution is a removal and an addition: two steps, possibly inside one part. Its
+    cost there is the group loss of two. (McSherry's theorem is often quoted as the sum of the two dearest parts. That
     forgets the person who stays in a part; docs/proofs/composition.md has the counter-example.)
 
     Raises
@@ -131,8 +131,9 @@ def across(parts: Sequence[Guarantee], *, neighbours: Adjacency, label: str = ""
 def one_of(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
     """One of ``parts`` is run on the rows, and which one is known without them by the time it runs.
 
-    The condition: the choice follows from public facts and from answers that other parts of the whole pay for (a
-    private choice, a noisy n, an earlier noisy number). The caller sees to it; no part pays for the choice itself.
+    The condition: the choice follows from public facts and from answers that other parts of the whole pay for. Examples
+    are a private choice, a noisy n and an earlier noisy number. The caller sees to it; no part pays for the choice
+    itself.
 
     Parameters
     ----------
@@ -144,9 +145,9 @@ def one_of(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
     -------
     Guarantee
         The maximum of the losses, in every view that is taken of them (``in_zcdp``, ``in_renyi``, ``in_pld``): the part
-        with the largest epsilon need not have the largest rho. Of pairs the one that dominates all, or, where their
-        profiles may cross, ``Highest``; where that has no law the coin of the largest epsilon and delta. A node even
-        for a single part, so that a proof shows that several plans were counted.
+        with the largest epsilon need not have the largest rho. Of several pairs, the result has the one that dominates
+        all, or ``Highest`` if their profiles may cross. If that has no law, it has the coin of the largest epsilon and
+        delta. A node even for a single part, so that a proof shows that several plans were counted.
 
     Raises
     ------
@@ -257,7 +258,7 @@ def _viewed(
 
 
 def alike(one: Guarantee, other: Guarantee) -> bool:
-    """Whether two trees cost the same in every currency a ledger has: one loss, and one rho by their own parts."""
+    """Tell if two trees cost the same in every currency a ledger has: one loss, and one rho by their own parts."""
     if (one.loss, one.adjacency) != (other.loss, other.adjacency):
         return False
     return in_zcdp(one).loss == in_zcdp(other).loss
@@ -315,7 +316,7 @@ def _alike(losses: Sequence[Loss]) -> list[Loss]:
 
 
 def _free(loss: Loss) -> bool:
-    """Whether the loss says that nothing at all is lost."""
+    """Tell if the loss is zero."""
     match loss:
         case PureDP(number) | ZCDP(number) | GaussianDP(number):
             return number == 0

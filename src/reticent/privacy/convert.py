@@ -89,7 +89,7 @@ ORDERS: Final = tuple(
 
 
 def zcdp_of(loss: Loss) -> ZCDP | ApproxZCDP:
-    """What a loss costs in zCDP.
+    """Loss in zCDP that ``loss`` implies.
 
     Raises
     ------
@@ -202,7 +202,9 @@ def as_zcdp(part: Guarantee) -> Guarantee:
 
 
 def _least_rho(part: Guarantee) -> ZCDP | ApproxZCDP:
-    """Where the axiom names a pair whose rho is known, the less of that and of what the loss implies."""
+    """Loss of ``part`` in zCDP: the lesser of the rho of its pair, if the axiom names one, and of the rho its loss
+    implies.
+    """
     match part.pair:
         case Range(epsilon):
             return ZCDP(epsilon**2 / 8)
@@ -246,7 +248,7 @@ def as_approx(part: Guarantee, delta: Fraction) -> Guarantee:
 
 
 def follows(stored: Guarantee, made: Guarantee) -> bool:
-    """Whether a stored conversion is the one made again, but for what another machine's floats may change.
+    """Tell if a stored conversion equals the re-derived one up to the float differences between machines.
 
     A bound by privacy-loss distributions carries ``SPREAD``, so what is accepted is at or above the bound found here.
     """

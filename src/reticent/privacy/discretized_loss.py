@@ -121,7 +121,7 @@ def inside(pair: Pair) -> Symmetric:
 
 
 def reach_inside(pair: Pair, reach: float) -> float:
-    """How far out the pair inside must be followed: what is rare for a sample may be less rare there.
+    """Greatest loss to which the pair inside must be followed: events rare for a sample may be less rare there.
 
     Beyond a loss y of mass m under P, the sample has q m + (1 - q) m e^-y at most.
     """
@@ -204,7 +204,7 @@ def width(pair: Pair, reach: float) -> float:
 
 
 def _listed(pair: Symmetric, reach: float) -> bool:
-    """Whether there are few enough outputs to take them one by one."""
+    """Tell if the outputs are few enough to be taken one by one."""
     match pair:
         case Coin() | Highest():
             return True
@@ -219,7 +219,7 @@ def _listed(pair: Symmetric, reach: float) -> bool:
 
 
 def _edges(pair: Pair, step: float, reach: float) -> Floats:
-    """Where groups end: at the lattice points, seen as losses of the pair inside."""
+    """Edges of the groups of outputs: the lattice points, as losses of the pair inside."""
     reach = reach_inside(pair, reach)
     low, high = span(inside(pair), reach)
     if _listed(inside(pair), reach):

@@ -1,4 +1,4 @@
-"""What a guarantee means, in words and odds.
+"""Meaning of a guarantee in words and odds.
 
     odds       whatever someone believed about one person, with odds o, ends between o e^-eps and o e^eps
     power      a test that errs on a share a finds at most min(e^eps a + delta, 1 - e^-eps (1 - delta - a))
@@ -54,7 +54,7 @@ class Odds:
 
 
 def odds(epsilon: Fraction, prior: float, *, times: int = 1) -> Odds:
-    """How far a belief of probability ``prior`` in (0, 1) can move at ``times`` x ``epsilon``."""
+    """Odds between which a belief of probability ``prior`` in (0, 1) can move at ``times`` x ``epsilon``."""
     if not 0 < prior < 1:
         raise PublicParameterError(f"prior must lie between 0 and 1, got {prior}")
     if times * epsilon > LARGEST:
@@ -137,7 +137,7 @@ def _least_delta(pair: Pair) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What anybody can do at most against one secret: how far odds move, what a test finds, what a cost becomes.
+    """Bounds on any attack against one secret: the shift of odds, the power of a test, the factor of a cost.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class Meaning:
 
 
 def promise(loss: Loss, *, steps: int = 1, prior: float = 0.1, level: Fraction = LEVEL) -> Promise:
-    """What ``loss`` promises against neighbours ``steps`` >= 1 apart."""
+    """Promise of ``loss`` against neighbours ``steps`` >= 1 apart."""
     if not 0 < level < 1:
         raise PublicParameterError(f"level must lie between 0 and 1, got {level}")
     if steps < 1:

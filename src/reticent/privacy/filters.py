@@ -24,10 +24,11 @@ E f(M(D)) <= exp(e1) E f(M(D')) + d1. Together P(S) <= exp(e) P'(S) + d1 + (d - 
 
 *zcdp*: budget (rho, d). A pair of laws is d-approximately rho-close when P = (1 - d) A + d B and Q = (1 - d) A' + d B'
 with D_alpha(A || A') and D_alpha(A' || A) <= rho alpha for every alpha > 1. The same induction: the first step is
-(rho1, d1)-close with parts A1, A1'; after its output y the rest is (rho - rho1, d - d1)-close with parts A_y, A'_y.
-The law "y from A1, then A_y" is contained in P with weight (1 - d1)(1 - d + d1) >= 1 - d, its twin in Q with the same
-weight. The integral of (a/a')^alpha a' of the two is at most exp((alpha - 1) alpha rho1), from the first step, times
-exp((alpha - 1) alpha (rho - rho1)), from the rest whatever y was: exp((alpha - 1) alpha rho) for every alpha at once.
+(rho1, d1)-close with parts A1, A1'; after its output y the rest is (rho - rho1, d - d1)-close with parts A_y, A'_y. The
+law "y from A1, then A_y" is contained in P with weight (1 - d1)(1 - d + d1) >= 1 - d, its twin in Q with the same
+weight. The integral of (a/a')^alpha a' of the two is at most a product of two factors. The first step gives exp((alpha
+- 1) alpha rho1), the rest exp((alpha - 1) alpha (rho - rho1)) for every y: exp((alpha - 1) alpha rho) for every alpha
+at once.
 
 *entering*: an (eps, d)-DP pair is d-approximately (eps^2 / 2)-close, since with P0 = min(P, e^eps Q) and Q0 =
 min(Q, e^eps P) at least 1 - d of either law is eps-indistinguishable from the other: docs/proofs/spending.md.
@@ -42,10 +43,10 @@ The adversary's own coins are fixed first; any finite number of rounds is allowe
 
 Source
 ------
-Rogers, Roth, Ullman and Vadhan 2016, "Privacy odometers and filters" (pure and approximate sums); Feldman and Zrnic
-2021 (one Rényi order) and Whitehouse, Ramdas, Rogers and Wu 2023, "Fully-adaptive composition in differential
-privacy" (sums of rho and of delta). Bun and Steinke 2016: Proposition 1.4 (pure epsilon is
-epsilon^2/2-zCDP), Definition 8.1 (approximate zCDP). Canonne, Kamath and Steinke 2020, Proposition 12 (B_j).
+Rogers, Roth, Ullman and Vadhan 2016, "Privacy odometers and filters" (pure and approximate sums). Feldman and Zrnic
+2021 (one Rényi order). Whitehouse, Ramdas, Rogers and Wu 2023, "Fully-adaptive composition in differential privacy"
+(sums of rho and of delta). Bun and Steinke 2016: Proposition 1.4 (pure epsilon is epsilon^2/2-zCDP), Definition 8.1
+(approximate zCDP). Canonne, Kamath and Steinke 2020, Proposition 12 (B_j).
 
 Deviations
 ----------
@@ -130,13 +131,13 @@ def enter(charge: Loss, budget: Loss) -> Loss:
 
 
 def add(spent: Loss, charge: Loss, budget: Loss) -> Loss:
-    """What is spent once ``charge`` is added, in the currency of ``budget``; it does not ask whether that fits."""
+    """Sum of ``spent`` and ``charge`` in the currency of ``budget``; the budget is not checked."""
     before, more = parts(enter(spent, budget)), parts(enter(charge, budget))
     return _loss(before[0] + more[0], before[1] + more[1], budget)
 
 
 def admits(budget: Loss, spent: Loss, charge: Loss) -> bool:
-    """Whether ``charge`` still fits: every sum stays within the budget, with equality allowed."""
+    """Tell if ``charge`` still fits: every sum stays within the budget, with equality allowed."""
     limit, before, more = parts(budget), parts(enter(spent, budget)), parts(enter(charge, budget))
     return all(b + m <= top for top, b, m in zip(limit, before, more, strict=True))
 
@@ -261,7 +262,7 @@ def over_orders(
 
 
 def conversion(order: Fraction, delta: Fraction) -> Fraction:
-    """What must be added to a Rényi loss at ``order`` for an epsilon at ``delta``, at or above it; may be < 0.
+    """Term that turns a Rényi loss at ``order`` into an epsilon at ``delta``, rounded up; it may be negative.
 
     Canonne, Kamath and Steinke 2020, Proposition 12: ln((a - 1) / a) - (ln delta + ln a) / (a - 1).
     """
@@ -307,7 +308,7 @@ class RenyiFilter:
         )
 
     def admits(self, charge: Loss) -> bool:
-        """Whether ``charge`` still fits at one order at least, and its delta into ``spare``."""
+        """Tell if ``charge`` still fits at one order at least, and its delta into ``spare``."""
         after = over_orders(self.grid.orders, self.sums, charge)
         fits = any(sum_ is not None and sum_ <= limit for sum_, limit in zip(after, self.limits, strict=True))
         return fits and self.deltas + delta_of(charge) <= self.spare

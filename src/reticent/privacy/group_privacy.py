@@ -1,4 +1,4 @@
-"""What a loss becomes for neighbours several steps apart, and the dearest of several products of pairs.
+"""Group privacy: the loss for neighbours several steps apart, and the dearest of several products of pairs.
 
 PureDP(eps)            k eps                                           001
 ApproxDP(eps, delta)   k eps, delta (e^{k eps} - 1) / (e^eps - 1)      not k delta: 001 states delta = 0 only
@@ -192,7 +192,7 @@ def size_of(pair: Pair) -> Fraction:
 
 
 def _below(pair: Pair, top: Pair) -> bool:
-    """Whether ``top``, of the same kind, dominates ``pair`` by monotonicity in one parameter."""
+    """Tell if ``top``, of the same kind, dominates ``pair`` by monotonicity in one parameter."""
     match pair, top:
         case Coin(epsilon, delta), Coin(most, highest):
             return epsilon <= most and delta <= highest

@@ -1,8 +1,8 @@
 """A guarantee: a loss, the neighbours it speaks of, and the theorem and parts that prove it.
 
-A guarantee is a tree. Its leaves are axioms, stated beside a mechanism with a proof in the same file; every other
-node is made by a combinator of ``compose`` or ``convert`` from the nodes below it, so a loss is computed, never
-typed in. ``explain.outline`` prints the tree as the outline of a proof.
+A guarantee is a tree. Its leaves are axioms, stated beside a mechanism with a proof in the same file. A combinator of
+``compose`` or ``convert`` makes every other node from the nodes below it. A loss is computed, never typed in.
+``explain.outline`` prints the tree as the outline of a proof.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from reticent.privacy.pairs import Pair
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
-    """What justifies a node: a name the code uses, the statement, and where it is proved."""
+    """Theorem that justifies a node: a name the code uses, the statement, and the place of its proof."""
 
     name: str
     statement: str

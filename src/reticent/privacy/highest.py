@@ -4,8 +4,9 @@
 
 The profile of a pair, h(a) = E_Q (p/q - a)+, is convex in a = e^epsilon, and so is the maximum f of several. Points of
 a grid carry upper bounds of f. The lower convex hull g of these points is at or above f: between two of its corners g
-is a chord of bounds, which is above the chord of f, and that is above f. A convex g that falls from slope -1 to slope 0
-is the profile of the pair with mass q = (rise of the slope) and p = a q at each corner a. All of this is exact.
+is a chord of bounds, which is above the chord of f, and that is above f. Let g be convex and fall from slope -1 to
+slope 0. It is the profile of the pair with mass q = (rise of the slope) and p = a q at each corner a. All of this is
+exact.
 
 The branches are symmetric, so h(1/a) = 1 - 1/a + h(a) / a, and the maximum is symmetric too; the points below 1 come
 from those above. Proof: docs/proofs/composition.md, section One of several.

@@ -63,8 +63,10 @@ def read(number: Number, name: str) -> Fraction:
 
 
 def _as_it_is(method: Callable[[A], B], number: A, name: str) -> B:
-    """What the type's own method says of a number: a subclass may have another, and would be asked beside private sums
-    as long as anything of its own is left in what is read."""
+    """Value of the type's own ``method`` on ``number``, with any override in a subclass bypassed.
+
+    An override would be called beside private sums, and could keep something of its own in the number that is read.
+    """
     try:
         return method(number)
     except TypeError:  # it only says that it is of this type

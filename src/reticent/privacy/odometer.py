@@ -30,10 +30,10 @@ Proof. Without own deltas, M_j = exp((a_j - 1)(L - S_j)) is a supermartingale un
 factor has mean exp((a_j - 1) D) / exp((a_j - 1) s) with D <= s, whatever mechanism was chosen. So is W = sum w_j M_j.
 *throughout*: L_t above it means W_t > 1 / delta, which Ville's inequality gives probability at most delta over all t.
 *spent*: with the j of the least, (1 - e^(spent - L))^+ <= c_j e^((a_j - 1)(L - spent)) = delta w_j M_j <= delta W
-(``filters`` has c_j), and E W_T <= 1 at any stopping time; P(S) - E_Q[e^spent ; S] <= E_P (1 - e^(spent - L_T))^+.
-If *throughout* is less, the first is at most the indicator of L > throughout, which is at most delta W again.
-Own deltas: each output is of its good part but for a coin of probability delta_i, so all up to T are but for E_P D_T;
-the above holds for the good parts, whose density under Q is at most q. ∎ In full: docs/proofs/spending.md.
+(``filters`` has c_j), and E W_T <= 1 at any stopping time; P(S) - E_Q[e^spent ; S] <= E_P (1 - e^(spent - L_T))^+. If
+*throughout* is less, the first is at most the indicator of L > throughout, which is at most delta W again. Own deltas:
+each output is of its good part but for a coin of probability delta_i, so all up to T are but for E_P D_T. The above
+holds for the good parts, whose density under Q is at most q. ∎ In full: docs/proofs/spending.md.
 
 Source
 ------
@@ -44,7 +44,7 @@ Deviations
 ----------
 The literature takes the least of several bounds with the delta split; ``throughout`` uses the weighted mean of the
 supermartingales, which is never worse. ``spent`` is the sharper conversion of Canonne, Kamath and Steinke at a stopping
-time, by the same weights; a bound for a *fixed* time, without weights, is wrong there: tests.
+time, by the same weights. A bound for a *fixed* time, without weights, is wrong there: tests.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ Term: TypeAlias = tuple[Fraction, Fraction, Fraction]  # an order, its share of 
 
 @dataclass(frozen=True, slots=True)
 class Odometer:
-    """What has been charged so far, and what it comes to.
+    """Running total of the charges, and the loss it amounts to.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Odometer:
         return replace(self, sums=sums, epsilon=total, deltas=self.deltas + grains(delta_of(charge)))
 
     def spent(self) -> PureDP | ApproxDP:
-        """What the outputs up to now reveal, if this is where one stops: (epsilon, delta + own deltas).
+        """Loss of all outputs so far if the analyst stops here: (epsilon, delta + own deltas).
 
         Raises
         ------
@@ -126,7 +126,7 @@ class Odometer:
         return self._told([_sharp(terms, self.delta), _crossing(terms, self.delta)] if terms else [])
 
     def throughout(self) -> PureDP | ApproxDP:
-        """What the loss has stayed below at all times up to now, but for delta and the own deltas.
+        """Bound on the loss at all times so far, but for delta and the own deltas.
 
         Raises
         ------

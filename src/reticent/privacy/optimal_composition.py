@@ -17,9 +17,9 @@ rounding of values the answer is exact to 12 digits; with it, it is never below 
 Conditions. The mechanism of a step may depend on the answers before it; its (epsilon, delta) may not.
 
 Deviations. The exact e^eps - 1 stands in the advanced theorem, never eps. Theorem 3.3 states epsilons (k - 2i) eps
-only; D is exact between them too, so ``optimal`` gives the least epsilon and ``on_lattice`` the printed one.
-Murtagh and Vadhan round the epsilons up to a lattice; where few kinds of parts occur often, rounding up the total loss
-of each kind is as certain and cheaper, so the coarser of the two lattices is used. Proofs: docs/theory/composition.md.
+only; D is exact between them too, so ``optimal`` gives the least epsilon and ``on_lattice`` the printed one. Murtagh
+and Vadhan round the epsilons up to a lattice. If few kinds of parts occur often, rounding up the total loss of each
+kind is as certain and cheaper. The coarser of the two lattices is used. Proofs: docs/theory/composition.md.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def optimal(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") -> 
 
 
 def listed(parts: Sequence[Guarantee]) -> bool:
-    """Whether the total loss of ``parts`` has so few values that ``optimal`` is exact."""
+    """Tell if the total loss of ``parts`` has so few values that ``optimal`` is exact."""
     return _few(_kinds(_pairs(parts)))
 
 

@@ -131,7 +131,7 @@ Symmetric: TypeAlias = Bounded | GaussianShift | DiscreteGaussianShift
 
 
 def is_bounded(pair: object) -> TypeGuard[Bounded]:
-    """Whether the pair is symmetric, with losses that are bounded and finite for certain."""
+    """Tell if the pair is symmetric, with losses that are bounded and finite for certain."""
     return isinstance(pair, Bounded) and not (isinstance(pair, Coin) and pair.delta)
 
 
@@ -207,7 +207,7 @@ def words(pair: Pair) -> str:
 
 
 def key(pair: Pair) -> tuple[object, ...]:
-    """What puts pairs in order: kind, then numbers."""
+    """Sort key of a pair: its kind, then its numbers."""
     match pair:
         case Coin(a, b) | GeometricShift(a, b) | DiscreteGaussianShift(a, b):
             return type(pair).__name__, a, b

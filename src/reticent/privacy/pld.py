@@ -1,19 +1,19 @@
-"""What a composition of dominating pairs costs: epsilon at a delta, delta at an epsilon, never below the exact value.
+"""Loss of a composition of dominating pairs: epsilon at a delta, delta at an epsilon, never below the exact value.
 
     epsilon_of, delta_of    of a whole list of parts
     Running                 the same for a list that grows: an entry costs one transform, however many came before
 
-The law of every pair is moved to a lattice (``lattice``), tilted by e^{lambda loss} so that the losses which decide
-about the wanted delta become typical, transformed, raised to the power of its count and multiplied. The inverse
-transform is the tilted law of the total loss, and the tilt is taken back where delta is summed.
+The law of every pair is moved to a lattice (``lattice``). It is tilted by e^{lambda loss}, so that the losses which
+decide about the wanted delta become typical. It is then transformed, raised to the power of its count and multiplied.
+The inverse transform is the tilted law of the total loss, and the tilt is taken back where delta is summed.
 
-Certainty. Masses are upper bounds; the transforms' rounding, what wraps round the ends of the window (Chernoff) and the
-rounding of losses are bounded and added; the last step rounds up. Proofs: docs/proofs/pairs.md.
+Certainty. Masses are upper bounds. Bounds are added for the transforms' rounding, for the mass that wraps round the
+ends of the window (Chernoff) and for the rounding of losses. The last step rounds up. Proofs: docs/proofs/pairs.md.
 
 Source: Koskela, Jälkö and Honkela 2020 (Fourier accountant); Gopi, Lee and Wutschitz 2021; Zhu, Dong and Wang 2022.
 
-Deviations. The papers choose a window and bound what lies outside; here the law is tilted first, so that a delta of
-1e-30 keeps as many digits as one of 1e-3.
+Deviations. The papers choose a window and bound the mass outside. Here the law is tilted first, so a delta of 1e-30
+keeps as many digits as one of 1e-3.
 """
 
 from __future__ import annotations
@@ -312,7 +312,7 @@ class Tail:
 
     @property
     def slack(self) -> float:
-        """What rounding may take from a logarithm here."""
+        """Greatest rounding error of a logarithm here."""
         return self._slack(self.total.plan.tilt)
 
     def _slack(self, tilt: float) -> float:
@@ -373,8 +373,8 @@ class Tail:
 class Running:
     """The total of a growing list of parts; ``add`` gives a new one and leaves this one as it is.
 
-    The transforms made for one answer are kept and multiplied with those of later parts; they are made anew where
-    the total has grown so much that they no longer fit, about each time it has doubled.
+    The transforms made for one answer are kept and multiplied with those of later parts. They are made anew if the
+    total has grown so much that they no longer fit, about each time it doubles.
     """
 
     __slots__ = ("_bound", "_counts", "_gauss", "_kept", "_sketch", "_totals")
@@ -550,7 +550,9 @@ def _nothing(plan: Plan, direction: int) -> Total:
 
 
 def _serves(kept: Plan, wanted: Plan) -> bool:
-    """Whether a transform made for one plan answers another: nearly its tilt, no coarser, its window inside."""
+    """Tell if a transform made for the plan ``kept`` answers ``wanted``: nearly its tilt, no coarser, its window
+    inside.
+    """
     return (
         0.4 <= wanted.tilt / kept.tilt <= 2.5
         and kept.step <= 1.3 * wanted.step

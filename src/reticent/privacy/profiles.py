@@ -1,4 +1,4 @@
-"""What a loss says in numbers: delta at an epsilon, epsilon at a delta, rho, Renyi divergences, the power of tests.
+"""Numbers of a loss: delta at an epsilon, epsilon at a delta, rho, Renyi divergences, the power of tests.
 
     delta(loss, epsilon)      the least delta proved for it: max over S of P(S | D) - e^epsilon P(S | D')
     epsilon(loss, delta)      the least epsilon >= 0 proved for a delta
@@ -8,12 +8,12 @@
     power(loss, alpha)        1 - trade_off: what the power of such a test cannot exceed
 
 All numbers are Fractions. What is irrational is rounded to 12 digits towards more loss, that is up, but a trade-off
-down, from certified bounds. Where a theorem holds for every member of a family (Renyi orders, epsilons), the member
-is searched in floats or on a grid and the bound at the one found is certified.
+down, from certified bounds. A theorem may hold for every member of a family (Renyi orders, epsilons). The member is
+searched in floats or on a grid, and the bound at the one found is certified.
 
-Sources. Kairouz, Oh and Viswanath 2017 (pure, approximate); Canonne, Kamath and Steinke 2020, Proposition
-12, and Pinsker's inequality (zCDP, Renyi); Bun and Steinke 2016, Section 8 (approximate zCDP); Balle and Wang 2018,
-Theorem 8, and Dong, Roth and Su 2022, Corollary 1 (Gaussian); Wasserman and Zhou 2010, Theorem 2.4 (trade-off). Proofs:
+Sources. Kairouz, Oh and Viswanath 2017 (pure, approximate). Canonne, Kamath and Steinke 2020, Proposition 12, and
+Pinsker's inequality (zCDP, Renyi). Bun and Steinke 2016, Section 8 (approximate zCDP). Balle and Wang 2018, Theorem 8,
+and Dong, Roth and Su 2022, Corollary 1 (Gaussian). Wasserman and Zhou 2010, Theorem 2.4 (trade-off). Proofs:
 docs/proofs/conversions.md. The numbers of a product of pairs come from ``pld``.
 """
 
@@ -146,7 +146,9 @@ def epsilon(loss: Loss, delta: Fraction) -> Fraction:
 
 
 def _rest(loss: Loss, failure: Fraction, delta: Fraction) -> Fraction:
-    """What a total ``delta`` leaves after an event of probability ``failure``: delta = failure + (1 - failure) rest."""
+    """Delta that remains of a total ``delta`` after an event of probability ``failure``: delta = failure + (1 -
+    failure) rest.
+    """
     if delta < failure:
         raise PublicParameterError(f"{words(loss)} has no ε at a δ below its own, got {about(delta)}")
     return (delta - failure) / (1 - failure)
@@ -203,7 +205,7 @@ def rho(loss: Loss) -> Fraction:
     Raises
     ------
     PublicParameterError
-        Where no rho is proved: for delta > 0, for a Renyi curve (it is silent between and beyond its orders), and for
+        Where no rho is proved: for delta > 0, and for a Renyi curve, which is silent between and beyond its orders. For
         products with a sampled pair or a coin of delta > 0.
     """
     match _plain(known(loss)):
@@ -287,7 +289,7 @@ def renyi(loss: Loss, alpha: Fraction) -> Fraction:
 
 
 def trade_off(loss: Loss, alpha: Fraction) -> Fraction:
-    """What no test of D against D' with type I error ``alpha`` in [0, 1] brings its type II error below; rounded down.
+    """Least type II error of any test of D against D' with type I error ``alpha`` in [0, 1], rounded down.
 
     Every (epsilon, delta) of the loss gives max(0, 1 - delta - e^epsilon alpha, e^-epsilon (1 - delta - alpha)): one
     pair says it all for pure and approximate losses; else the best of those searched is given, which is a bound
@@ -314,7 +316,7 @@ def trade_off(loss: Loss, alpha: Fraction) -> Fraction:
 
 
 def power(loss: Loss, alpha: Fraction) -> Fraction:
-    """What no test of D against D' with type I error ``alpha`` in [0, 1] brings its power above.
+    """Greatest power of any test of D against D' with type I error ``alpha`` in [0, 1], rounded up.
 
     For an approximate loss min(1, e^epsilon alpha + delta, 1 - e^-epsilon (1 - delta - alpha)): at level .05 that is
     .136 for epsilon 1 and .953 for epsilon 3, so that the promise of no useful test is one of small epsilons only.

@@ -11,8 +11,8 @@ General composition (Theorem 27) is ``compose.in_sequence``: it also chains the 
 table, or a table drawn from it by coins that do not depend on the rows (``PtrStep.table``).
 
 Sources: 003 sections 8 and 9. Proofs, for unequal losses: docs/proofs/ptr.md. Deviations: 003 charges every step of a
-level one test more than needed where the step that replied stays hidden, so S costs 2 eps in place of 3, M 4 in place
-of 6. R_H as printed is no PTR function (its test has sensitivity 2, its release p coordinates): ``as_declared``
+level one test more than needed if the step that replied stays hidden. S therefore costs 2 eps in place of 3, and M 4 in
+place of 6. R_H as printed is no PTR function (its test has sensitivity 2, its release p coordinates): ``as_declared``
 refuses it, and its cost is computed from its noise.
 """
 
@@ -80,8 +80,8 @@ FARTHEST: Final = 700  # noise scales: a reply there has probability below 1e-30
 class PtrStep:
     """Propose, test, release: for every input fixed in advance (003 Definition 24, with unequal losses).
 
-    P(no reply) and P(reply) change by at most e^test between neighbours; where the proposal is safe, replies change
-    by at most e^(test + release); where it is not, P(reply) <= delta.
+    P(no reply) and P(reply) change by at most e^test between neighbours. If the proposal is safe, replies change by at
+    most e^(test + release). If it is not, P(reply) <= delta.
 
     Attributes
     ----------
@@ -461,7 +461,7 @@ def _added(parts: Sequence[Guarantee], by: Theorem, label: str) -> Guarantee:
 
 
 def _drawn(trees: Sequence[Guarantee]) -> bool:
-    """Whether some step reads a table drawn from the rows' own."""
+    """Tell if some step reads a table drawn from the rows' own."""
     return any(
         (tree.by.name in _OF_STEPS and any(step.table != "same" for step in _steps(tree))) or _drawn(tree.parts)
         for tree in trees

@@ -1,4 +1,4 @@
-"""How far one unit can move an answer.
+"""Sensitivity: the largest change of an answer between neighbours.
 
 ``L1`` and ``L2`` bound the norm of the change of a vector of numbers; ``Linf`` bounds the change of a score at
 each candidate. ``L2`` keeps the square, which is rational where the norm is not.

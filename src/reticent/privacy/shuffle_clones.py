@@ -1,12 +1,12 @@
 """Hiding among the clones, in integers: the exact delta of shuffled answers, rounded up.
 
-Everybody else's answer is, with some chance, drawn from a law common to both truths of one person: a clone, which
-might as well be that person's. The two laws to compare are then two pairs of counts (``Clones``), and their
-hockey-stick distance is a sum over the number of clones of one binomial probability and one binomial tail each.
+Everybody else's answer is, with some chance, drawn from a law common to both truths of one person: a clone, which might
+as well be that person's. The two laws to compare are then two pairs of counts (``Clones``). Their hockey-stick distance
+is a sum over the number of clones: one binomial probability and one binomial tail each.
 
-Certainty. Masses are integers over 2^bits; each is kept between a lower and an upper bound through every step, and
-what is cut off at the ends is added whole. Nothing depends on floats: they only say where the search for epsilon
-begins, and its answer, the least decimal of 4 digits that passes, is the same wherever it begins.
+Certainty. Masses are integers over 2^bits. Each is kept between a lower and an upper bound through every step, and the
+mass cut off at the ends is added whole. Nothing depends on floats: they only say where the search for epsilon begins,
+and its answer, the least decimal of 4 digits that passes, is the same wherever it begins.
 
 Source: Feldman, McMillan and Talwar 2021, Theorem 3.2. Proof, and the closed form of the sum for one number of
 clones: docs/proofs/amplification.md.
@@ -138,7 +138,7 @@ def least_epsilon(local: Fraction, people: int, delta: Fraction, chance: Fractio
 
 
 def _guess(ratio: float, size: float, local: float, delta: float) -> float:
-    """Where the search for epsilon begins: the delta of a normal law for so many clones as are expected."""
+    """Start of the search for epsilon: the delta of a normal law for the expected number of clones."""
     low, high = math.log(local) - 40, math.log(local)
     for _ in range(60):
         grown = math.exp(math.exp((low + high) / 2))
@@ -164,8 +164,9 @@ def _index(number: float) -> int:
 def _binomial(trials: int, odds: Fraction, cut: int, bits: int) -> _Law:
     """The law of successes in ``trials`` >= 0 with p / (1 - p) = ``odds``.
 
-    Relative weights from the mode outwards by the ratio of neighbours, kept between bounds, then divided by the least
-    and the largest their sum can be. Beyond a weight of 2^-``cut`` of the largest everything goes to the rest.
+    Relative weights from the mode outwards by the ratio of neighbours, kept between bounds. They are divided by the
+    least and the largest value that their sum can have. Beyond a weight of 2^-``cut`` of the largest everything goes to
+    the rest.
     """
     over, under = odds.numerator, odds.denominator
     top = min(trials, (trials + 1) * over // (over + under))

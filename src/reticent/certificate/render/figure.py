@@ -38,7 +38,7 @@ LARGEST: Final = 1e100  # beyond it a number is in the table only
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What one pair of axes shows: some cells of the answer ``of``."""
+    """Content of one pair of axes: some cells of the answer ``of``."""
 
     of: str
     title: str
@@ -314,6 +314,6 @@ def _legend(certificate: Record, left_out: int) -> str:
 
 
 def alternative(certificate: Record) -> str:
-    """What the figure shows, for those who do not see it; escaped for an attribute."""
+    """Text alternative of the figure for readers who do not see it, escaped for an attribute."""
     names = ", ".join(plain(answer.name) for answer in certificate.answers)
     return html.escape(f"Answers with their intervals: {names}. The same numbers are in the table above.", quote=True)

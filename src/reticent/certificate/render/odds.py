@@ -1,4 +1,4 @@
-"""How far a belief can move, as a picture: what was believed on x, the least and most believed afterwards on y.
+"""Figure of odds: the belief before on x, the least and greatest belief afterwards on y.
 
     OddsBands   one band per loss: this release, everything so far, the whole budget
     of          the three bands of a certificate
@@ -43,7 +43,7 @@ PRIORS: Final = tuple(place / 200 for place in range(1, 200))
 
 @dataclass(frozen=True, slots=True)
 class OddsBands:
-    """How far a belief about one person can move, for one loss or several.
+    """Bands of odds: the range of a belief about one person, for one loss or several.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def _names(axes: Axes, kinds: Sequence[tuple[str, Promise]], prior: float) -> No
 def spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
     """Centres near ``wanted`` for labels of these heights, none on another, inside [low, high] if they fit.
 
-    From the top down each label is put as high as it wants and no higher than the last one leaves room for; from the
+    From the top down each label is put as high as it wants, and no higher than the last one leaves room for. From the
     bottom up those that fell below ``low`` are pushed back.
     """
     order = sorted(range(len(wanted)), key=lambda place: -wanted[place])

@@ -256,7 +256,7 @@ def _label(certificate: Record) -> str:
 
 
 def _audit(certificate: Record) -> str:
-    """What the audit before the release found, where there was one."""
+    """Finding of the audit before the release, empty if there was none."""
     stated = certificate.document["audit"]
     if stated is None:
         return ""

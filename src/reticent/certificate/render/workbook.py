@@ -4,8 +4,8 @@
     (a table)   one line for each cell of a histogram or of an answer by group, its labels in columns of their own
     Notes       the guarantee, caveats, receipt and digest, so that the numbers never travel without them
 
-Text that somebody typed is written as text, never as a formula. The numbers keep 15 digits, which is what Excel holds
-(the CSV and the certificate have every one); they are shown with as many as their interval is worth.
+Text that somebody typed is written as text, never as a formula. The numbers keep 15 digits, as many as Excel holds; the
+CSV and the certificate have every one. They are shown with as many as their interval is worth.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Total casts: from a cell as it arrives to a double, a whole double or the text of a listed key, else null.
 
-A number is read to the nearest double, in the format that the study declares; what is no number, NaN, null or listed
-as ``na`` is missing; +-inf stays and falls on the nearer bound. An integer column keeps whole values only ("12.0" is
-12, "12.5" is missing). A category becomes the canonical text of its key, or missing if the key is not listed. No cell
-makes a cast fail: an error would be about a row.
+A number is read to the nearest double, in the format that the study declares. Text that is no number, NaN, null and
+everything listed as ``na`` are missing. +-inf stays and falls on the nearer bound. An integer column keeps whole values
+only ("12.0" is 12, "12.5" is missing). A category becomes the canonical text of its key, or missing if the key is not
+listed. No cell makes a cast fail: an error would be about a row.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ DIALECT = "duckdb"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one run may use: memory and spill as DuckDB writes sizes, and threads (None: all cores)."""
+    """Resources of one run: memory and spill in DuckDB's notation, and threads (None: all cores)."""
 
     memory: str = "2GB"
     spill: str = "8GB"
