@@ -27,11 +27,9 @@ RECORDS = tuple(f"docs/decisions/{number:04}" for number in range(1, 13))
 UNDONE: tuple[str, ...] = (
     "audit/",
     "lab/",
-    "learning/",
     "sessions/",
     "statistics/",
     "study/",
-    "survey/",
     "synthesis/",
 )
 PAGES: tuple[str, ...] = (

@@ -114,7 +114,7 @@ class Ragged(ValueError):
 
 
 def is_typed(x: object) -> bool:
-    """Whether ``x`` has a type for all its cells: an array or a frame, or what hands out its memory."""
+    """Tell if ``x`` has one type for all its cells: an array, a frame or another object that shares its memory."""
     if any(hasattr(x, name) for name in ("__array__", "__array_interface__", "__array_struct__")):
         return True
     try:
@@ -137,7 +137,7 @@ def _listed(x: object) -> NDArray[np.generic]:
 
 
 def is_row(cell: object) -> TypeGuard[Sequence[object]]:
-    """Whether a cell is a row of cells, by its type."""
+    """Tell if a cell is a row of cells, by its type."""
     kind = type(cell)
     if issubclass(kind, np.ndarray):
         return np.ndarray.ndim.__get__(cell) == 1  # type: ignore[no-any-return]

@@ -12,9 +12,9 @@ the noise is the same whatever degree and bandwidth. Missing values and other la
 
 Source: Alda and Rubinstein 2017; 002 section 6.4. Proof: docs/proofs/densities.md, section 4.
 
-Deviations. The source multiplies the greatest change at one point by the (k + 1)^d points; the sum of the changes is
-6 to 600 times less, and is what counts here. Rows are read on a public grid, at the middles of its cells. Noise is
-discrete. ``FunctionClassifier`` knows nothing but the greatest change, and pays the source's product.
+Deviations. The source multiplies the greatest change at one point by the (k + 1)^d points. Here the sum of the changes
+counts, which is 6 to 600 times less. Rows are read on a public grid, at the middles of its cells. Noise is discrete.
+``FunctionClassifier`` knows nothing but the greatest change, and pays the source's product.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ class Surface:
 
     @property
     def outputs(self) -> int:
-        """How many functions there are."""
+        """Number of functions."""
         return 1 if self.classes == 2 else self.classes
 
     @property
     def halves(self) -> tuple[int, int]:
-        """How many columns each of the two tables is of."""
+        """Number of columns of each of the two tables."""
         return len(self.bounds) // 2, len(self.bounds) - len(self.bounds) // 2
 
     @cached_property
@@ -130,7 +130,7 @@ class Surface:
 
     @cached_property
     def noise(self) -> Noise:
-        """Of every value on the lattice."""
+        """Noise of every value on the lattice."""
         row = Fraction(self.reach)
         if self.price.norm == "l2" and self.outputs > 1 and self.price.neighbours.kind == "substitute":
             row /= 2  # what leaves and what enters are not negative: their squares add up, and there is no cross term
@@ -144,7 +144,7 @@ class Surface:
 
     @property
     def unit(self) -> float:
-        """What the kernel is at its peak, in steps."""
+        """Value of the kernel at its peak, in steps."""
         return float(math.prod(int(table.max()) for table in self.tables))
 
     @property
@@ -199,12 +199,12 @@ class Surface:
 
 
 def _sizes(table: Integers, price: Price) -> Integers:
-    """What every row of a table adds: sums of sizes, or of squares."""
+    """Contribution of every row of a table: sums of sizes, or of squares."""
     return np.asarray(table.sum(axis=1) if price.norm == "l1" else (table * table).sum(axis=1))
 
 
 def _most(price: Price) -> int:
-    """What a row of one table may add."""
+    """Greatest contribution of a row of one table."""
     return HALF if price.norm == "l1" else HALF * HALF
 
 
@@ -231,7 +231,7 @@ def bandwidth_of(degree: int) -> Fraction:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Polynomials(Classifier):
-    """What both classifiers share: polynomials on the box of the bounds, and the label they give a point.
+    """Polynomials on the box of the bounds, and the label they give a point: the base of both classifiers.
 
     Parameters
     ----------
@@ -353,16 +353,16 @@ class FunctionClassifier(Polynomials):
     Parameters
     ----------
     train : callable
-        ``train(rows, signs)`` is given the rows as shares of the range of their columns, shape (n, columns) in [0, 1],
-        and -1 or 1 for the first and the second class; it returns a function of points, shape (p, columns), to values
-        of shape (p,). Rows with a missing value or another label are left out, so a neighbour may also lack a row. It
-        is tried on made-up rows first, and refused where it fails there. Where it fails on yours, or returns anything
-        but p finite numbers, its function is 0 everywhere: an error would be an answer too, and the claim is about
-        that as well.
+        ``train(rows, signs)`` is given the rows as shares of the range of their columns, shape (n, columns) in [0, 1].
+        The signs are -1 or 1 for the first and the second class. It returns a function of points, shape (p, columns),
+        to values of shape (p,). Rows with a missing value or another label are left out, so a neighbour may also lack a
+        row. It is tried on made-up rows first, and refused where it fails there. Where it fails on yours, or returns
+        anything but p finite numbers, its function is 0 everywhere: an error would be an answer too, and the claim is
+        about that as well.
     stability : number
-        The claim: between neighbours no value of the function at any point of [0, 1]^d moves by more, by the numbers as
-        they are computed, rounding and a solver that stops early included. For the minimiser of a regularised risk
-        ``stability_of_risk`` computes it.
+        The claim: between neighbours no value of the function at any point of [0, 1]^d moves by more. This holds for
+        the numbers as they are computed, with rounding and a solver that stops early included. For the minimiser of a
+        regularised risk ``stability_of_risk`` computes it.
     degree : int
         (degree + 1)^d points, at most 4,096; each more multiplies the noise.
 
@@ -443,7 +443,8 @@ def _values(train: Train, rows: Floats, signs: Floats, plan: Lattice) -> Floats:
 
 
 def stability_of_risk(slope: Number, weight: Number, people: int, *, gradient: Number = 0) -> Fraction:
-    """How far one replaced row moves the minimiser f of mean loss(y f(x)) + weight / 2 |f|^2, at any point.
+    """Stability of the minimiser f of mean loss(y f(x)) + weight / 2 |f|^2: its greatest change at any point by one
+    replaced row.
 
     f = <theta, phi(.)> with kernel <phi(x), phi(x)> <= 1 and a convex loss; the mean is over a public number of rows.
 

@@ -37,7 +37,7 @@ FEW: Final = 12  # columns up to which intervals are bought by default
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Classifier(Estimator):
-    """What classifiers share.
+    """Classifier with public labels: the base of all classifiers.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class LinearClassifier(LinearModel, Classifier):
 
     @property
     def coef_(self) -> Floats:
-        """Of shape (1, columns) for two classes, (classes, columns) for more."""
+        """Coefficients of shape (1, columns) for two classes, (classes, columns) for more."""
         if not self.__sklearn_is_fitted__():
             raise AttributeError("this model is not fitted yet")
         return self._coef
@@ -226,13 +226,13 @@ class LogisticRegression(LinearClassifier):
     Parameters
     ----------
     intervals : "auto", "yes" or "no"
-        Whether three tenths of epsilon, or half where rows are few, buy a curvature, from which 95 % intervals follow
-        for the population's coefficients without a penalty; with a delta or ``solver="descent"`` three tenths of the
-        price, and as much for one more gradient. "yes" goes with every ``solver`` but "output"; "auto" buys them for
-        two classes and at most 12 coefficients unless "objective" or "output" is named. A coefficient has an interval
-        where the noise does not hide the curvature: for d coefficients, the intercept among them, of columns that
-        vary independently over their bounds from epsilon times rows of about 50 d (d + 1) on, twice that where rows are
-        replaced; columns that go together, or keep to a part of their bounds, need more. ``summary()`` has a dash else.
+        True if three tenths of epsilon (half if rows are few) buy a curvature. It gives 95 % intervals for the
+        population's coefficients without a penalty. With a delta or ``solver="descent"`` the share is three tenths of
+        the price, and as much for one more gradient. "yes" goes with every ``solver`` but "output"; "auto" buys them
+        for two classes and at most 12 coefficients unless "objective" or "output" is named. A coefficient has an
+        interval where the noise does not hide the curvature: for d coefficients with the intercept, of columns that
+        vary independently over their bounds, from epsilon times rows of about 50 d (d + 1) on. Replaced rows need twice
+        that. Columns that go together, or keep to a part of their bounds, need more. ``summary()`` has a dash else.
 
     Attributes
     ----------

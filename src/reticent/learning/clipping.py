@@ -37,7 +37,7 @@ EACH: Final = 6  # of them to a factor of two
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Seen:
-    """What is public by now, n, mean (in half-widths) and reach (in steps, for l2 squared); and private ``rows``."""
+    """Public values so far: n, mean (in half-widths) and reach (in steps, for l2 squared); and the private ``rows``."""
 
     n: float
     mean: Floats
@@ -115,10 +115,10 @@ def shrunk(means: Floats, spread: float) -> Floats:
 
 
 def told(sums: Floats, spread: float) -> Floats:
-    """What share of every row of sums is no noise of deviation ``spread``: 0 where noise alone may be as long.
+    """Share of every row of sums that is signal beyond noise of deviation ``spread``: 0 if noise alone may be as long.
 
-    The factor of James and Stein (1961), once the squared length is above what noise has, by two deviations for the
-    noise with the heavier tail (the fourth moment of Laplace's is six squared variances).
+    The factor of James and Stein (1961), once the squared length exceeds that of noise by two deviations. The
+    deviations are those of the noise with the heavier tail: the fourth moment of Laplace's is six squared variances.
     """
     width = sums.shape[1]
     size = (sums**2).sum(axis=1) / max(spread**2, 1e-300)

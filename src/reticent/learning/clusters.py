@@ -35,7 +35,7 @@ UNKNOWN: Final = 3  # rounds where the number of rows is not public
 
 
 def rounds_for(price: Price, people: int | None, clusters: int, width: int) -> int:
-    """How many rounds: rows of a cluster over the length of the noise, in rows as long as the reach, if one is made."""
+    """Number of rounds: rows of a cluster over the length of the noise, in rows as long as the reach, if any."""
     if people is None:
         return UNKNOWN
     noise = price.noise(Fraction(UNIT**2), Fraction(1))
@@ -69,11 +69,11 @@ class Lloyd:
 
     @cached_property
     def counting(self) -> Noise:
-        """Of the counts in one round."""
+        """Noise of the counts in one round."""
         return self.price.noise(Fraction(1), REST / self.rounds * COUNTS)
 
     def summing(self, reach: int) -> Noise:
-        """Of the sums in one round, of rows within ``reach``."""
+        """Noise of the sums in one round, of rows within ``reach``."""
         return self.price.noise(Fraction(reach), REST / self.rounds * (1 - COUNTS))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What every estimator shares: parameters as scikit-learn asks for them, the circumstances of a fit, and refusals.
+"""Base of every estimator: parameters in scikit-learn's form, the circumstances of a fit, and refusals.
 
 An estimator is a dataclass whose fields are its parameters, so that ``clone`` and ``set_params`` work and nothing is
 computed before ``fit``. What a fit found ends in an underscore, is post-processing of noisy numbers, and holds no row.
@@ -68,7 +68,7 @@ class Work:
 
 @runtime_checkable
 class Kept(Protocol):
-    """What an estimator asks of a study."""
+    """Study as an estimator sees it."""
 
     @property
     def ledger(self) -> Ledger: ...
@@ -239,7 +239,7 @@ class Estimator(Priced):
         return self
 
     def summary(self) -> str:
-        """What was fitted, how much noise it has in multiples of what one person can move, and the guarantee.
+        """Summary of the fit: its numbers, their noise in multiples of one person's influence, and the guarantee.
 
         All of it is in the certificate, which has every number; here long lists are cut short.
         """
@@ -276,14 +276,14 @@ class Estimator(Priced):
         return tags_of(self)
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What scikit-learn's pipelines hand on to ``score`` where routing is enabled: ``epsilon``."""
+        """Metadata that scikit-learn's pipelines pass to ``score`` if routing is enabled: ``epsilon``."""
         return routing_of(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "guarantee_" in vars(self)
 
     def _here(self, x: object, y: object | None, columns: int | None = None) -> Circumstances:
-        """What is public of a fit to X and y; of y only where the estimator has a target.
+        """Public circumstances of a fit to X and y, of y only if the estimator has a target.
 
         ``columns`` is how many a list has, where a fit has made that public.
         """
@@ -336,7 +336,9 @@ class Estimator(Priced):
             vars(self).pop(name, None)
 
     def _stating(self, what: str) -> Callable[[Mapping[str, object]], Statement]:
-        """What a certificate will say of numbers found with this estimator; its parameters as they are before a row."""
+        """Function that states released numbers of this estimator for a certificate, with the parameters as they are
+        before a row is read.
+        """
         public = shown({name: value for name, value in self.get_params().items() if name not in APART})
         return lambda found: Statement(type(self).__name__, what, public, shown(found), caveats(self._lacks, found))
 
@@ -344,7 +346,7 @@ class Estimator(Priced):
         self.score_certificate_ = made
 
     def _note(self, here: Circumstances, guarantee: Guarantee, made: Certificate) -> None:
-        """What every fit leaves: the guarantee, the certificate and the public shape of X."""
+        """Keep the attributes of every fit: the guarantee, the certificate and the public shape of X."""
         self.guarantee_, self.certificate_ = guarantee, made
         self.n_features_in_ = len(here.bounds)
         if here.names is not None:

@@ -1,4 +1,4 @@
-"""What is public of a fit, and the order of one: reserve, read, draw, certify, commit.
+"""Public circumstances of a fit, and the order of one: reserve, read, draw, certify, commit.
 
     Circumstances   neighbours, ledger, bounds, the public number of rows; how to read the rows once that is paid
     of_arrays       for arrays the caller holds: neighbours, bounds and ledger must be named, nothing is taken from them
@@ -94,7 +94,7 @@ def price_of(epsilon: Number, delta: Number, here: Circumstances) -> Price:
 
 
 def of_handles(x: Handle, y: Handle | None, bounds: Bounds) -> Circumstances:
-    """Of columns of one study."""
+    """Circumstances of a fit to columns of one study."""
     shelf = x.shelf
     if y is not None and y.shelf is not shelf:
         raise QuestionError("X and y are columns of one study: take both from one call of xy")
@@ -136,7 +136,8 @@ def of_arrays(
     rows_each: int,
     columns: int | None = None,
 ) -> Circumstances:
-    """Of arrays: before the charge types and the number of columns are looked at, and the number of rows if public.
+    """Circumstances of a fit to arrays; before the charge it reads types, the number of columns, and the number of rows
+    if public.
 
     A list has as many columns as there are pairs of bounds; with one pair for all, as many as ``columns``.
 
@@ -240,7 +241,7 @@ def read_bounds(
 
 
 def _is_pair(listed: Sequence[object]) -> bool:
-    """Whether these are two bounds, and not two pairs of them."""
+    """Tell if these are two bounds, and not two pairs of them."""
     return len(listed) == 2 and not any(
         isinstance(part, Sequence | np.ndarray) and np.size(part) > 1 for part in listed
     )
@@ -302,7 +303,7 @@ def paid(
     purpose: str = "",
     who: str = "curator",
 ) -> tuple[T, Certificate]:
-    """What ``draw`` makes of the rows, charged first, and its certificate: ``bought``, where rows are only read."""
+    """Result of ``draw`` on the rows, charged first, and its certificate: ``bought`` for a draw that reads rows."""
     return bought(here, guarantee, what, lambda entropy: draw(*here.read(), entropy), tell, purpose=purpose, who=who)
 
 
@@ -316,7 +317,7 @@ def bought(
     purpose: str = "",
     who: str = "curator",
 ) -> tuple[T, Certificate]:
-    """What ``draw`` makes of rows that it reads, charged first, and its certificate, whose digest the ledger has.
+    """Result of ``draw`` on rows that it reads, charged first, with a certificate whose digest the ledger holds.
 
     ``tell`` says what of it the certificate shows; it is given what was drawn and nothing of the rows.
 

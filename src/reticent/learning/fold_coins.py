@@ -22,7 +22,7 @@ from reticent.statistics.scaling import Integers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deal:
-    """Where rows fall, and what is public of each fold.
+    """Assignment of rows to folds, and the public circumstances of each fold.
 
     ``known`` are the folds of all rows where their number is public: the coins are then tossed before the charge, and
     the sizes of the folds are as public as the coins. Otherwise a fold has its share of a declared number, if any.
@@ -48,7 +48,7 @@ class Deal:
         return self.known
 
     def trained(self, fold: int) -> Circumstances:
-        """Of a fit to all rows but those of a fold."""
+        """Circumstances of a fit to all rows but those of a fold."""
         if self.known is not None:
             size = int((self.known != fold).sum())
             return replace(self.here, people=max(1, size), complete=self.here.complete and size > 0)
@@ -57,7 +57,7 @@ class Deal:
         return replace(self.here, people=share, complete=False)  # a share is no number of rows
 
     def tested(self, fold: int) -> Circumstances:
-        """Of a score of the rows of a fold, whose number is bought where it is not public."""
+        """Circumstances of a score of the rows of a fold, whose number is bought if it is not public."""
         size = 0 if self.known is None else int((self.known == fold).sum())
         return replace(self.here, people=size or None, complete=self.here.complete and size > 0)
 

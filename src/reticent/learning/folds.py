@@ -7,7 +7,7 @@
 
 A coin looks at nobody, so a person who comes, goes or is replaced moves no other row: for any coins two neighbours give
 neighbouring training rows in all folds but one, and in that one test rows alone. scikit-learn's own splitters fill
-folds by labels or by counting, so one row moves others, and fits that are charged one row each differ in many.
+folds by labels or by counting, so one row moves others. Fits that are charged one row each would then differ in many.
 docs/proofs/learning.md, section 10.
 """
 
@@ -51,7 +51,7 @@ class Folds:
             raise PublicParameterError(f"folds are a whole number from 2 to {MOST}, got {self.count!r}")
 
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
-        """How many folds there are, whatever the rows are."""
+        """Number of folds, independent of the rows."""
         return self.count
 
     def split(self, X: object, y: object = None, groups: object = None) -> Iterator[tuple[Integers, Integers]]:
@@ -89,7 +89,7 @@ class Folds:
         return np.asarray(coins[owners])
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What scikit-learn hands on to ``split`` where routing is enabled: ``groups``."""
+        """Metadata that scikit-learn passes to ``split`` if routing is enabled: ``groups``."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         found = MetadataRequest(owner="folds")
@@ -115,7 +115,7 @@ def numbered(who: object) -> Integers:
 
 
 def of_person(fits: Sequence[Guarantee], scores: Sequence[Guarantee], label: str) -> Guarantee:
-    """What a person loses whose coin fell on one fold, whichever: the fits of the others, and the score of that one.
+    """Loss of a person whose coin fell on any one fold: the fits of the others, and the score of that one.
 
     Parameters
     ----------

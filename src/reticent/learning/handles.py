@@ -33,7 +33,7 @@ OURS: Final = (
 
 
 class Shelf(Protocol):
-    """Who keeps private rows. All but ``read`` is public and reads nothing."""
+    """Holder of private rows. All but ``read`` is public and reads nothing."""
 
     @property
     def ledger(self) -> Ledger: ...
@@ -55,7 +55,7 @@ class Shelf(Protocol):
         ...
 
     def named(self, column: str, numbers: Floats) -> NDArray[np.generic]:
-        """What was read of a column, where it is a category as labels: None where it is missing."""
+        """Labels of a category, or ``numbers`` of another column; None if missing."""
         ...
 
     def category(self, column: str) -> str | None:
@@ -63,7 +63,7 @@ class Shelf(Protocol):
         ...
 
     def complete(self, columns: Sequence[str]) -> bool:
-        """Whether it is public that no row lacks one of these columns."""
+        """Tell if it is public that no row lacks one of these columns."""
         ...
 
     def read(self, columns: Sequence[str]) -> Floats:
@@ -84,7 +84,7 @@ class Shelf(Protocol):
         ...
 
     def vouched(self, column: str) -> bool:
-        """Whether the curator vouches that every value of the column is one that was declared."""
+        """Tell if the curator vouches that every value of the column is a declared one."""
         ...
 
     def charged(self) -> None:

@@ -3,11 +3,11 @@
     held(x, y, columns, size)   what is public of both; refused by type and number of columns alone
     Held.read()                 the cells, one by one: whatever is no cell of a row is missing there and nowhere else
 
-Before the charge nothing is known of an array but its type, its dimensions and its number of columns, and of a list
-that it is one: how long it is, and what stands in it, is its rows' business. So a list, and an array of objects with
-one dimension, is as wide as the bounds say. Where the number of rows is public it is known too. So a row of another
-length, a label that is a list or a target too short never makes a refusal: the first two are missing, and the last is
-found after the charge, where all that fails is one opaque fault.
+Before the charge only type, dimensions and the number of columns of an array are known; of a list only that it is one:
+how long it is, and what stands in it, is its rows' business. So a list, and an array of objects with one dimension, is
+as wide as the bounds say. Where the number of rows is public it is known too. So a row of another length, a label that
+is a list or a target too short never makes a refusal: the first two are missing, and the last is found after the
+charge, where all that fails is one opaque fault.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Held:
 
 
 def held(x: object, y: object | None, columns: int | None, size: Size) -> Held:
-    """What is public of a table, and of a target where there is one.
+    """Public facts of a table, and of a target if there is one.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def _typed_table(x: object, size: Size) -> NDArray[np.generic]:
 
 
 def _items(x: object, name: str) -> Sequence[object]:
-    """What stands in a list, as the objects they are."""
+    """Cells of a list, as the objects they are."""
     found: Sequence[object] | None
     try:
         found = tuple(x)  # type: ignore[arg-type]  # it has a length, and whatever cannot be read is refused

@@ -60,7 +60,7 @@ USUAL: Final = Fraction(13, 20)  # of the longest row in the box: few rows of a 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearModel(Estimator):
-    """What linear models share.
+    """Linear model: the base of all linear models.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class LinearModel(Estimator):
         self._coef, self._start = coef, intercept
 
     def _tell(self, plan: Fit) -> None:
-        """What is public of a solution: its ridge, and a line of the summary where numbers have no intervals."""
+        """State the public facts of a solution: its ridge, and a line of the summary if numbers have no intervals."""
         if isinstance(plan, Descent | Inferred):  # of these a step of Newton's leads to the ridge asked for
             self.ridge_ = float(plan.penalty)
         else:
@@ -212,7 +212,7 @@ def _told(value: float, row: Floats, around: Around) -> Estimate:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Regressor(LinearModel):
-    """What regressions share.
+    """Regression on a bounded target: the base of all regressions.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class Regressor(LinearModel):
 
     @property
     def coef_(self) -> Floats:
-        """Of shape (columns,), in units of y per unit of the column."""
+        """Coefficients of shape (columns,), in units of y per unit of the column."""
         self._replied()
         return np.asarray(self._coef[0])
 
@@ -323,11 +323,11 @@ def _middle(bounds: Bound) -> tuple[float, float]:
 class LinearRegression(Regressor):
     """Least squares with intervals, by noisy sums of products; or a robust regression.
 
-    The engine is that of ``rt.regress``: sums are told by cells, with far less noise, for few columns. Where the noise
-    hides a coefficient it has no interval, and a ridge shrinks the line as a whole; where it hides all, the mean of y
-    is left: at once, where a public number of rows is too small. Of three columns or more, where public numbers say
-    that intervals would cost a prediction more than 1/50 of the variance of y, none are bought. A category of a study
-    is told from its first key, which has a 0.
+    The engine is that of ``rt.regress``: sums are told by cells, with far less noise, for few columns. A coefficient
+    hidden by the noise has no interval, and a ridge shrinks the line as a whole. If the noise hides all of them, the
+    mean of y is left: at once, where a public number of rows is too small. Of three columns or more, where public
+    numbers say that intervals would cost a prediction more than 1/50 of the variance of y, none are bought. A category
+    of a study is told from its first key, which has a 0.
 
     Parameters
     ----------
@@ -472,8 +472,8 @@ class HuberRegressor(Regressor):
     steps : int, optional
         Of the descent.
     solver : "auto", "descent", "objective" or "output"
-        As for ``LogisticRegression``. With a delta "auto" takes one pure draw, and leaves the delta, where public
-        numbers say that its ridge is light; never in a budget of rho, nor with ``clip``.
+        As for ``LogisticRegression``. With a delta "auto" takes one pure draw, and leaves the delta, if public numbers
+        say that its ridge is light. It never does so in a budget of rho, nor with ``clip``.
     """
 
     cut: Number = "0.1"

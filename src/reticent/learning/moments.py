@@ -5,9 +5,9 @@
     second   sums of squares less a half, or the upper triangle      2/5
 
 A row is in one class, so it adds to one class only. Squares are of distances from the noisy mean of the class, cut at
-1; less a half each adds at most a half, and the halves are put back by the noisy count. Source: Vaidya et al. 2013
-(naive Bayes), Dwork et al. 2014 (principal axes). Deviations: integers, discrete noise, squares about a half and about
-the noisy mean, so that the noise of a mean widens its class by itself.
+1. Less a half each adds at most a half, and the noisy count puts the halves back. Source: Vaidya et al. 2013 (naive
+Bayes), Dwork et al. 2014 (principal axes). Deviations: integers, discrete noise, squares about a half and about the
+noisy mean, so that the noise of a mean widens its class by itself.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Moments:
 
     @cached_property
     def noises(self) -> tuple[Noise, Noise, Noise]:
-        """Of counts, first and second moments."""
+        """Noises of counts, first and second moments."""
         columns, price = self.scaling.width, self.price
         first = Fraction(columns * (UNIT**2 if price.norm == "l2" else UNIT))
         second = first / (4 if price.norm == "l2" else 2)
@@ -134,7 +134,7 @@ class GaussianNB(Classifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Transformer(Estimator):
-    """What transformers share: ``transform`` of rows the caller holds."""
+    """Transformer: ``transform`` of rows the caller holds; the base of all transformers."""
 
     def fit_transform(self, X: object, y: object = None) -> Floats:
         """Fit, then transform the same rows, which the caller holds."""
@@ -200,7 +200,7 @@ class Axes:
         return Near(self.scaling, self.price, self.people)
 
     def products(self, reach: int) -> Noise:
-        """Of the upper triangle of products in UNIT steps, of rows within ``reach``."""
+        """Noise of the upper triangle of products in UNIT steps, of rows within ``reach``."""
         divisor = UNIT if self.price.norm == "l1" else UNIT**2
         return self.price.noise(Fraction(max(1, reach**2 // divisor)), REST)  # of integers, hence an integer
 

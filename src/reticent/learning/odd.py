@@ -7,9 +7,9 @@
     told(which, found)  the caveat
 
 An incomplete row is odd: it does not count in a fit, and no message may depend on it. So how many there are is a
-release of its own: rows that are odd and rows that are not, two counts of which a row is in one; where the number of
-rows is public, the first alone. It is left out, announced beforehand, where public numbers say that it would be known
-to no better than 10 %.
+release of its own: rows that are odd and rows that are not, two counts of which a row is in one. If the number of rows
+is public, the first alone. It is left out, announced beforehand, where public numbers say that it would be known to no
+better than 10 %.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class OddRows:
         return self.mechanism.guarantee
 
     def half_width(self, rows: int) -> float:
-        """Of the share, at 95 %, for so many rows of which few are odd."""
+        """Half-width of the share, at 95 %, for so many rows of which few are odd."""
         return half_width(NONE, [float(self.mechanism.scale)]) / max(rows, 1)
 
     def draw(self, odd: NDArray[np.bool_], entropy: Entropy) -> Outcome[Estimate]:
@@ -122,7 +122,7 @@ class Beside:
 
     @property
     def left_out(self) -> bool:
-        """Whether rows can be odd and nothing tells how many are."""
+        """Tell if rows can be odd and nothing counts them."""
         return self.odd is None and not self.known
 
     def announce(self, calls: int) -> None:
@@ -159,7 +159,7 @@ class Beside:
         return {} if self.odd is None else {ATTRIBUTE: self.odd.draw(odd, entropy)}
 
     def telling(self, tell: Tell) -> Tell:
-        """What a certificate says, with the caveat where the share is left out."""
+        """Statement of a certificate, with the caveat if the share is left out."""
         if not self.left_out:
             return tell
 

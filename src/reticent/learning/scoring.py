@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Scorable(Protocol):
-    """What a score asks of an estimator."""
+    """Estimator as a score sees it."""
 
     purpose: str
     who: str
@@ -201,8 +201,9 @@ def r_squared(asked: Scored, predict: Callable[[Floats], Floats], bounds: Callab
 
 
 def _bought(asked: Scored, scoring: Scoring) -> float:
-    """The score of the noisy sums, and of the number of rows; the last sum is not bought where it is public that none
-    lacks a value."""
+    """The score of the noisy sums, and of the number of rows. The last sum is not bought if it is public that none
+    lacks a value.
+    """
     model = asked.model
     here = model._here(asked.x, asked.y, model.n_features_in_)
     model._width(len(here.bounds))

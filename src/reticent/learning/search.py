@@ -56,7 +56,7 @@ Named: TypeAlias = dict[str, object]
 
 @runtime_checkable
 class Framed(Protocol):
-    """What is asked of a pandas data frame: another one with its names."""
+    """Operations of a pandas data frame used here: another one with its names."""
 
     def __init__(self, data: Floats, *, index: object, columns: object) -> None: ...
 
@@ -193,7 +193,9 @@ class GridSearchCV(Priced):
         return self
 
     def summary(self) -> str:
-        """What was chosen, and among how many; then the summary of the refit, and the guarantee of the whole search."""
+        """Summary of the search: the choice and the number of candidates, then the summary of the refit and the
+        guarantee of the whole.
+        """
         best = self._best()
         chosen = ", ".join(f"{name}={worded(value)}" for name, value in self.best_params_.items())
         whole = sentence(self.guarantee_.loss, self.guarantee_.adjacency)
@@ -310,7 +312,9 @@ class GridSearchCV(Priced):
         return one.set_params(epsilon=_digits(epsilon / among), delta=delta / among)
 
     def _stating(self) -> Callable[[Mapping[str, object]], Statement]:
-        """What a certificate will say of the search: what is tried, then what was chosen and what the refit found."""
+        """Function that states the search for a certificate: the candidates, then the choice and the numbers of the
+        refit.
+        """
         inner = {name: value for name, value in self.estimator.get_params().items() if name not in APART}
         searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}
         searched |= {} if self.cv is None else {"folds": self.cv.count}

@@ -1,8 +1,8 @@
-"""What a fit found, as JSON values: every number a certificate of a model shows, and nothing of any row.
+"""JSON values of a fit: every number that a certificate of a model shows, and nothing of any row.
 
 Numbers stand as they are in the model, so that reading them back gives the same floats; one that is not finite is null.
-A model of more than ``MOST`` numbers (a deep forest) has each array by its shape and the SHA-256 of its numbers, as
-little-endian doubles in C order.
+A model of more than ``MOST`` numbers (a deep forest) has each array by its shape and SHA-256. The digest is of the
+numbers as little-endian doubles in C order.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _name(attribute: str) -> str:
 
 
 def _numbers(value: object) -> int:
-    """How many numbers ``value`` holds."""
+    """Number of numbers in ``value``."""
     match value:
         case np.ndarray():
             return int(value.size)

@@ -1,4 +1,4 @@
-"""What was fitted, in words: the numbers a certificate shows of it, the noise that was paid for, and the guarantee.
+"""Summary of a fit in words: the numbers its certificate shows, the noise that was paid for, and the guarantee.
 
     summary(model)    text; everything in it is in the certificate too, so nothing of any row is
 
@@ -29,14 +29,14 @@ TREE: Final = {"column", "threshold", "counts"}
 
 
 class Fitted(Protocol):
-    """What a summary asks of a model."""
+    """Model as a summary sees it."""
 
     guarantee_: Guarantee
     certificate_: Certificate
 
 
 def summary(model: Fitted) -> str:
-    """What was fitted, with how much noise, under which guarantee."""
+    """Summary of the fit, with its noise and its guarantee."""
     stated = model.certificate_.document["model"]
     columns, found = stated["columns"], stated["released"]
     parts = [("columns", [_line(columns)])]
@@ -136,7 +136,7 @@ def _shape(value: object) -> str:
 
 
 def _record(value: Mapping[str, object]) -> str:
-    """What it consists of, without the proof, whose last line stands below."""
+    """Parts of the record, without the proof, whose last line stands below."""
     return ", ".join(f"{name} {_shape(part)}" for name, part in value.items() if name != "guarantee")
 
 

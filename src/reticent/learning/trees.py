@@ -6,14 +6,14 @@
     leaves       rows of every class in every leaf, with geometric noise
 
 A row is in one node of a level, so a level costs what its dearest node does (a partition fixed by the levels above).
-One more row raises every score by at most one row and lowers none, so about half of the rows, which all candidates
-share, it moves by half a row. That is proved row by row; a person with several rows, or a replaced one, is a group of
-rows. Trees are pure: a delta is not spent. docs/proofs/learning.md, section 6.
+One more row raises every score by at most one row and lowers none. About half of the rows, which all candidates share,
+it moves by half a row. That is proved row by row; a person with several rows, or a replaced one, is a group of rows.
+Trees are pure: a delta is not spent. docs/proofs/learning.md, section 6.
 
 Source: Friedman and Schuster 2010 (splits by the exponential mechanism; their "max" is the score of the last level);
-Fletcher and Islam 2017 (random forests).
-Deviations: thresholds are public, so that no split is a value of a row; every tree sees all rows and pays its share;
-lengths stand for the Gini impurity, which a row can move up as well as down and needs twice the noise.
+Fletcher and Islam 2017 (random forests). Deviations: thresholds are public, so that no split is a value of a row; every
+tree sees all rows and pays its share. Lengths stand for the Gini impurity, which a row can move up as well as down and
+needs twice the noise.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class Growth:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TreeModel(Classifier):
-    """What trees and forests share: labels by the noisy counts of the leaves, summed over the trees."""
+    """Labels by the noisy counts of the leaves, summed over the trees: the base of trees and forests."""
 
     def _grown(self, y: object, plan: Growth, trees: int) -> Work:
         labels = self._labels(y)
@@ -256,8 +256,8 @@ class DecisionTreeClassifier(TreeModel):
     Parameters
     ----------
     max_depth : int, optional
-        By default 1 to 5 for two classes, by epsilon times the public (or an assumed) number of rows, and a level more
-        for every doubling of the classes; 5 for random splits.
+        By default 1 to 5 for two classes, by epsilon times the public (or an assumed) number of rows. Every doubling of
+        the classes adds a level. Random splits have 5.
     splitter : "best" or "random"
         Whether 3/5 of the price choose the splits, or they are drawn at random and all of it counts the leaves.
     """

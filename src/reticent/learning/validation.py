@@ -41,7 +41,7 @@ NAMED: Final = "cv=folds(5): folds are dealt out by coins here, and an integer w
 
 
 class Scorable(Protocol):
-    """What a cross-validation asks of an estimator beside what every estimator has."""
+    """Estimator as a cross-validation sees it, beyond the methods of every estimator."""
 
     score_epsilon: Number | None
 

@@ -27,7 +27,7 @@ NORMAL: Final = 1.959963984540054  # the 97.5 % point
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many rows a mean is over: public, or noisy and within ``radius`` of the truth at 95 %. At least 1."""
+    """Number of rows of a mean: public, or noisy and within ``radius`` of the truth at 95 %. At least 1."""
 
     count: int
     radius: int = 0
@@ -55,14 +55,14 @@ Found: TypeAlias = Above | Below
 
 
 def reach(neighbours: Adjacency) -> Linf:
-    """How far one person moves the sum over rows of (contribution - reference), for any reference in [0, 1]."""
+    """Sensitivity of the sum over rows of (contribution - reference), for any reference in [0, 1]."""
     return Linf(Fraction(STEPS * neighbours.rows), neighbours)
 
 
 def mean_above(
     talk: Conversation, made: SparseVector, rows: Rows, question: Question, at_least: int, size: Size, entropy: Entropy
 ) -> Found:
-    """Whether the mean is at least ``at_least`` steps; no size is needed to compare, only to show the value."""
+    """Tell if the mean is at least ``at_least`` steps; the size serves to show the value, not to compare."""
     mark = talk.ask(apart(question, rows, at_least), entropy)
     return found(made, mark, at_least, size)
 
@@ -70,7 +70,7 @@ def mean_above(
 def count_above(
     talk: Conversation, made: SparseVector, rows: Rows, question: Question, at_least: int, entropy: Entropy
 ) -> Found:
-    """Whether the contributions come to at least ``at_least`` rows; under add/remove all such questions move together.
+    """Tell if the contributions sum to at least ``at_least`` rows; under add/remove all such questions move together.
 
     The estimate is a number of rows of this table.
     """
@@ -93,8 +93,8 @@ def found(made: SparseVector, mark: Mark, reference: int, size: Size) -> Found:
 def estimate(reference: int, moved: int, size: Size, radius: float) -> Estimate:
     """The mean whose distance from ``reference`` steps came out as ``moved``, noise at 95 % within ``radius``.
 
-    The interval adds the half-widths of noise and of sampling, so it covers at least as often as 95 %, for a question
-    that was fixed before the rows were drawn; after a choice by earlier answers the noise part alone is certain.
+    The interval adds the half-widths of noise and of sampling. It covers at least as often as 95 % for a question fixed
+    before the rows were drawn. After a choice by earlier answers the noise part alone is certain.
     """
     unit = STEPS * size.count
     value = reference / STEPS + moved / unit

@@ -17,9 +17,9 @@ Which is cheaper. For answers that are all within ``width`` of the mean over the
                 C = ln(3 c / beta), by the shares that make the first term least (Cauchy and Schwarz)
     holdout     rounds of 2 t / sigma, sigma = (width / 2) / (2 C + 4 B); c of them, which add up in rho
 
-Every part of a line but the Gaussian's is pure, so it enters rho as half its square; for an (epsilon, delta) budget the
-lesser of the pure sum and of the conversion from rho counts. ``sparse`` needs a guess beside every question; a
-holdout takes the training mean. Sources: Dwork and Roth 2014, Theorem 3.24 (the union bounds); Bun and Steinke 2016,
+Every part of a line but the Gaussian's is pure, so it enters rho as half its square. For an (epsilon, delta) budget the
+lesser of the pure sum and of the conversion from rho counts. ``sparse`` needs a guess beside every question; a holdout
+takes the training mean. Sources: Dwork and Roth 2014, Theorem 3.24 (the union bounds); Bun and Steinke 2016,
 Propositions 1.3 and 1.6. These are bounds that promise a width; real errors are smaller.
 """
 
@@ -65,7 +65,7 @@ def answer(made: Gaussian, rows: Rows, question: Question, size: Size, entropy: 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What one way of answering costs: pure epsilon (None for the Gaussian), rho, and epsilon at the delta asked."""
+    """Price of one way of answering: pure epsilon (None for the Gaussian), rho, and epsilon at the delta asked."""
 
     way: Way
     pure: float | None
@@ -115,7 +115,7 @@ def cheaper(
     beta: float = 0.05,
     delta: Number = "1e-6",
 ) -> Prices:
-    """Which session answers a plan for less: public numbers in, public numbers out, nothing charged.
+    """Compare the sessions that answer a plan by price: public numbers in, public numbers out, nothing charged.
 
     Parameters
     ----------

@@ -1,19 +1,20 @@
 """Thresholdout: what was found elsewhere, checked against private holdout rows.
 
-Each question comes with a public number: its mean on training rows that are public to the analyst, or what the analyst
-claims, from an earlier answer or a model whose privacy was paid. Where the holdout's mean is close, that number is the
-answer and nothing is spent; where it is not, the holdout's mean is shown with noise, and the round is over. A round is
-a numeric sparse vector with one answer above, shares 1 : 1 : 2.
+Each question comes with a public number: its mean on training rows that are public to the analyst, or the analyst's own
+claim. A claim comes from an earlier answer or from a model whose privacy was paid. If the holdout's mean is close, that
+number is the answer and nothing is spent. If it is not, the holdout's mean is shown with noise, and the round is over.
+A round is a numeric sparse vector with one answer above, shares 1 : 1 : 2.
 
-Statement. With n rows of one row per person, sigma = 2 / (epsilon n) and means of [0, 1], a round of epsilon has noise
-of scale 2 sigma on its threshold, 4 sigma on every comparison and sigma on the value shown: it costs 2 / (sigma n).
+Statement. Take n rows of one row per person, sigma = 2 / (epsilon n) and means of [0, 1]. A round of epsilon then has
+noise of scale 2 sigma on its threshold, 4 sigma on every comparison and sigma on the value shown: it costs 2 / (sigma
+n).
 
 Proof. Let S be the sum over holdout rows of (contribution - m), m the training mean or the claim in whole steps,
 and D = STEPS. S moves by at most D (``row_functions``), and so do |S| and |S| - T, since T is public. With epsilon = e1
 + e2 + e3 split 1 : 1 : 2, the scales of ``sparse_vector`` are D / e1 = 4 D / epsilon, 2 D / e2 = 8 D / epsilon and D /
-e3 = 2 D / epsilon; divided by n D to make them means, with sigma = 2 / (epsilon n): 2 sigma, 4 sigma, sigma. The
-answer of a question that agrees is a function of a public number and of the mark; a claim may depend on all answers
-before it, which is what adaptive composition allows. ∎
+e3 = 2 D / epsilon; divided by n D to make them means, with sigma = 2 / (epsilon n): 2 sigma, 4 sigma, sigma. The answer
+of a question that agrees is a function of a public number and of the mark. A claim may depend on all answers before it,
+which adaptive composition allows. ∎
 
 Source. Dwork, Feldman, Hardt, Pitassi, Reingold and Roth 2015, "Generalization in adaptive data analysis and holdout
 reuse", Figure 1 (Thresholdout) and Lemma 23; 002, remark 3 of its last section.

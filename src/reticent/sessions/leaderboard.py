@@ -1,7 +1,7 @@
 """A leaderboard on private rows: a submission is told its score only where it beats the best by a step.
 
-Statement. A submission is a question whose mean over the private rows is its score, in [0, 1]. With best the best score
-shown so far (public), a submission is "better" where its noisy sum exceeds best + step; only then is a noisy score
+Statement. A submission is a question whose mean over the private rows is its score, in [0, 1]. Let best be the best
+score shown so far (public). A submission is "better" if its noisy sum exceeds best + step. Only then is a noisy score
 shown, and it becomes the best. A board with at most c improvements costs epsilon, however many submissions are made.
 
 Proof. Best and step are public when a submission is made: they are made of what was shown. S, the sum over rows of
@@ -9,9 +9,9 @@ Proof. Best and step are public when a submission is made: they are made of what
 or bought. The board is a numeric sparse vector with c answers above: ``mechanisms.sparse_vector``. ∎
 
 Accuracy. But for probability beta over k submissions, with r the radius of a comparison and v that of a value: every
-submission that is better than the best by step + r / n is shown, none that is worse than the best by more than
-r / n - step is, and a score shown is off by at most v / n. So the best shown is within step + (r + v) / n of the best
-true score among the submissions, while improvements last.
+submission better than the best by step + r / n is shown, and none worse than the best by more than r / n - step. A
+score shown is off by at most v / n. So the best shown is within step + (r + v) / n of the best true score among the
+submissions, while improvements last.
 
 Source. Blum and Hardt 2015, "The Ladder: a reliable leaderboard for machine learning competitions", Algorithm 1.
 
@@ -36,7 +36,7 @@ from reticent.sessions.row_functions import STEPS, Question, Rows, apart
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a submission was told.
+    """Answer to a submission.
 
     Attributes
     ----------

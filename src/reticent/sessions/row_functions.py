@@ -7,10 +7,10 @@
 
 A question is data: numbers and names of columns. It is worked out here, in integers, row by row, so that one row moves
 nothing but its own contribution. A function of the analyst's would see rows, and could send them anywhere; it is not
-taken. ``STEPS`` steps make 1, and a reference m (a training mean, a threshold) is whole steps too, so that the sum over
-rows of (contribution - m) is an integer that one row moves by at most ``STEPS``.
+taken. ``STEPS`` steps make 1, and a reference m (a training mean, a threshold) is whole steps too. The sum over rows of
+(contribution - m) is thus an integer that one row moves by at most ``STEPS``.
 
-Proof. A contribution c lies in [0, STEPS], so a row adds c - m in [-m, STEPS - m]; a person with at most k rows adds
+Proof. A contribution c lies in [0, STEPS], so a row adds c - m in [-m, STEPS - m]. A person with at most k rows adds
 between -k m and k (STEPS - m), and so does whoever replaces them: the sum moves by at most k STEPS, under add/remove by
 at most k max(m, STEPS - m). Rows that lack a value of a session's columns add nothing, on either side. ∎
 """
@@ -179,7 +179,7 @@ def _axis(name: str, column: Column, low: Fraction, high: Fraction) -> Axis:
 
 
 def query_of(axes: Mapping[str, Axis]) -> Records:
-    """What is read of the table, once, when a session opens."""
+    """Query of the table's records, read once, when a session opens."""
     return Records(tuple(axes), tuple(axis.unit for axis in axes.values()))
 
 
@@ -222,7 +222,7 @@ def _within(axis: Axis, values: Integers) -> Integers:
 
 
 def contributions(question: Question, rows: Rows) -> Integers:
-    """What each row contributes, 0 to ``STEPS``; rows are worked out one by one, in integers."""
+    """Contribution of each row, 0 to ``STEPS``, computed row by row in integers."""
     match question:
         case Level(column):
             axis = rows.axes[column]
@@ -250,7 +250,9 @@ def _signed(rows: Rows, column: str) -> Integers:
 
 
 def _right(model: Accuracy, rows: Rows) -> NDArray[np.bool_]:
-    """Whether the model is right about each row. A product of floats may depend on the other rows; integers do not."""
+    """Tell for each row if the model is right about it. A product of floats may depend on the other rows; integers do
+    not.
+    """
     weights = {name: Fraction(weight) * rows.axes[name].unit for name, weight in model.weights.items()}
     intercept = Fraction(model.intercept)
     reach = abs(intercept)

@@ -1,8 +1,8 @@
-"""What the page hands in, read back: files, codes and what a server kept, made into one table of answers.
+"""Import of answers: the files of the page, codes and a server's records become one table of answers.
 
-Nothing is guessed. What cannot be read, belongs to another design, or came twice is left out and counted; a token that
-the design cannot say stays in the table as one, and ``estimate`` reports it. Rows stand in the order of their receipts,
-which is chance, so that the table does not tell who came first.
+Nothing is guessed. An entry that cannot be read, belongs to another design, or came twice is left out and counted. A
+token that the design cannot say stays in the table as one, and ``estimate`` reports it. Rows stand in the order of
+their receipts, which is chance, so that the table does not tell who came first.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ def collect(design: Design | Questionnaire, paths: Iterable[str | Path], *, ask:
         ``*.json`` (one answer, or a list of them), ``*.jsonl`` and ``*.txt`` (an answer or a code on each line), or
         folders of such files.
     ask : mapping of str to sequences of str, optional
-        The open questions of the page. What was not asked or not offered is then left blank and counted; without it
-        every name and word that a cell can hold is taken, up to 50 names: whoever sends something chooses them.
+        The open questions of the page. An answer to a question that was not asked, or that was not offered, is then
+        left blank and counted. Without it every name and word that a cell can hold is taken, up to 50 names: whoever
+        sends something chooses them.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """A printed card that mixes chance into an answer without a device: a disc to spin, and what to say where it stops.
 
-The disc has one part for "say what is true" and one for each answer to be said whatever is true. That is the law of
-the design: where every answer j is heard with the chance q_j under all other truths and with q_j + t under its own, the
-truth is told with chance t and j is said with chance q_j. Angles are the exact chances times 360 degrees. What a person
+The disc has one part for "say what is true" and one for each answer to be said whatever is true. That is the law of the
+design: let every answer j be reported with chance q_j under all other truths, and with q_j + t under its own. The truth
+is then told with chance t, and j is said with chance q_j. Angles are the exact chances times 360 degrees. What a person
 spins is as fair as the spin; only the page and ``design.randomize`` are exact.
 """
 

@@ -85,7 +85,7 @@ class Design:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What one randomized answer tells about its truth."""
+        """Guarantee of one randomized answer, for its truth."""
         return self.mechanism.guarantee
 
     @property

@@ -1,7 +1,7 @@
 """Design files, ``*.survey.toml``: one question, or a questionnaire, with a fingerprint over everything that counts.
 
-The answers in the field belong to one law of the coins. A file that was edited after the first answer came in would
-read them by another, so a file whose content does not have its fingerprint is refused.
+The answers in the field belong to one law of the coins. A file edited after the first answer came in would read the
+answers by another design. A file whose content does not have its fingerprint is refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What runs on the respondent's side: the only place where a truth meets the mechanism.
+"""Respondent's side of a survey: the only place where a truth meets the mechanism.
 
 ``one`` and ``many`` take their coins from the entropy they are given; ``Design.randomize`` gives them the operating
 system's. A truth that is not on the list is refused before a coin is tossed.
@@ -213,7 +213,7 @@ def _tokens(made: KAry | Unary | Subset | Hadamard | Hashing) -> int:
 
 
 def recipe(design: Design) -> dict[str, object]:
-    """How a device draws: steps of uniform integers and coins ``[numerator, denominator]``, as decimal text.
+    """Recipe of a device's draw: steps of uniform integers and coins ``[numerator, denominator]``, as decimal text.
 
     ``answers``      with probability ``truth`` the truth, else "yes" with probability ``yes``, else "no"
     ``kary``         with probability ``keep`` the truth, else one of the others, evenly

@@ -1,9 +1,9 @@
 """A page that asks, mixes chance into the answer on the respondent's device, and sends only the result.
 
-One HTML file: no network, no storage, no library. A Content-Security-Policy with the hashes of its one script and one
-style lets nothing else run or load, and lets a request go to the address given and nowhere else. ``form.js`` draws with
-``crypto.getRandomValues`` and whole numbers; tests/service/test_survey_form.py drives it in a browser, compares its law
-with the design's, and looks for the true answer wherever a page can put one.
+One HTML file: no network, no storage, no library. A Content-Security-Policy has the hashes of the page's one script and
+one style. It lets nothing else run or load, and lets a request go to the address given and nowhere else. ``form.js``
+draws with ``crypto.getRandomValues`` and whole numbers. tests/service/test_survey_form.py drives it in a browser and
+compares its law with the design's. It also looks for the true answer wherever a page can put one.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def check_open(ask: Open) -> None:
 
 
 def harmless(text: object) -> bool:
-    """Whether a cell can hold ``text`` without acting on whoever opens the table."""
+    """Tell if a cell can hold ``text`` without acting on whoever opens the table."""
     return (
         isinstance(text, str)
         and 0 < len(text) <= LONGEST
@@ -189,7 +189,7 @@ def _script(design: Design | Questionnaire, address: str | None, ask: Open) -> s
 
 
 def _facts(design: Design) -> dict[str, object]:
-    """What the script knows of a question; the answers to choose among only where they are what is sent."""
+    """Facts of a question for the script; they list the possible answers only if an answer itself is sent."""
     recipe = device.recipe(design)
     among = list(design.among) if recipe["kind"] in SETTLED else []
     return {
@@ -256,7 +256,7 @@ def _promise(designs: Sequence[Design], ask: Open) -> str:
 
 
 def odds_words(designs: Sequence[Design], does: str = "send") -> str:
-    """What one person's answers can tell about that person, in odds and for one example; ``does`` is send or say."""
+    """Disclosure by one person's answers, in odds and for one example; ``does`` is send or say."""
     ratios = [design.ratio for design in designs]
     known = [ratio for ratio in ratios if ratio is not None]
     if len(known) < len(ratios):

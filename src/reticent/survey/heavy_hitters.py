@@ -30,7 +30,8 @@ class Hitter:
 
 @dataclass(frozen=True, slots=True)
 class Hitters:
-    """What is frequent, the most frequent first; ``threshold``: the share an answer must seem to have to be named.
+    """Frequent answers, the most frequent first; ``threshold`` is the least estimated share that an answer needs to be
+    named.
 
     ``sure``: an answer of at least this true share is named with probability 0.95 or more.
     """

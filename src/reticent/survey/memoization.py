@@ -27,7 +27,7 @@ LARGEST = 10_000  # waves
 
 @dataclass(slots=True, repr=False)
 class Memory:
-    """What one respondent's device keeps: a permanent answer for each truth it has had. It never leaves the device.
+    """Memory of one respondent's device: a permanent answer for each truth it has had. It never leaves the device.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Memory:
 
     @property
     def drawn(self) -> int:
-        """How many permanent answers there are: what this respondent has spent, in answers."""
+        """Number of permanent answers so far: this respondent's expense, in answers."""
         return len(self._kept)
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class Memory:
 
 
 def permanent(design: Design, changes: int) -> Guarantee:
-    """What all waves tell of the truths of somebody whose truth changed at most ``changes`` times.
+    """Guarantee of all waves for a respondent whose truth changed at most ``changes`` times.
 
     Neighbours are histories that change at the same waves, and return to an earlier truth at the same waves.
 
@@ -75,13 +75,13 @@ def permanent(design: Design, changes: int) -> Guarantee:
 
 
 def fresh(design: Design, waves: int) -> Guarantee:
-    """What ``waves`` answers with fresh coins tell: any history of truths against any other."""
+    """Guarantee of ``waves`` answers with fresh coins: any history of truths against any other."""
     _waves(waves, "waves", 1)
     return design.guarantee if waves == 1 else in_sequence([design.guarantee] * waves)
 
 
 def changed(history: Sequence[str]) -> int:
-    """How often a history of truths changes: what ``permanent`` takes, on the device that knows it."""
+    """Number of changes in a history of truths; ``permanent`` takes it, on the device that knows it."""
     return sum(before != after for before, after in pairwise(history))
 
 

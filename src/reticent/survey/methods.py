@@ -31,7 +31,7 @@ PRIMES: Final = tuple(n for n in range(2, 1 << 9) if all(n % d for d in range(2,
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Which method for k answers at epsilon, why, and the variance of each.
+    """Advice on the method for k answers at epsilon: the choice, its reason, and the variance of each method.
 
     ``variances``: n times the variance of the share of one answer, all answers equally frequent.
     """

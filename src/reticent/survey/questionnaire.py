@@ -35,7 +35,7 @@ class Questionnaire:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What all answers of one respondent tell together: the losses add."""
+        """Guarantee of all answers of one respondent together: the losses add."""
         return in_sequence([design.guarantee for design in self.designs])
 
     @property

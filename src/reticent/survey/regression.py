@@ -1,12 +1,12 @@
 """Logistic regression of a yes-no truth on covariates, from randomized answers.
 
 With F the logistic function, P(yes heard | x) = d + (c - d) F(x . b), c and d the chances of a yes heard for a true yes
-and no. The likelihood is that of what was heard; standard errors come from its expected information, with weights
-(c - d)^2 F^2 (1 - F)^2 / (s (1 - s)), s the chance heard (docs/proofs/local.md, 6; Maddala 1983, van den Hout and van
-der Heijden 2002).
+and no. The likelihood is that of the reported answers. Standard errors use the expected Fisher information, with
+weights (c - d)^2 F^2 (1 - F)^2 / (s (1 - s)), s the chance of the report (docs/proofs/local.md, 6; Maddala 1983, van
+den Hout and van der Heijden 2002).
 
 Covariates travel in the clear: the guarantee covers the answer alone. A covariate that names people, or that is itself
-sensitive, must not be collected this way; and whoever knows a respondent's covariates learns what the model says.
+sensitive, must not be collected this way. Whoever knows a respondent's covariates learns the model's prediction.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ def logistic(
     Raises
     ------
     PublicParameterError
-        For shapes that do not fit, covariates that are not finite or have less than full rank, and where the
-        likelihood has no maximum at finite coefficients.
+        For shapes that do not fit, and covariates that are not finite or have less than full rank. If the likelihood
+        has no maximum at finite coefficients.
     """
     if not isinstance(design.mechanism, RandomizedResponse | OneSided):
         raise PublicParameterError("logistic regression is for yes-no designs")

@@ -1,7 +1,7 @@
-"""What a survey publishes: the estimate as a record that can be filed and checked, a figure, and a page.
+"""Publication of a survey: the estimate as a record that can be filed and checked, a figure, and a page.
 
-The record holds the design with its fingerprint, the proof of what each respondent is promised, the digest of the file
-of answers, and every number. The answers are randomized already, so that none of it costs anything.
+The record holds the design with its fingerprint, and the proof of the promise to each respondent. It also holds the
+digest of the file of answers, and every number. The answers are randomized already, so that none of it costs anything.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def epsilon_words(design: Design) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Where answers were read from, and by what their table was checked."""
+    """Source of the answers: the file, its columns, and the columns by which its table was checked."""
 
     file: Path
     column: str

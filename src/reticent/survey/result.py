@@ -1,4 +1,4 @@
-"""What a survey found: shares or a mean with intervals, how many answered, and what looks wrong.
+"""Results of a survey: shares or a mean with intervals, the number of answers, and warnings.
 
 Values are unclipped: an estimate below 0 is an estimate, and means of estimates stay unbiased. What is shown is clipped
 to the possible range and says so.

@@ -1,4 +1,4 @@
-"""What a survey tells about one respondent when only counts are seen: the central guarantee behind a shuffler.
+"""Central guarantee of a survey behind a shuffler, for one respondent when only counts are seen.
 
 The local guarantee needs no trust and stays beside this one: whoever sees single answers, or a subgroup counted
 apart, is bound by the local one.

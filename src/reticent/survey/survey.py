@@ -62,7 +62,7 @@ class Design(design.Design):
         return device.distribution(self, truth)
 
     def recipe(self) -> dict[str, object]:
-        """What a device needs to draw by itself, in integers that JSON holds as text; see docs/theory/local.md."""
+        """Recipe by which a device draws by itself, in integers that JSON holds as text; see docs/theory/local.md."""
         return device.recipe(self)
 
     def say(self) -> str:
@@ -106,7 +106,7 @@ class Design(design.Design):
         return variance.design_effect(self, share)
 
     def people_for(self, margin: float, *, share: float | None = None, level: float = 0.95) -> int:
-        """How many answers make the half-width ``margin``; at the worst share, unless ``share`` is named.
+        """Number of answers that give the half-width ``margin``; at the worst share, unless ``share`` is named.
 
         Parameters
         ----------

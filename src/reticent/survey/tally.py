@@ -27,7 +27,9 @@ Answers: TypeAlias = Sequence[object] | Mapping[str, int] | NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """What was heard: ``support`` of each answer, or how often each place of a number, among ``answers`` messages."""
+    """Tally of the reports: ``support`` of each answer, or the count of each place of a number, among ``answers``
+    messages.
+    """
 
     answers: int
     support: NDArray[np.int64]

@@ -13,7 +13,7 @@ from reticent.survey.design import YES_NO, Design
 
 
 def token(design: Design, heard: int) -> str:
-    """What is sent for the number a mechanism said; of yes and no the number is the place in ``among``."""
+    """Token to send for the number that a mechanism drew; of yes and no the number is the place in ``among``."""
     made = design.mechanism
     match made:
         case RandomizedResponse() | OneSided() | KAry():

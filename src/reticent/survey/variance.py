@@ -1,4 +1,4 @@
-"""How sure an estimate is: variances, design effects and the people a margin takes, from a design alone.
+"""Precision of an estimate: variances, design effects and the number of people for a margin, from a design alone.
 
 With c = P(supported | true), d = P(supported | not true) and s = f c + (1 - f) d, the estimate (heard - d) / (c - d) of
 a share f has the variance s (1 - s) / (n (c - d)^2) for every design of shares (docs/proofs/local.md, 1).

@@ -1,7 +1,7 @@
 """Checking the record of an estimate: that it says what its design, its proof and its answers say.
 
-Nothing in a record is believed. The design is made again from its numbers and must have its fingerprint; the proof is
-derived again from its leaves; with the file of answers, the estimate is made again and compared number by number.
+Nothing in a record is believed. The design is rebuilt from its numbers and must have its fingerprint, and the proof is
+re-derived from its leaves. With the file of answers, the estimate is made again and compared number by number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Checked:
 
 
 def check(record: str | Path, answers: str | Path | None = None) -> tuple[Checked, ...]:
-    """What is right and wrong about the record that ``survey estimate --out`` wrote.
+    """Check the record that ``survey estimate --out`` wrote, line by line.
 
     Parameters
     ----------
@@ -158,5 +158,5 @@ def _same(one: object, other: object) -> bool:
 
 
 def passed(lines: Sequence[Checked]) -> bool:
-    """Whether nothing is wrong."""
+    """Tell if every check passed."""
     return all(line.ok for line in lines)
