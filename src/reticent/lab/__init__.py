@@ -12,9 +12,8 @@
     print(lab.run_gallery())                                   what others got wrong, refuted; and ours, which is not
 
 Every value has its numbers (``rows()``), its figure (``plot()``) and ``save(path)`` for .svg, .png or .pdf. Nothing
-here is charged, and nothing here reads a table but the gallery, which makes its rows up, the influence of a made-up
-sample, and the zoo, whose table is public: these are laws, not draws.
-``import reticent`` does not import it.
+here is charged. Nothing here reads a table but the gallery (made-up rows), the influence of a made-up sample, and the
+zoo, whose table is public: these are laws, not draws. ``import reticent`` does not import it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What many releases of the same kind cost together, by each theorem of composition, in one picture.
+"""Composition of many releases of the same kind, by each theorem, in one picture.
 
     basic      epsilons add; deltas add                                    001
     advanced   Dwork, Rothblum and Vadhan 2010, Theorem III.3
@@ -131,7 +131,7 @@ class Composition:
 
 
 def compose(part: Part, times: int = 10, delta: Number = "1e-6") -> Composition:
-    """What ``part``, released up to ``times`` times, costs by each theorem.
+    """Loss of ``part``, released up to ``times`` times, by each theorem.
 
     Parameters
     ----------

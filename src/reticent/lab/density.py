@@ -4,9 +4,9 @@
     lab.density.voids("line", cells=32, columns=3).rows()
 
 002 ends with the remark that structure in the data, such as voids and manifolds, is destroyed by differential privacy.
-Most of that is done after the noise: where negative counts are cut off and the rest is divided by its total, half of
-the empty cells keep a positive count, and together they may outweigh the data. The projection onto the simplex takes
-the same number off every cell instead; the same noisy counts go into both pictures.
+Most of that is done after the noise: if negative counts are cut off and the rest is divided by its total, half of the
+empty cells keep a positive count. Together they may outweigh the data. The projection onto the simplex takes the same
+number off every cell instead; the same noisy counts go into both pictures.
 
 Source: 002 sections 6.2 and 7. The rows are made up, so the truth may stand beside the noise.
 """

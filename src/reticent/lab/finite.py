@@ -1,4 +1,4 @@
-"""What the theorems of 003 promise at finite n: replies and errors on made-up columns, the printed bound beside.
+"""Theorems of 003 at finite n: replies and errors on made-up columns, the printed bound beside.
 
     lab.finite("S", epsilon=1).plot()                   probability of a reply and error against n
     lab.factor_bound(mechanism, n, 0.1, reply)          Theorem 7(d) as the joint statement it has to be

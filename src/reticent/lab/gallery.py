@@ -27,7 +27,7 @@ class Attacked:
 
     @property
     def told_apart(self) -> bool:
-        """Whether the broken one was refuted and ours was not."""
+        """True if the broken one was refuted and ours was not."""
         return self.broken.refuted and not self.ours.refuted
 
 

@@ -1,4 +1,4 @@
-"""What one more value does to an estimate: empirical influence, its limit, and the most of either. Toy data only.
+"""Influence of one more value on an estimate: empirical influence, its limit, and the most of either. Toy data only.
 
     lab.influence("median", [1, 2, 4, 8])                     (n + 1) (T(sample and x) - T(sample)) over x
     lab.influence("mean", sample, shape="normal").plot()      with the influence function of a population beside it
@@ -68,7 +68,7 @@ class Influence:
 
     @property
     def moved(self) -> float:
-        """How far one value may move this estimate: at most its local sensitivity."""
+        """Bound on the change of this estimate by one value: at most its local sensitivity."""
         return self.far / (self.size + 1)
 
     def rows(self) -> tuple[tuple[float, float, float | None], ...]:
@@ -199,7 +199,7 @@ def estimate_line(sample: Floats) -> Floats:
 
 
 def _root(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Where a falling function crosses zero."""
+    """Root of a falling function."""
     for _ in range(100):
         middle = (low + high) / 2
         low, high = (middle, high) if falling(middle) > 0 else (low, middle)

@@ -1,4 +1,4 @@
-"""What the pictures are about: a loss, a guarantee or a mechanism, read alike; and the odds and groups of one."""
+"""Subjects of the pictures: a loss, a guarantee or a mechanism, read alike; and the odds and groups of one."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def group(part: Part, size: int) -> Loss:
 
 
 def odds(part: Part, *, prior: float = 0.1, spent: Loss | None = None, budget: Loss | None = None) -> OddsBands:
-    """How far a belief about one person can move: a band for ``part``, for what was spent, for the whole budget.
+    """Range of a belief about one person: a band for ``part``, for the loss spent so far, for the whole budget.
 
     Parameters
     ----------

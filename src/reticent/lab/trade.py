@@ -1,7 +1,7 @@
 """The trade-off of tests: who guesses from what is published whether someone is in the file errs in two ways.
 
-Type I: says "in" of one who is not. Type II: misses one who is. A loss bounds from below what the second can be for the
-first; the curve of a loss that hides everything is the diagonal, and the nearer to the corner, the less is hidden.
+Type I: says "in" of one who is not. Type II: misses one who is. A loss bounds from below the second for each value of
+the first. The curve of a loss that hides everything is the diagonal, and the nearer to the corner, the less is hidden.
 
 Source: 002 section 3, whose "no test with non-trivial power" holds for small losses only (docs/theory/meaning.md);
 Dong, Roth and Su 2022, Definitions 2 and 3.
@@ -57,7 +57,7 @@ class TradeOff:
 
     @property
     def powers(self) -> tuple[Fraction, ...]:
-        """What a test at ``level`` finds at most, for each loss."""
+        """Greatest power of a test at ``level``, for each loss."""
         return tuple(profiles.power(loss, self.level) for loss in self.losses)
 
     def rows(self) -> tuple[tuple[str, Fraction, Fraction], ...]:
@@ -159,7 +159,7 @@ def _highest(lines: list[tuple[Fraction, Fraction]]) -> Iterator[tuple[Fraction,
 
 
 def _middle(curve: list[tuple[float, float]]) -> float:
-    """Where the curve, falling, crosses the diagonal from the origin."""
+    """Point at which the falling curve crosses the diagonal from the origin."""
     for (x0, y0), (x1, y1) in itertools.pairwise(curve):
         if y1 <= x1:
             share = (y0 - x0) / ((y0 - x0) + (x1 - y1)) if y0 > x0 else 0.0

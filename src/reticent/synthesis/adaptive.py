@@ -2,8 +2,8 @@
 
     records -> boxes, by PrivTree -> noisy counts of boxes, atoms and missing values -> projection -> Density
 
-The boxes cost three tenths of epsilon, however often one of them is halved, and are public when they are counted;
-with atoms and missing values they are a partition, so one vector of counts with geometric noise costs the rest. Where
+The boxes cost three tenths of epsilon, however often one of them is halved, and are public when they are counted. With
+atoms and missing values they are a partition, so one vector of counts with geometric noise costs the rest. Where
 records crowd boxes are small, and empty space stays in large ones.
 
 Source: Zhang, Xiao and Xie 2016. Proof: mechanisms/privtree.py; docs/proofs/synthesis.md, section 5.

@@ -1,4 +1,4 @@
-"""What is left beside the atoms of a whole-number column: no record of the rest has an atom's value.
+"""Rest of a whole-number column beside its atoms: no record of the rest has an atom's value.
 
 emptied(found, atoms)     the density with its cells cut at the atoms, which hold nothing of the rest
 """
@@ -22,11 +22,11 @@ def emptied(found: Density, atoms: Sequence[float]) -> Density:
     A cell of several numbers, one of them an atom, has its mass at the others. A cell that is an atom alone may have
     mass that a smooth method spilt, or noise: it is taken out, and the others are divided by what they hold of all.
 
-    The parts of a cell have its band each: their noises are one, so as a root of squares it is at least enough. Where
-    the distribution function was within w, an end of the axis that is emptied is within w of what it should be and each
-    other cell within 2 w; an atom strictly inside a cell leaves open how its mass is shared between the two sides. So
-    the new one is within w (1 + 1 or 2 for each cell) / (1 - a), and the greatest mass of a cell that is cut in two
-    more: docs/proofs/densities.md.
+    The parts of a cell have its band each: their noises are one, so as a root of squares it is at least enough. If the
+    distribution function was within w, an emptied end of the axis errs by at most w and each other cell by at most 2 w.
+    An atom strictly inside a cell leaves open the split of its mass between the two sides. So the new one is within w
+    (1 + 1 or 2 for each cell) / (1 - a), and the greatest mass of a cell that is cut in two more:
+    docs/proofs/densities.md.
     """
     if len(found.axes) != 1 or not found.axes[0].whole or not atoms:
         return found

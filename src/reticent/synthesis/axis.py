@@ -1,7 +1,7 @@
 """One column of a released density: public edges, and how much of the column lies up to a value.
 
-A *measure* along an axis is length for a real column and a number of integers for a whole-number one, so that mass is
-spread evenly over it in both cases: ``upto(x)`` is the measure of what is <= x, ``at(t)`` the value where it is t.
+A *measure* along an axis is length for a real column and a number of integers for a whole-number one. Mass is spread
+evenly over it in both cases: ``upto(x)`` is the measure of what is <= x, ``at(t)`` the value where it is t.
 """
 
 from __future__ import annotations

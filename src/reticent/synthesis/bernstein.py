@@ -5,14 +5,14 @@
 B v(x) = sum_p v_p prod_a binomial(k, k p_a) x_a^(k p_a) (1 - x_a)^(k - k p_a); repeating it i times takes off bias and
 multiplies noise by at most 2^i - 1. The polynomial is computed from released numbers alone.
 
-``Bernstein`` releases a density: F is a kernel estimate, a sum over rows, so its change between neighbours is a row of
-a public table of integers and the L1 sensitivity is exact. ``Lattice`` is the hook for any function of the data with a
-stated sensitivity, such as the decision function of a classifier: pass its values on the lattice. It draws and keeps
-no ledger; ``learning.FunctionClassifier`` charges one, and ``learning.BernsteinClassifier`` knows a better sensitivity.
+``Bernstein`` releases a density: F is a kernel estimate, a sum over rows. Its change between neighbours is a row of a
+public table of integers, and the L1 sensitivity is exact. ``Lattice`` is the hook for any function of the data with a
+stated sensitivity, such as the decision function of a classifier: pass its values on the lattice. It draws and keeps no
+ledger; ``learning.FunctionClassifier`` charges one, and ``learning.BernsteinClassifier`` knows a better sensitivity.
 
 Source: Alda and Rubinstein 2017; 002 section 6.4. Proof: docs/proofs/densities.md, section 4.
 
-Deviations. The source multiplies the greatest change at one point by the (k + 1)^d points; a kernel estimate changes
+Deviations. The source multiplies the greatest change at one point by the (k + 1)^d points. A kernel estimate changes
 near the row only, and the sum of its changes is several times less. The generic product is used where nothing but the
 greatest change is known. The ends of the lattice are released at half their value and doubled again: reflecting ends
 fold the kernel there. Noise is discrete, on a public grid. At most four columns.
@@ -79,8 +79,8 @@ class Bernstein:
 
     Accuracy
     --------
-    Where the number of records is private it comes out by the trapezoid rule, off by a share of at most about
-    2 e^(-2 (pi h k)^2) besides its noise. The density is divided by the integral of its polynomial.
+    If the number of records is private, it follows by the trapezoid rule, off by a share of at most about 2 e^(-2 (pi h
+    k)^2) besides its noise. The density is divided by the integral of its polynomial.
 
     Source
     ------
@@ -126,7 +126,7 @@ class Bernstein:
 
     @property
     def unit(self) -> float:
-        """What stands for one in the table of integers: 2^16, or less where the kernel is high."""
+        """Integer that represents 1 in the table: 2^16, or less if the kernel is high."""
         return UNIT / 2.0 ** max(0, math.ceil(math.log2(self.kernel.max())) - SPARE)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What no private release can do, with the conditions under which it cannot: four lower bounds, each with a plot.
+"""Lower bounds on every private release: four theorems with their conditions, each with a plot.
 
     PointMass       all data in one unknown point: no pure release finds it on a continuum, nor on G for n < ln G / eps
     MeanRisk        the mean of d columns: d / n and d^3 / (n eps)^2, pure epsilon, never above the trivial risk
@@ -138,7 +138,7 @@ class MeanRisk:
         return self.columns / (4.0 * (1.0 + math.sqrt(n)) ** 2)
 
     def privacy(self, n: int) -> float:
-        """What privacy alone forces: a packing of laws that one release cannot tell apart."""
+        """Lower bound by privacy alone: a packing of laws that one release cannot tell apart."""
         best, step = 0.0, self.epsilon * (2 if self.neighbours == "add_remove" else 1)
         for log_size, apart in packings(self.columns):
             # the factor t^2 x / (1 + x) is greatest near x of order 1, so t is looked for around ln(size) / step
@@ -156,7 +156,7 @@ class MeanRisk:
         return min(self.columns / n + self.columns**3 / (n * self.epsilon) ** 2, self.columns / 4.0)
 
     def laplace(self, n: int) -> float:
-        """What the mean with Laplace noise attains, n public: d / (4 n) + 2 d^3 / (n eps)^2, or the constant."""
+        """Upper bound by the mean with Laplace noise, n public: d / (4 n) + 2 d^3 / (n eps)^2, or the constant."""
         return min(self.columns / (4.0 * n) + 2.0 * self.columns**3 / (n * self.epsilon) ** 2, self.columns / 4.0)
 
     def plot(self) -> Figure:
@@ -254,8 +254,8 @@ class FunctionError:
     Attributes
     ----------
     sensitivity : float
-        Delta > 0, the change between neighbours at the point; the chain of neighbours must add it up at least
-        ``longest`` times, which a mean or a kernel estimate of n rows does for n steps.
+        Delta > 0, the change between neighbours at the point. The chain of neighbours must add it up at least
+        ``longest`` times; a mean or a kernel estimate of n rows does so for n steps.
     epsilon : float
     delta : float
         In [0, 1).

@@ -1,9 +1,9 @@
-"""What was counted of the real records, and how far made-up rows are from it: free, since the counts were released.
+"""Comparison of made-up rows with released counts of the real records: free, since the counts were released.
 
     Check.fit(rows) -> Fit: the share that is farthest off, with an interval that holds for all tables together
 
 A check is a table of coarse cells with noisy counts of the real records. Both sides of a comparison are functions of
-one record's value alone, so a share of made-up rows and a share of records mean the same thing.
+one record's value alone. A share of made-up rows and a share of records therefore mean the same thing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CLOSE: Final = 0.02  # of all records: a share that is farther off for sure is n
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How far made-up rows are from the records in one table.
+    """Largest difference between made-up rows and the records in one table.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Fit:
 
     @property
     def reproduced(self) -> bool:
-        """Whether no share is certain to be off by more than ``CLOSE``."""
+        """True if no share is certain to be off by more than ``CLOSE``."""
         return self.apart.low <= CLOSE
 
     @property
@@ -116,7 +116,7 @@ class Check:
         Notes
         -----
         With probability 95 % no count c of the release is off by more than ``radius``, and n by no more than ``off``.
-        Then every share lies in [(c - radius) / (n + off), (c + radius) / (n - off)], and the largest difference lies
+        Then every share lies in [(c - radius) / (n + off), (c + radius) / (n - off)]. The largest difference lies
         between the largest of the least distances to these and the largest of the greatest.
         """
         own = self._places([np.asarray(rows[name], np.float64) for name in self.columns])
@@ -134,7 +134,7 @@ class Check:
         return Fit(self.columns, found, self._label(place))
 
     def _places(self, columns: Sequence[Floats]) -> Floats:
-        """How many rows are in each place of the table."""
+        """Number of rows in each cell of the table."""
         place = np.zeros(len(columns[0]), np.int64)
         for one, values in zip(self.axes, columns, strict=True):
             place = place * one.cells + np.maximum(one.cell(np.clip(values, one.low, one.high)), 0)

@@ -3,7 +3,7 @@
     study.release_density(...) -> Density -> pdf, cdf, quantile, probability, mean, marginal, sample, plot, to_json
 
 Everything in a ``Density`` has been released; whatever is computed from it is post-processing. Mass is spread evenly
-inside a cell (over its length, or over its whole numbers), so the density is the law of a random record, exactly.
+inside a cell (over its length, or over its whole numbers). The density is thus exactly the law of a random record.
 """
 
 from __future__ import annotations
@@ -184,10 +184,10 @@ class Density:
     def probability(self, low: float | Sequence[float], high: float | Sequence[float]) -> Estimate:
         """The probability of low <= value <= high, in every column, with its interval at 95 %.
 
-        The noise part takes the noises of cells as independent, or comes from ``wander`` where there is one; the
-        sampling part is normal, for the law the ``n`` records were drawn from. The interval reaches as much further as
-        cells hold that the range cuts, since their records may be at one side; what a smooth method smooths away, or an
-        ``auto`` one, is in no part of it.
+        The noise part takes the noises of cells as independent, or comes from ``wander`` if there is one. The sampling
+        part is normal, for the law the ``n`` records were drawn from. The interval is wider by the mass of the cells
+        that the range cuts, since their records may be at one side. The bias of a smooth method, or of an ``auto`` one,
+        is in no part of it.
         """
         ends = [np.atleast_1d(np.asarray(end, np.float64)) for end in (low, high)]
         if any(end.shape != (len(self.axes),) for end in ends):
@@ -280,7 +280,7 @@ class Density:
 
     @property
     def _parts(self) -> int:
-        """Of several columns: records by the atoms they are at, and at none, in every column."""
+        """Number of parts of several columns: records at each atom, and at none, in every column."""
         return math.prod(1 + len(one.atoms) for one in self.axes)
 
     # --- rows, pictures, text -----------------------------------------------------------------------------------------
@@ -288,9 +288,9 @@ class Density:
     def sample(self, count: int) -> Floats:
         """``count`` made-up records: shape (count,) for one column, (count, columns) for several.
 
-        Free: the density was paid for. The stream has a key of its own, 32 fresh bytes of the system's generator,
-        and is read in counter mode; no noise ever came from it, so rows tell nothing of any generator. Every call
-        has a new key. Records without a value are not made up: ``missing`` says how many there would be.
+        Free: the density was paid for. The stream has a key of its own, 32 fresh bytes of the system's generator, and
+        is read in counter mode. No noise ever came from it, so rows tell nothing of any generator. Every call has a new
+        key. Records without a value are not made up: ``missing`` says how many there would be.
         """
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
             raise PublicParameterError(f"the number of rows must be an integer >= 0, got {count}")
@@ -391,7 +391,7 @@ class Density:
         return weights
 
     def _beside_atoms(self, shares: Sequence[Floats]) -> bool:
-        """Whether a range has anything but atoms: also where nothing is shown, there may be something."""
+        """Tell if a range has anything but atoms; also true if no mass is shown there, since some may be hidden."""
         inside = shares[0] > 0.0
         if self.atoms and self.axes[0].whole:  # a cell that is an atom holds nothing of the rest
             (one, alone) = (self.axes[0], self.axes[0].sizes == 1.0)
@@ -465,7 +465,7 @@ class Density:
 
 
 def sampling_error(n: int) -> float:
-    """How far the distribution function of n records is from that of their law, anywhere, but for ``LEFT_OUT``."""
+    """Greatest distance of the distribution function of n records from that of their law, but for ``LEFT_OUT``."""
     return math.sqrt(math.log(2.0 / LEFT_OUT) / (2.0 * n))
 
 

@@ -146,7 +146,7 @@ def checked(
 
 
 def split(epsilon: Fraction, share: Fraction) -> tuple[Fraction, Fraction]:
-    """What the density and what the checks cost.
+    """Shares of epsilon for the density and for the checks.
 
     Raises
     ------

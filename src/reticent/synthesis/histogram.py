@@ -47,7 +47,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Where records fall: the cells of the axes, then public atoms of the first one, then the missing."""
+    """Places of records: the cells of the axes, then public atoms of the first one, then the missing."""
 
     axes: tuple[Axis, ...]
     atoms: tuple[Fraction, ...] = ()
@@ -211,7 +211,7 @@ def _written(cells: int) -> None:
 
 
 def _values(one: Axis) -> int:
-    """Of a whole-number axis."""
+    """Number of values of a whole-number axis."""
     return int(one.edges[-1] - one.edges[0])
 
 

@@ -4,11 +4,11 @@
 
 k is a public number, or is drawn together with the places among powers of two ("auto"): few for records at few values,
 many for smooth ones. Data sets of every k weigh the same together, so a large k has to be nearer by as much as there
-are more of them; that is the evidence of Bayes' rule, and it costs no epsilon.
+are more of them. That is the evidence of Bayes' rule, and it costs no epsilon.
 
 The last step pays a tenth of epsilon for geometric noise on the level that was reached: the band is then right for any
-data. The law of the level alone says little without data: where all records are in one cell it reaches across the
-whole range at n epsilon = 100, and a table made up from the release misses the true one too often.
+data. The law of the level alone says little without data: with all records in one cell it reaches across the whole
+range at n epsilon = 100. A table made up from the release then misses the true one too often.
 
 For when a small sample with pure epsilon is itself wanted, or n epsilon is small; histograms and trees are more
 accurate otherwise (docs/theory/synthesis.md). No grid without public bounds: 002 section 5 shows that there is no
@@ -199,8 +199,8 @@ def ks_release(
     neighbours : Adjacency
         Of persons with at most ``neighbours.rows`` records.
     epsilon : Fraction
-        Of the whole release; a tenth of it measures how far the release came out, and one twentieth buys the number of
-        records where that is not public.
+        Epsilon of the whole release. A tenth of it measures the distance of the release from the data, and one
+        twentieth buys the number of records if it is not public.
     people : int, optional
         The public number of records.
     points : int, "root", "two_thirds" or "auto"

@@ -64,8 +64,8 @@ class Linear:
     settle : "simplex" or "clip"
         The nearest density in L2, or negative parts cut off and the rest divided by its total.
     counting : array, shape (coordinates,), or None
-        Weights of the sums in a private number of records where there are better ones than the density's own total,
-        which is what is divided by.
+        Weights of the sums in a private number of records if better ones exist than the density's own total. Densities
+        are divided by that number.
     """
 
     axes: tuple[Axis, ...]
@@ -128,7 +128,7 @@ class Linear:
         )
 
     def expected(self, people: int) -> Expected:
-        """What noise and sampling leave for ``people`` records that are spread evenly."""
+        """Expected errors by noise and by sampling for ``people`` records that are spread evenly."""
         n = self.sums.terms.size or people
         back = self._some_back()
         noise = self.sums.deviation / n * math.sqrt(float(np.mean(self.reaches(back) ** 2)))
@@ -201,7 +201,7 @@ def unit_of(one: Axis) -> Fraction:
 
 
 def counted(axes: Sequence[Axis], records: Integers) -> Integers:
-    """How many records lie in each cell, in row-major order; beyond the bounds the end cells count them."""
+    """Number of records in each cell, in row-major order; records beyond the bounds count in the end cells."""
     present = records[records[:, 0] != ABSENT]
     place = np.zeros(len(present), np.int64)
     for column, one in zip(present.T, axes, strict=True):

@@ -3,7 +3,7 @@
     row --public cell--> its row of a table of integers --sum over records--> + integer noise
 
 A row counts by its cell alone, so the sensitivity is a maximum over a finite table of integers, taken exactly
-(``widest``); a rounding of the table, or an error in it, costs accuracy and never privacy.
+(``widest``). A rounding of the table, or an error in it, costs accuracy and never privacy.
 
 Proof: docs/proofs/densities.md, Proposition 1.
 """

@@ -2,11 +2,11 @@
 
     noisy n (1/20 of epsilon, if n is private) -> coarse or fine (1/8) -> noisy bars (the rest) -> smooth -> Density
 
-Every release here is one of bars: a histogram costs the same however many bars it has, and ``smooth`` makes of it a
-cosine series, a narrow kernel or the bars themselves, whatever their own noisy counts say, for nothing. What is left to
-choose is how many bars: each has its noise. A public rule of n epsilon names a number (``RULE``); what is finer than
-these bars they would not show. So the choice is between them and ``FINER`` times as many along each column, by how far
-the exact counts N of the cells are from what the coarse bars make of them, M N, in J public directions (rows of W):
+Every release here is one of bars: a histogram costs the same however many bars it has. From it ``smooth`` makes a
+cosine series, a narrow kernel or the bars themselves, by their own noisy counts, for nothing. What is left to choose is
+how many bars: each has its noise. A public rule of n epsilon names a number (``RULE``); what is finer than these bars
+they would not show. So the choice is between them and ``FINER`` times as many along each column. It compares the exact
+counts N of the cells with those that the coarse bars imply, M N, in J public directions (rows of W):
 
     |W (N - M N)| against what sampling alone makes of it, and ``PRIOR`` nats more
 
@@ -20,13 +20,13 @@ choice could tell, and cost it its aim (docs/reference/benchmarks-release.md, wi
 Source: McKenna and Sheldon 2020 for the choice.
 
 Proof of the sensitivity. Let A be the rounded W (1 - M) and N, N' = N + e tables one record apart. |A N'| and |A N|
-differ by at most |A e|, a column's length (two columns' distance, where a record is replaced); integer parts of numbers
-at most D apart are at most D apart for whole D, and so are their opposites. A person of r rows is r such steps. Which
-grid is the coarse one, and what is taken off the length, depend on the rows through the noisy n alone, which is drawn
-before and paid for; the bound is the greatest of all grids. Bars are a partition: one record moves one of them by 1,
-however many there are. Which bars are released is known from n and the choice, both paid for: ``one_of`` them.
+differ by at most |A e|, a column's length (the distance of two columns, if a record is replaced). For whole D, integer
+parts of numbers at most D apart are at most D apart, and so are their opposites. A person of r rows is r such steps.
+The coarse grid and the term taken off the length depend on the rows through the noisy n alone. That n is drawn before
+and paid for; the bound is the greatest of all grids. Bars are a partition: one record moves one of them by 1, however
+many there are. Which bars are released is known from n and the choice, both paid for: ``one_of`` them.
 
-Deviations. Permute-and-flip is made for candidates whose scores move by D each; here they move by D in opposite
+Deviations. Permute-and-flip is made for candidates whose scores move by D each. Here they move by D in opposite
 directions, which is the worst case, and nothing is lost.
 """
 
@@ -82,7 +82,7 @@ class Candidate:
         return math.isqrt(sum(int(part) ** 2 for part in (self.matrix @ counts).tolist()))
 
     def even(self, n: int) -> int:
-        """What sampling alone makes of it, where n records are spread evenly."""
+        """Length that sampling alone gives, if n records are spread evenly."""
         return math.isqrt(math.ceil(n * float((self.matrix.astype(np.float64) ** 2).sum()) / self.matrix.shape[1]))
 
 
@@ -122,12 +122,12 @@ class Auto:
 
     @property
     def left(self) -> Fraction:
-        """What the chosen release costs."""
+        """Epsilon of the chosen release."""
         return self.epsilon * (1 - (0 if self._sure else CHOOSING) - (CENSUS if self.terms.size is None else 0))
 
     @cached_property
     def _sure(self) -> bool:
-        """Whether nothing finer than the ruled bars is listed, by public numbers alone."""
+        """Tell if nothing finer than the ruled bars is listed, by public numbers alone."""
         if len(self.candidates) == 1 or self.terms.size is None:
             return len(self.candidates) == 1
         ruled, finer = self._pair(self.terms.size, self.epsilon * (1 - CHOOSING))
@@ -169,7 +169,7 @@ class Auto:
         return pair[gate.draw(self.choice, self._scores(self.choice, pair[0], counts, size), entropy)]
 
     def expected(self, people: int) -> Expected:
-        """What noise and sampling leave with the bars of the public rule, for a normal shape."""
+        """Expected errors by noise and by sampling with the bars of the public rule, for a normal shape."""
         n = self.terms.size or people
         made_up = np.ones(1)
         for one in self.axes:
@@ -191,7 +191,9 @@ class Auto:
         return ruled, finer[-1]
 
     def _scores(self, choice: PermuteAndFlip, ruled: Candidate, counts: Integers, size: smooth.Size) -> tuple[int, int]:
-        """Of the ruled and the finer bars, less being better: how far the length is beyond its due, and minus that."""
+        """Scores of the ruled and the finer bars, less being better: the excess of the length over its due, and minus
+        that.
+        """
         back = math.ceil(PRIOR * choice.sensitivity.bound / choice.epsilon)
         beyond = ruled.length(counts) - ruled.even(max(round(size.records), 1)) - back
         return beyond, -beyond
@@ -271,7 +273,7 @@ def _candidates(axes: tuple[Axis, ...], terms: Terms) -> tuple[Candidate, ...]:
 
 @lru_cache(maxsize=16)
 def _farthest(axes: tuple[Axis, ...], terms: Terms) -> int:
-    """How far one record moves the length of any of the list: seconds for two columns."""
+    """Greatest sensitivity of the lengths in the list to one record; it takes seconds for two columns."""
     return max(step_of(one.matrix, terms) for one in _candidates(axes, replace(terms, size=1, fixed=False)))
 
 
@@ -282,7 +284,9 @@ def _candidate(release: Linear, detail: int, looked: Floats) -> Candidate:
 
 
 def step_of(matrix: Integers, terms: Terms) -> int:
-    """How far one record moves |matrix @ counts|, rounded up: integers that differ by at most D have such floors."""
+    """Sensitivity of |matrix @ counts| to one record, rounded up: integers that differ by at most D have such
+    floors.
+    """
     columns = np.ascontiguousarray(matrix.T)
     if terms.neighbours.kind == "add_remove":
         squared = longest(columns, 2)

@@ -108,7 +108,7 @@ class Options:
 
     @property
     def counts_itself(self) -> bool:
-        """Whether atoms and missing values are among its own counts."""
+        """True if atoms and missing values are among its own counts."""
         return self.method in COUNTING and self.private is None
 
     def _check_private(self, chosen: list[str]) -> None:

@@ -4,19 +4,18 @@
 
 Candidates are a public ladder of details of the one method on one grid of F cells (``LADDER``). Each turns the counts N
 of the cells into expected counts M N by a public matrix and adds integer noise of a known size. The error of M N plus
-noise is estimated, as by Mallows' C_p, in J public directions: the rows of W, the lowest cosines, for bars with equal
-weights, as their steps err at every frequency, else with the same weight for every octave. (What is finer is mostly the
-noise of sampling, and would hide the rest.)
+noise is estimated, as by Mallows' C_p, in J public directions: the rows of W are the lowest cosines. For bars they have
+equal weights, as their steps err at every frequency; otherwise every octave has the same weight. (What is finer is
+mostly the noise of sampling, and would hide the rest.)
 
     |W (N - M N)|^2 + 2 n tr(W' W M) / F + noise
 
-up to a number that is the same for all. The square would move a lot from one row; its root has the same minimiser, and
-one row moves |W (N - M N)| by at most the length of a column of W (1 - M), about 1, however many rows there are. That
-is the score. It is computed in integers: the matrices are rounded first, and columns measured as they are.
+up to a number that is the same for all. The square would move a lot from one row; its root has the same minimiser. One
+row moves |W (N - M N)| by at most the length of a column of W (1 - M), about 1, for any number of rows. That is the
+score. It is computed in integers: the matrices are rounded first, and columns measured as they are.
 
 What the method's own public rule names for the number of records comes first: the others are set back in the exponent,
-by ``PRIOR`` for each step of the ladder that they are away, so that they are chosen on evidence and not by the noise of
-the choice.
+by ``PRIOR`` for each step of the ladder between. They are thus chosen on evidence and not by the noise of the choice.
 
 Every candidate draws by the same mechanism: tables are scaled to about one sensitivity, and noise is made for the
 greatest of theirs. Which one draws is known from n and the choice, both paid for: ``one_of`` all candidates. A
@@ -175,7 +174,7 @@ class Tuned:
 
     @property
     def left(self) -> Fraction:
-        """What the chosen release costs."""
+        """Epsilon of the chosen release."""
         spent = (Fraction(0) if self.choice is None else CHOOSING) + (CENSUS if self.terms.size is None else 0)
         return self.epsilon * (1 - spent)
 
@@ -214,7 +213,7 @@ class Tuned:
                 return NO_REPLY
 
     def expected(self, people: int) -> Expected:
-        """What noise and sampling leave with the candidate that the public rule names."""
+        """Expected errors by noise and by sampling with the candidate that the public rule names."""
         n = self.terms.size or people
         listed = self.worth(n)
         found = self.sized(self.ruled(listed, n), n).expected(n)
@@ -228,7 +227,9 @@ class Tuned:
         return kept or [min(self.ladder.candidates, key=lambda one: one.energy)]
 
     def ruled(self, listed: Sequence[Candidate], n: int) -> Candidate:
-        """What the method's own public rule names for so many records: the nearest listed one of moderate noise."""
+        """Candidate that the method's own public rule names for so many records: the nearest listed one of moderate
+        noise.
+        """
         columns, cells = len(self.axes), math.prod(one.cells for one in self.axes)
         match self.kind:
             case "histogram":
@@ -266,7 +267,7 @@ class Tuned:
 
     @cached_property
     def deviation(self) -> float:
-        """Of the noise of one sum, in integers: the same for all."""
+        """Standard deviation of the noise of one sum, in integers: the same for all."""
         return float(self.sized(self.ladder.candidates[0], 1).sums.deviation)
 
     def _bought(self, count: int, entropy: Entropy) -> smooth.Size:
@@ -280,8 +281,8 @@ class Tuned:
     def _widened(self, found: Density, release: Linear, size: smooth.Size) -> Density:
         """With the noise of a bought number; a histogram's bars also have noise of their own, each by itself.
 
-        A share P of the range's share s moves by (P - s) dn / n with n, since all shares are made to add up to 1; and
-        |P - s| <= 1 is at most the sum of its cells' own.
+        A share P of the range's share s moves by (P - s) dn / n with n, since all shares are made to add up to 1.
+        Moreover |P - s| <= 1 is at most the sum of its cells' own.
         """
         shares = shares_of(self.axes).reshape(found.masses.shape)
         apart, each = np.abs(found.masses - shares), NORMAL * size.deviation / size.records

@@ -4,11 +4,10 @@
             --at an atom of some-------> bars of the other columns  > one vector of noisy counts -> Density
             --without a value----------> one count                /
 
-The candidates are public: 0 and the ends of the bounds, where records crowd more often than anywhere else, values that
-are listed, and those that a search found (``search``) and released. By the candidates that a record is at, and by
-nothing else, it belongs to one part of a partition; bars of all parts are one partition, so their counts are one
-mechanism of the price of bars without atoms. What stands out of the noise is an atom, for nothing; what does not goes
-back to its bar.
+The candidates are public: 0 and the ends of the bounds, at which records crowd most often; listed values; values that a
+search found (``search``) and released. A record belongs to one part of a partition, by the candidates it is at and by
+nothing else. Bars of all parts are one partition, so their counts are one mechanism of the price of bars without atoms.
+What stands out of the noise is an atom, for nothing; what does not goes back to its bar.
 
 Proof: docs/proofs/densities.md, Proposition 6.
 """
@@ -112,7 +111,7 @@ class Parted:
         return compose.in_sequence([self.auto.census.guarantee, *after], label=label)
 
     def _parts(self, count: int) -> list[Guarantee]:
-        """What follows the number of records, with searches in so many columns."""
+        """Guarantees of all that follows the number of records, with searches in so many columns."""
         made, near = self.after(count), self.auto.terms.neighbours
         first = [search.mechanism.guarantee for search in searching(self.sought[:count], near, self.auto.epsilon)]
         first += [] if made.choice is None else [made.choice.guarantee]
@@ -488,7 +487,7 @@ def _merged(one: Axis, first: Sequence[Fraction], more: Sequence[Fraction]) -> t
 
 
 def _apart(one: Axis, value: Fraction) -> bool:
-    """Whether the doubles next to a value leave room for a cell."""
+    """Tell if the doubles next to a value leave room for a cell."""
     step = (one.edges[-1] - one.edges[0]) * NARROW / APART
     return float(value) < float(value + step) and float(value - step) < float(value)
 
@@ -514,12 +513,12 @@ def patterns_of(listed: Values) -> tuple[Pattern, ...]:
 
 
 def chance_of(listed: Values) -> float:
-    """Of one candidate at which there is nothing, to be taken for an atom."""
+    """Chance that one candidate without mass is taken for an atom."""
     return FALSE / max(sum(map(len, listed)), 1)
 
 
 def reach_of(noise: Geometric, counts: int, chance: float) -> float:
-    """What the sum of so many noises exceeds with at most this chance: exactly for one, else by Chernoff's bound."""
+    """Bound that the sum of so many noises exceeds with at most this chance: exact for one, else Chernoff's."""
     if counts <= 1:
         return float(least_bar(noise, 1, chance))
     scale, tilts = float(noise.scale), np.linspace(0.001, 0.999, 999)

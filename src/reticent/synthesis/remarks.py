@@ -1,4 +1,4 @@
-"""Which values of a column would have been seen to have a mass of their own, from which share of the records on.
+"""Values of a column with a mass of their own that a search would have found, with the least share of records for it.
 
 Noticed("cost", "0 and 600", .001), Noticed("cost", "any value", .06) -> words
 """
@@ -42,12 +42,12 @@ class Noticed:
 
 
 def from_json(fields: Mapping[str, Any]) -> Noticed:
-    """What ``to_json`` wrote."""
+    """Inverse of ``to_json``."""
     return Noticed(str(fields["column"]), str(fields["among"]), float(fields["share"]))
 
 
 def sentence(column: str, noticed: Iterable[Noticed]) -> str:
-    """What rows are good for where single values of a column matter, and for what not."""
+    """Sentence on the use of rows for single values of a column."""
     found = [one for one in noticed if one.column == column]
     if not found:
         return f"not single values of {column}: none that many records share was looked for, and such a one is spread"

@@ -2,9 +2,9 @@
 
     records as integers -> geometric noise on every value of a public grid -> those that reach a bar -> atoms
 
-Every value of a public grid of at most 2^41 gets noise, drawn exactly and only where it can matter (``Exceeding``), so
-an atom is found wherever it is, at pure epsilon: with ``FALSE`` in all is a value shown at which there is nothing. A
-bar for so many values is high. Round values are few, and crowds like them: they have a bar of their own, lower by the
+Every value of a public grid of at most 2^41 gets noise, drawn exactly and only if it can matter (``Exceeding``). An
+atom is thus found anywhere, at pure epsilon: with ``FALSE`` in all is a value shown at which there is nothing. A bar
+for so many values is high. Round values are few, and crowds like them: they have a bar of their own, lower by the
 logarithm of how many times fewer they are. Of whole numbers that are all listed one is an atom only if it stands out
 among those next to it.
 
@@ -86,7 +86,7 @@ class Search:
 
     @property
     def dense(self) -> bool:
-        """Whether every value is listed."""
+        """True if every value is listed."""
         return len(self.told) == self.values
 
     @cached_property
@@ -126,7 +126,7 @@ class Search:
         return np.where(round_one, self.values - len(told) + before, places - before)
 
     def _kept(self, noisy: dict[int, int]) -> tuple[Fraction, ...]:
-        """Of the values that were shown those that are atoms, the largest first where they are too many."""
+        """Atoms among the values shown, the largest first if they are too many."""
         listed = {*self.told}
         beside = {place: self._beside(noisy, place) if self.dense else 0.0 for place in noisy}
         over = {
@@ -169,7 +169,7 @@ class Search:
         )
 
     def share(self, n: float) -> float:
-        """Of n records, those at a round value that are found but for ``MISSED``."""
+        """Least share of n records at a round value that is found but for ``MISSED``."""
         return min((self.bar + self.noise.radius(2 * MISSED)) / max(n, 1.0), 1.0)
 
 

@@ -10,9 +10,9 @@ of records is private, psi_0 = 1 is released with the others and its noisy sum i
 
 Source: 002 section 6.3. Proof: docs/proofs/densities.md, sections 1 and 2.
 
-Deviations. 002 adds Laplace noise of standard deviation m c0 / (n eps), which spends up to 2.83 eps; the need is the
-greatest sum of |psi_j(x) - psi_j(x')|, which is finite for bases with unbounded c0 too. Noise is discrete; with
-delta > 0 it is Gaussian. The density is projected onto densities before anyone draws from it.
+Deviations. 002 adds Laplace noise of standard deviation m c0 / (n eps), which spends up to 2.83 eps. The need is the
+greatest sum of |psi_j(x) - psi_j(x')|, which is finite for bases with unbounded c0 too. Noise is discrete; with delta >
+0 it is Gaussian. The density is projected onto densities before anyone draws from it.
 """
 
 from __future__ import annotations

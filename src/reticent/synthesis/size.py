@@ -1,4 +1,4 @@
-"""How many records there are, as far as a plan may know: a public number, or one it buys."""
+"""Number of records as a plan knows it: a public number, or one it buys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ SHARE: Final = Fraction(1, 20)  # of epsilon, for a number of records
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a plan shows before rows are read: half-widths at 95 % of a distribution function, for an assumed shape."""
+    """Accuracy that a plan shows before rows are read: half-widths at 95 % of a distribution function, for an assumed
+    shape.
+    """
 
     noise: float | None
     sampling: float | None
@@ -78,7 +80,7 @@ def pooled(size: Size, drawn: int | None, counts: Sequence[float], each: Geometr
 
 
 def swapped(neighbours: Adjacency) -> int:
-    """How far one person moves the counts of a partition together: twice the rows where records are replaced.
+    """Sensitivity of the counts of a partition together to one person: twice the rows if records are replaced.
 
     002 takes 2 for all neighbours (note E11): under add/remove that is twice the noise that is needed, and half of
     it under replacement spends twice the epsilon.

@@ -2,16 +2,16 @@
 
     noisy counts of bars --cosines--> coefficients --shrunk by their own estimate of error--> heights --> Density
 
-On ``k`` equal bars the cosines below ``k`` are an exact basis of all shapes; a wave is less high in the mean over a bar
-than it is itself, by a known factor, which is taken out, so that bars of a smooth density come out without steps. The
-noise of every coefficient has the same public variance. A wave that the noise covers is worth leaving out: a list of
-weights falls from 1 to 0 over the frequencies, each has an unbiased estimate of its error (Stein's), and the
-coefficients are multiplied by the mean of all weights in proportion to exp(-estimate / 4 variances).
+On ``k`` equal bars the cosines below ``k`` are an exact basis of all shapes. A wave's mean over a bar is lower than its
+height by a known factor. That factor is taken out, so bars of a smooth density come out without steps. The noise of
+every coefficient has the same public variance. A wave that the noise covers is worth leaving out: a list of weights
+falls from 1 to 0 over the frequencies, and each has an unbiased estimate of its error (Stein's). The coefficients are
+multiplied by the mean of all weights in proportion to exp(-estimate / 4 variances).
 
 All of it is a function of released numbers: it belongs to no budget.
 
-Source: Stein 1981 for the estimate; Leung and Barron 2006, Theorem 5, for the mean in place of the least, by which
-nothing is lost where several are nearly as good.
+Source: Stein 1981 for the estimate. Leung and Barron 2006, Theorem 5, for the mean in place of the least, which loses
+nothing if several are nearly as good.
 
 Deviations. Variances count one and a half times (``CAUTION``): the estimate is itself noisy, and what it gains by noise
 is lost in the answer. They are those of an even spread, and noise and sampling are not normal, so the theorem names the
@@ -101,7 +101,7 @@ def told(release: Linear, noisy: Floats, size: Size) -> Outcome[Density]:
 
 
 def expected(release: Linear, law: Floats, n: int) -> Expected:
-    """What noise and sampling leave for n records of this law of cells, at a typical point."""
+    """Expected errors by noise and by sampling for n records of this law of cells, at a typical point."""
     bar, own = bar_of(release.sums), release.sums.deviation
     exact: Floats = np.bincount(bar, weights=n * law).astype(np.float64)
     _, response = smoothed(release.axes, exact, own**2, float(n), bar)
@@ -116,10 +116,10 @@ def expected(release: Linear, law: Floats, n: int) -> Expected:
 def grain(release: Linear, masses: Floats, unsure: float, here: float) -> Floats:
     """Half-widths of cells, in shares; the root of the sum of their squares is that of any set of bars or more.
 
-    Let a set hold the share s of all bars and the mass P, and let each bar have noise of variance v and the number of
-    records, a mean of the bars' sum and a bought one, of variance u. The noise of its count less P times that of the
-    number has variance v (bars in it) + u (P^2 - 2 P s): at most the sum over its cells of v / (cells in a bar) and
-    u max(mass - 2 share, 0). Of a part of a bar it is too much. Smoothing leaves out noise, but for what is little.
+    Let a set hold the share s of all bars and the mass P, and let each bar have noise of variance v. Let the number of
+    records, a mean of the bars' sum and a bought one, have variance u. The noise of its count less P times that of the
+    number has variance v (bars in it) + u (P^2 - 2 P s): at most the sum over its cells of v / (cells in a bar) and u
+    max(mass - 2 share, 0). Of a part of a bar it is too much. Smoothing leaves out noise, but for what is little.
     """
     bar = bar_of(release.sums)
     each = radius_of(release.sums) ** 2 / np.bincount(bar)[bar]
@@ -199,5 +199,5 @@ def _indices(sides: Sequence[int]) -> Integers:
 
 
 def _damped(indices: Integers, sides: Sequence[int]) -> Floats:
-    """How high a wave is in the mean over a bar, in units of its height in the middle."""
+    """Height of a wave in the mean over a bar, in units of its height in the middle."""
     return np.asarray(np.prod(np.sinc(indices / (2.0 * np.array(sides))), axis=1), np.float64)

@@ -48,7 +48,7 @@ Cells = Mapping[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Exceeding:
-    """Of ``cells`` counts with geometric noise those of at least ``bar`` >= 1, and the last ``told`` in any case."""
+    """Geometric noise on ``cells`` counts, of which those of at least ``bar`` >= 1 and the last ``told`` are shown."""
 
     noise: Geometric
     cells: int
@@ -69,7 +69,7 @@ class Exceeding:
 
     @property
     def sensitivity(self) -> L1:
-        """What neighbours move, over all cells."""
+        """L1 sensitivity of the counts to one neighbour, over all cells."""
         return self.noise.sensitivity
 
     @property
@@ -252,8 +252,8 @@ class SparseHistogram:
     def _reach(self, shown: int) -> float:
         """Records by which noise may move a sum over cells that are shown.
 
-        They are shown because their noise was not low, up to a scale for each and the bar for one that is empty; what
-        is left is twice the 95 % point of a normal sum.
+        They are shown because their noise was not low, up to a scale for each and the bar for one that is empty. The
+        rest is twice the 95 % point of a normal sum.
         """
         noise = deviation(self.mechanism.noise) * math.sqrt(shown)
         if self.size.bought is not None:

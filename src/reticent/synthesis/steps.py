@@ -7,7 +7,8 @@ Which part a row belongs to is decided by its own value alone, so the parts are 
 row costs is the dearer of the two, not their sum. Each part is made for adding or removing one row with its size
 private, and what one row costs is lifted to a person.
 
-On a real column an atom is the values from it up to 2^-40 of the range above, and at a bound also what was moved there.
+On a real column an atom is the values from it up to 2^-40 of the range above. At a bound it also has the values moved
+there.
 """
 
 from __future__ import annotations
@@ -237,8 +238,8 @@ def mixed(
     Raises
     ------
     PublicParameterError
-        For atoms outside the bounds, so close that they are one, or of a whole-number column and no whole numbers; for
-        a method that reads values otherwise than by cells.
+        For atoms outside the bounds, atoms so close that they are one, and atoms of a whole-number column that are no
+        whole numbers. For a method that reads values otherwise than by cells.
     """
     steps = terms.rows * (2 if terms.neighbours.kind == "substitute" else 1)
     plan = plan_for(options, columns, Terms(ROW), epsilon / steps, of_one(delta, epsilon / steps, steps))

@@ -37,7 +37,7 @@ class Purse:
         self.spent = 0
 
     def charge(self) -> bool:
-        """Whether a release of epsilon 1 may go ahead."""
+        """Tell if a release of epsilon 1 may go ahead."""
         if self.spent >= 1:
             return False
         self.spent += 1
@@ -76,7 +76,7 @@ class Account:
         self.ledger = Ledger.create(None, title="gallery", adjacency=NEAR, budget=ONE)
 
     def charge(self) -> bool:
-        """Whether the ledger reserves epsilon 1."""
+        """Tell if the ledger reserves epsilon 1."""
         try:
             self.ledger.reserve(ONE, adjacency=NEAR, what="count")
         except BudgetError:
@@ -175,7 +175,7 @@ def ours_answer(rows: Sequence[float]) -> object:
 
 
 def ours_error(rows: Sequence[float]) -> object:
-    """What a table says of rows whose columns are not as long as each other, or are no numbers."""
+    """Error of a table for rows whose columns differ in length, or are no numbers."""
     try:
         table = open_table({"x": [f"{row} years" for row in rows], "g": ["a"] * (len(rows) - 1)}, SCHEMA)
         return table.run([Rows()], bytes(32))

@@ -38,7 +38,7 @@ LEAST_SEEN: Final = 0.1  # correlation of time and noise that counts as seen; wi
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is drawn: ``draws`` >= 2000 on each neighbour, from replayed coins or from fresh ones."""
+    """Effort of an attack: ``draws`` >= 2000 on each neighbour, from replayed coins or from fresh ones."""
 
     draws: int = 20_000
     fresh: bool = False
@@ -56,7 +56,7 @@ QUICK: Final = Effort(draws=4000)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one attack came to: the verdict and the bound in words."""
+    """Result of one attack: the verdict and the bound in words."""
 
     verdict: Verdict
     words: str
@@ -126,7 +126,7 @@ class Exhibit(Generic[S]):
 
     @property
     def story(self) -> str:
-        """What is wrong, and who was hit."""
+        """Story of the defect, and the systems that had it."""
         return " ".join((self._code.__doc__ or "").split())
 
     @property

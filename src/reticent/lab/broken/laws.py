@@ -174,12 +174,14 @@ def ladder_without_noise(scores: tuple[int, ...], entropy: Entropy) -> tuple[int
 
 
 def ours_board(scores: tuple[int, ...], entropy: Entropy) -> tuple[int, ...]:
-    """Whether a score beats the best by 2, by a sparse vector; ``makers.ladder`` shows noisy scores as well."""
+    """Tell if a score beats the best by 2, by a sparse vector; ``makers.ladder`` shows noisy scores as well."""
     return BETTER.sample([score - 2 for score in scores], entropy)
 
 
 def ours_largest(answers: Sequence[int], entropy: Entropy) -> int:
-    """Which answer is largest, by permute-and-flip: ours beside the two above, whose laws are too wide to enumerate."""
+    """Index of the largest answer, by permute-and-flip: ours beside the two above, whose laws are too wide to
+    enumerate.
+    """
     return PermuteAndFlip(Linf(Fraction(1), NEAR), Fraction(1)).sample([-answer for answer in answers], entropy)
 
 

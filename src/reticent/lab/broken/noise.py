@@ -86,8 +86,9 @@ def _on_grid(outputs: Floats, side: int) -> NDArray[np.bool_]:
 
 
 def perfect_noise_added_in_floats(side: int, count: int, entropy: Entropy) -> Floats:
-    """The noise is perfect to 2**-56, but the sum is rounded to the last place of the larger number, so its low bits
-    tell whether something was added to 0 or to 1. Hit: diffprivlib #94, OpenDP #414; Haney et al. 2022."""
+    """The noise is perfect to 2**-56, but the sum is rounded to the last place of the larger number. Its low bits
+    therefore tell if something was added to 0 or to 1. Hit: diffprivlib #94, OpenDP #414; Haney et al. 2022.
+    """
     noise = sampling.discrete_laplace(1 << 56, count, entropy).astype(np.float64)
     return np.asarray(np.ldexp(noise, -56) + side)
 
@@ -217,8 +218,9 @@ def ours_geometric(entropy: Entropy) -> int:
 
 
 def search_that_stops_early(rows: Sequence[int]) -> bool:
-    """Whether somebody is in the file, looked up until found and then noised: the noise hides the answer, and the
-    duration tells it. Hit: any service without a fixed schedule of answers; Haeberlen, Pierce and Narayan 2011."""
+    """Look somebody up in the file until found, and add noise to the answer: the noise hides the answer, and the
+    duration tells it. Hit: any service without a fixed schedule of answers; Haeberlen, Pierce and Narayan 2011.
+    """
     found = any(row == 1 for row in rows)
     return found ^ bool(system().bits(1))
 
