@@ -19,8 +19,8 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent import mechanisms
-from reticent.audit.conformance import Case, Effort, Report, check
-from reticent.audit.sampled import bound, claims
+from reticent.conformance.kit import Case, Effort, Report, check
+from reticent.conformance.lower_bounds import bound, claims
 from reticent.data.query import Keys, Query
 from reticent.data.schema import Person, Schema, category, real
 from reticent.data.table import Result, open_table

@@ -13,13 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.audit import fits, models
-from reticent.audit.branch_charge import stated_by, unpaid
-from reticent.audit.built_in import robust
-from reticent.audit.neighbours import families
-from reticent.audit.reader_replay import engine
-from reticent.audit.replay import Replayer, Rows
-from reticent.audit.tape import Tape, Tosses
+from reticent.conformance.branch_charge import stated_by, unpaid
+from reticent.conformance.built_in_plans import robust
+from reticent.conformance.neighbours import families
+from reticent.conformance.reader_replay import engine
+from reticent.conformance.replay import Replayer, Rows
+from reticent.conformance.tape import Tape, Tosses
 from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.learning import DecisionTreeClassifier, GridSearchCV, LogisticRegression
@@ -36,6 +35,7 @@ from reticent.privacy.sensitivity import L1, L2
 from reticent.synthesis.linear_queries import Terms
 from reticent.synthesis.method_selection import auto
 from reticent.synthesis.parameter_selection import Kind, tuned
+from tests.assurance import fits, models
 
 PERSON = Adjacency("add_remove")
 BRANCHES = 12  # beyond them choices come round again

@@ -20,10 +20,6 @@ import numpy as np
 import pytest
 
 from reticent import mechanisms
-from reticent.audit import exact, pipelines
-from reticent.audit.claims import Line, delta_bounds, epsilon_bounds, renyi_bounds, verify
-from reticent.audit.coins import Planted, agree, coin_law, floors, table_draws, table_law
-from reticent.audit.laws import BITS, ONE, chances, law_of
 from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
@@ -41,6 +37,10 @@ from reticent.statistics.moments import moment_step as moments
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.prepare import prepare
 from reticent.statistics.specs import Count, Histogram, Mean, Proportion
+from tests.assurance import exact, pipelines
+from tests.assurance.claims import Line, delta_bounds, epsilon_bounds, renyi_bounds, verify
+from tests.assurance.coins import Planted, agree, coin_law, floors, table_draws, table_law
+from tests.assurance.laws import BITS, ONE, chances, law_of
 from tests.support import exact_mutants as mutants
 from tests.support.exact_laws import exp_minus, gaussian_weights, laplace_weights
 

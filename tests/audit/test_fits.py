@@ -9,11 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 
-from reticent.audit import fits, models
-from reticent.audit.findings import Comparison
-from reticent.audit.neighbours import Family
-from reticent.audit.reader_replay import engine
-from reticent.audit.replay import Rows
+from reticent.conformance.findings import Comparison
+from reticent.conformance.neighbours import Family
+from reticent.conformance.reader_replay import engine
+from reticent.conformance.replay import Rows
 from reticent.learning import array_check as given
 from reticent.learning import classifiers, held_arrays, moments, search
 from reticent.learning import scoring as scores
@@ -26,6 +25,7 @@ from reticent.statistics import scaling
 from reticent.statistics.convex import descent
 from reticent.statistics.regression import products
 from reticent.statistics.scaling import UNIT, Scaling
+from tests.assurance import fits, models
 
 HONEST = fits.left_by
 FITS = {fit.name: fit for fit in models.built_in()}

@@ -20,15 +20,14 @@ from typing import Any
 import pytest
 
 import reticent as rt
-from reticent import lab
-from reticent.audit.sampled import Lower
+from reticent.conformance.lower_bounds import Lower
 from reticent.errors import PublicParameterError, ReticentError
-from reticent.lab.broken.exhibit import QUICK, AnyExhibit, Effort, Exact, Sampled
-from reticent.lab.gallery import Attacked
+from tests.assurance.broken.exhibit import QUICK, AnyExhibit, Effort, Exact, Sampled
+from tests.assurance.gallery import Attacked, Tour, gallery, run_gallery
 from tests.conventions.tree import Module, broken, imported, parsed, within
 
 PAGE = Path(__file__).parents[2] / "docs" / "theory" / "gallery.md"
-ALL = lab.gallery()
+ALL = gallery()
 REPEATING = [exhibit for exhibit in ALL if not exhibit.machine]
 CLASSES = {"A": 8, "B": 3, "C": 13, "D": 9, "E": 6}
 
@@ -107,7 +106,7 @@ def test_every_exhibit_says_what_is_wrong_and_who_was_hit() -> None:
 @pytest.mark.wide
 def test_a_tour_prints_a_line_for_each_and_a_total() -> None:
     (one,) = [exhibit for exhibit in ALL if exhibit.name == "exact_test"]
-    tour = lab.Tour((Attacked(one, one.attack(QUICK), one.withstand(QUICK)),))
+    tour = Tour((Attacked(one, one.attack(QUICK), one.withstand(QUICK)),))
     assert str(tour).splitlines()[-1].startswith("1 of 1 broken refuted, 1 of 1 of ours withstood")
     assert tour.rows()[0][:3] == ("D7", "exact_test", "(1, 0.00492584)")
     assert all(attacked.told_apart for attacked in tour.attacked)
@@ -162,9 +161,14 @@ def test_the_example_of_the_page_runs() -> None:
 # --- nobody can release it --------------------------------------------------------------------------------------------
 
 
+def of_tests(module: Module) -> list[str]:
+    """Imports from the tree of tests, which no wheel holds."""
+    return [f"{line}: {name}" for line, name in imported(module) if within(name, ("tests",))]
+
+
 def of_the_lab(module: Module) -> list[str]:
-    """Imports of the lab, of any part of it."""
-    found = [f"{line}: {name}" for line, name in imported(module) if within(name, ("reticent.lab",))]
+    """Imports of the lab, of any part of it, and of the gallery."""
+    found = [f"{line}: {name}" for line, name in imported(module) if within(name, ("reticent.lab", "tests"))]
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ImportFrom) and node.level and (node.module or "").startswith("lab"):
             found.append(f"{node.lineno}: relative import of the lab")
@@ -176,10 +180,15 @@ def test_nothing_outside_the_lab_imports_it() -> None:
     assert broken(of_the_lab, "lab/") == {}
 
 
+def test_the_wheel_imports_nothing_of_the_gallery_or_of_the_assurance_report() -> None:
+    assert broken(of_tests) == {}
+    assert of_tests(parsed("lab/x.py", "from tests.assurance.gallery import gallery")) != []
+
+
 @pytest.mark.wide
 @pytest.mark.parametrize(
     "text",
-    ["from reticent import lab", "import reticent.lab.broken.laws", "from reticent.lab.gallery import gallery"],
+    ["from reticent import lab", "import reticent.lab.zoo", "from tests.assurance.gallery import gallery"],
 )
 def test_the_search_for_imports_of_the_lab_finds(text: str) -> None:
     assert of_the_lab(parsed("study/x.py", text)) != []
@@ -188,7 +197,7 @@ def test_the_search_for_imports_of_the_lab_finds(text: str) -> None:
 @pytest.mark.wide
 def test_a_release_does_not_load_the_lab() -> None:
     program = (
-        "import json, sys, reticent.cli, reticent.study, reticent.study.release, reticent.audit.plan\n"
+        "import json, sys, reticent.cli, reticent.study, reticent.study.release, reticent.conformance.plan\n"
         "print(json.dumps([m for m in sys.modules if m.startswith('reticent.lab')]))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -227,7 +236,7 @@ def test_the_stopwatch_tells_them_apart(exhibit: AnyExhibit) -> None:
 
 @pytest.mark.audit
 def test_the_whole_tour_takes_less_than_a_minute_and_the_page_has_its_figures() -> None:
-    tour = lab.run_gallery()
+    tour = run_gallery()
     assert all(attacked.told_apart for attacked in tour.attacked), str(tour)
     assert tour.seconds < 60
     rows = rows_of_the_page()

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from reticent.audit import accounting_check
-from reticent.audit.accounting_check import DIGITS, again, coin, concentrated, gaussian, geometric, lines, rounded
-from reticent.audit.plan import audit
+from reticent.conformance import accounting_check
+from reticent.conformance.accounting_check import DIGITS, again, coin, concentrated, gaussian, geometric, rounded
+from reticent.conformance.plan import audit
 from reticent.data.schema import Person, Schema, category, real
 from reticent.exact.grid import Grid
 from reticent.mechanisms import Geometric, KolmogorovSmirnov, ScalarGaussian
@@ -23,6 +23,7 @@ from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.sensitivity import L1, Linf
 from reticent.study.allocation import Prepared, settle, understand
+from tests.assurance.accounting_lines import lines
 
 SCHEMA = Schema({"x": real(0, 1), "g": category(["a", "b"])}, Person("add_remove", "who", 3))
 

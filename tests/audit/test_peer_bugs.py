@@ -75,10 +75,8 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.audit.claims import verify
-from reticent.audit.diffs import alike
-from reticent.audit.laws import law_of
-from reticent.audit.plan import audit
+from reticent.conformance.diffs import alike
+from reticent.conformance.plan import audit
 from reticent.data import memory, plan
 from reticent.data.query import Query, Total, stability
 from reticent.data.schema import Column, Person, Schema, category, integer, real
@@ -86,8 +84,6 @@ from reticent.data.table import Result, Table, open_table
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, ReticentError
 from reticent.exact import sampling
-from reticent.lab.broken.exhibit import QUICK
-from reticent.lab.broken.pipelines import OWNER, SHARED, Replay, people
 from reticent.mechanisms import Gaussian, Geometric, PermuteAndFlip
 from reticent.privacy import compose, convert, profiles, ptr
 from reticent.privacy.adjacency import Adjacency
@@ -100,6 +96,10 @@ from reticent.statistics.moments import basis as moment_basis
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.study import allocation
 from reticent.study.allocation import settle, understand
+from tests.assurance.broken.exhibit import QUICK
+from tests.assurance.broken.pipelines import OWNER, SHARED, Replay, people
+from tests.assurance.claims import verify
+from tests.assurance.laws import law_of
 
 NEAR = Adjacency("add_remove")
 PUBLIC = compose.public(Adjacency("substitute"))

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import reticent as rt
-from reticent.audit.plan import ENOUGH, SHOWN, Audited, audit
+from reticent.conformance.plan import ENOUGH, SHOWN, Audited, audit
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.adjacency import Kind

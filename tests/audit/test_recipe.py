@@ -26,8 +26,8 @@ import dataclasses
 from fractions import Fraction
 
 from reticent import mechanisms
-from reticent.audit import coverage
-from reticent.audit.conformance import Effort, check
+from tests.assurance import coverage
+from reticent.conformance.kit import Effort, check
 from reticent.data.query import Rows
 from reticent.data.schema import Person, Schema
 from reticent.data.table import Result

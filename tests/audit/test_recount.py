@@ -17,15 +17,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.audit import exact, sampler_enumeration
-from reticent.audit.claims import Line
-from reticent.audit.grids import grids, nearest
-from reticent.audit.requests import asked
 from reticent.entropy import Entropy
 from reticent.exact import categorical, gaussian, laplace, table_laws
 from reticent.exact.grid import Grid
 from reticent.exact.tables import PRODUCT, ROOMY, Shape
 from reticent.mechanisms import Exponential, Gaussian, Geometric, PermuteAndFlip
+from tests.assurance import exact, sampler_enumeration
+from tests.assurance.claims import Line
+from tests.assurance.grids import grids, nearest
+from tests.assurance.requests import asked
 
 FIFTH = Fraction(4, 5)
 LARGE = 1 << 20

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from reticent.audit import release_path
 from reticent.entropy import Entropy
 from reticent.mechanisms import gate
 from reticent.privacy.loss import PureDP
 from reticent.study import release
+from tests.assurance import release_path
 
 
 def failed() -> set[str]:

@@ -24,13 +24,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.audit import plan as audit_plan
-from reticent.audit.diffs import alike
-from reticent.audit.neighbours import MOODS, Dice, Family, Held, families, family
-from reticent.audit.plan import audit
-from reticent.audit.reader_replay import engine, uneven
-from reticent.audit.replay import STYLES, Comparison, Finding, Replayer, Rows, Tape, replay
-from reticent.audit.schemas import random_plan, random_schema
+from reticent.conformance import plan as audit_plan
+from reticent.conformance.diffs import alike
+from reticent.conformance.neighbours import MOODS, Dice, Family, Held, families, family
+from reticent.conformance.plan import audit
+from reticent.conformance.reader_replay import engine, uneven
+from reticent.conformance.replay import STYLES, Comparison, Finding, Replayer, Rows, Tape, replay
+from reticent.conformance.schemas import random_plan, random_schema
 from reticent.data import memory, plan
 from reticent.data import query as asked_of
 from reticent.data.candidates import cells_of

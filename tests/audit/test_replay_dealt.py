@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.audit.built_in import ALL, COLUMNS, ONE_EACH, SIZED
-from reticent.audit.couplings import Filled, filling, in_one_order
-from reticent.audit.findings import Finding
-from reticent.audit.plan import Audited, audit
-from reticent.audit.tape import Tosses
+from reticent.conformance.built_in_plans import ALL, COLUMNS, ONE_EACH, SIZED
+from reticent.conformance.couplings import Filled, filling, in_one_order
+from reticent.conformance.findings import Finding
+from reticent.conformance.plan import Audited, audit
+from reticent.conformance.tape import Tosses
 from reticent.data.query import Query, Records, Rows
 from reticent.data.schema import Person, Schema
 from reticent.data.table import Result

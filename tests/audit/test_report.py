@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from reticent.audit import report
-from reticent.audit.built_in import ALL, ONE_EACH, QUESTIONS, built_in, robust
-from reticent.audit.claims import Line
-from reticent.audit.installed import digest
-from reticent.audit.plan import audit
-from reticent.audit.report import NEVER, NOT_LEARNED, NOT_RUN, Declined, Verified, page
+from reticent.conformance import report
+from reticent.conformance.built_in_plans import ALL, ONE_EACH, QUESTIONS, built_in, robust
+from reticent.conformance.plan import audit
+from reticent.conformance.report import NEVER, NOT_HERE, NOT_RUN, Declined, Verified, page
+from reticent.conformance.source_digest import digest
 from reticent.statistics.grammar import VERBS
+from tests.assurance.claims import Line
+from tests.assurance.report import of_exact
 
 VOID = {"meta", "br"}
 
@@ -57,8 +58,8 @@ def test_the_plans_ask_every_statistic_under_both_relations() -> None:
 
 @pytest.mark.wide
 def test_a_report_says_what_was_not_run() -> None:
-    none = Verified(exact=(line("holds"),))
-    assert none.not_verified[:3] == (NOT_RUN["plans"], NOT_RUN["kit"], NOT_LEARNED)
+    none = Verified(further=(of_exact([line("holds")]),))
+    assert none.not_verified[:3] == (NOT_RUN["plans"], NOT_RUN["kit"], NOT_HERE["sessions_and_models"])
     assert none.not_verified[-len(NEVER) :] == NEVER
     assert [section.title for section in none.sections] == ["Exact laws"]
 
@@ -66,18 +67,18 @@ def test_a_report_says_what_was_not_run() -> None:
 @pytest.mark.wide
 def test_a_claim_that_is_open_is_no_pass() -> None:
     for verdict in ("open", "refuted"):
-        found = Verified(exact=(line("holds"), line(verdict)))
+        found = Verified(further=(of_exact([line("holds"), line(verdict)]),))
         assert not found.passed
         assert found.summary.startswith("NOT PASSED")
         assert "1 of 2 claims do not hold" in found.summary
         assert f"FOUND   {verdict}" in str(found)
-    assert Verified(exact=(line("holds"),)).passed
+    assert Verified(further=(of_exact([line("holds")]),)).passed
 
 
 @pytest.mark.wide
 def test_the_page_is_whole_and_loads_nothing() -> None:
     name, prepared, schema = next(built_in())
-    text = page(Verified(exact=(line("refuted"),), plans=((name, audit(prepared, schema, triples=5)),)))
+    text = page(Verified(further=(of_exact([line("refuted")]),), plans=((name, audit(prepared, schema, triples=5)),)))
     nesting = Nesting()
     nesting.feed(text)
     assert nesting.open == []
@@ -119,7 +120,7 @@ def test_the_rows_that_nobody_asked_for_are_explained() -> None:
 
 @pytest.mark.wide
 def test_every_report_names_the_source_that_made_it() -> None:
-    found = Verified(exact=(line("holds"),))
+    found = Verified(further=(of_exact([line("holds")]),))
     assert found.to_json()["source"] == digest()
     assert str(found).endswith(f"source sha256 {digest()}")
     assert digest() in page(found)

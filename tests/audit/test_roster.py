@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from reticent import mechanisms
-from reticent.audit import coverage, exact, models
-from reticent.audit.report import Verified, page
+from reticent.conformance.report import Verified, page
 from reticent.sessions import makers
+from tests.assurance import coverage, exact, models
+from tests.assurance.report import of_exact, with_roster
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,7 +45,8 @@ def test_what_stands_for_specimens_exists() -> None:
     rows = {row[0]: row for row in coverage.rows(lines, None)}
     assert rows["sparse vector"][1:3] == ("4", "not run")
     assert rows["geometric"][1] == coverage.NONE
-    assert "<td>sparse vector</td><td>4</td><td>not run</td>" in page(Verified(exact=tuple(lines)))
+    further = with_roster([of_exact(lines)], coverage.rows(lines, None))
+    assert "<td>sparse vector</td><td>4</td><td>not run</td>" in page(Verified(further=tuple(further)))
 
 
 def test_every_session_and_every_estimator_is_replayed_or_has_a_reason() -> None:

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.audit import sampled
-from reticent.audit.events import Read, reachable
-from reticent.audit.sampled import Lower, bound, excess, fit, least_share, most_share, support
+from reticent.conformance import lower_bounds as sampled
+from reticent.conformance.events import Read, reachable
+from reticent.conformance.lower_bounds import Lower, bound, excess, fit, least_share, most_share, support
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.exact.sampling import discrete_gaussian, discrete_laplace

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from reticent.audit import conformance, report, scratch_ledger
-from reticent.audit.alarm import Alarm
 from reticent.certificate import verify
 from reticent.certificate.certificate import Certificate
+from reticent.conformance import kit as conformance
+from reticent.conformance import report, scratch_ledger
+from reticent.conformance.alarm import Alarm
 from reticent.data.schema import Person
 from reticent.ledger import Ledger
 from reticent.ledger.account import Receipt
@@ -251,8 +252,8 @@ def test_the_kit_prints_what_it_refutes_as_it_goes_and_stops_where_it_is_told(mo
 @pytest.mark.wide
 def test_without_fail_fast_the_rest_is_run_and_every_refutation_is_told(monkeypatch: Patch) -> None:
     monkeypatch.setattr(geometric, "SPECIMENS", (loud(),))
-    monkeypatch.setattr("reticent.audit.report.mechanisms.ALL", (geometric,))
-    monkeypatch.setattr("reticent.audit.report.system_path.check", lambda: conformance.Report(()))
+    monkeypatch.setattr("reticent.conformance.report.mechanisms.ALL", (geometric,))
+    monkeypatch.setattr("reticent.conformance.report.system_path.check", lambda: conformance.Report(()))
     effort, told = conformance.Effort(draws=400, factors=()), Alarm(lambda words: None)
     made = [*report._kit(lambda stage: told.rung.append(stage), effort, told)]
     failures = [line for one in made for line in one.failures]

@@ -15,15 +15,15 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent import survey
-from reticent.audit import local as audit
-from reticent.audit.claims import verify
-from reticent.audit.laws import law_of
 from reticent.entropy import Entropy
 from reticent.exact import sampling
 from reticent.mechanisms import Hadamard, KAry, OneSided, local_coins
 from reticent.mechanisms.local_coins import LOCAL, Peak, drawn
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.survey import Method, device
+from tests.assurance import local as audit
+from tests.assurance.claims import verify
+from tests.assurance.laws import law_of
 
 ONE = Fraction(1)
 

@@ -15,12 +15,12 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent import mechanisms
-from reticent.audit import system_path
-from reticent.audit.conformance import Line
-from reticent.audit.system_path import LEVEL, gaussian_fit, laplace_fit, tail
+from reticent.conformance.kit import Line
 from reticent.entropy import Entropy, Forks, Replayed, SystemEntropy
 from reticent.exact import buffer, categorical, gaussian, laplace
 from reticent.mechanisms import Geometric, geometric
+from tests.assurance import system_path
+from tests.assurance.system_path import LEVEL, gaussian_fit, laplace_fit, tail
 
 Lines = Callable[[], Iterator[Line]]
 

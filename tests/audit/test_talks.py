@@ -1,6 +1,6 @@
 """Record-replay of sessions: nothing told exceeds; and broken sparse vectors, each of which is refuted.
 
-The variants of Lyu, Su and Li (2017), Figure 1, are among them, and the two of ``lab.broken`` as sessions. Nothing here
+The variants of Lyu, Su and Li (2017), Figure 1, are among them, and the two of ``broken`` as sessions. Nothing here
 is random.
 """
 
@@ -16,15 +16,11 @@ from typing import Any
 import pytest
 
 import reticent as rt
-from reticent.audit import exact
-from reticent.audit.findings import Comparison, Finding
-from reticent.audit.neighbours import Family, Held, families
-from reticent.audit.reader_replay import engine
-from reticent.audit.session_replay import Talk, Talks, built_in
-from reticent.audit.session_rules import by_rules, cost_of
-from reticent.audit.tape import STYLES, Tape
+from reticent.conformance.findings import Comparison, Finding
+from reticent.conformance.neighbours import Family, Held, families
+from reticent.conformance.reader_replay import engine
+from reticent.conformance.tape import STYLES, Tape
 from reticent.entropy import SystemEntropy
-from reticent.lab.broken.laws import sparse_vector_noised_for_one, sparse_vector_without_query_noise
 from reticent.mechanisms import SparseVector, gate
 from reticent.mechanisms.gate import Bar, Call
 from reticent.mechanisms.sparse_vector import Conversation, Mark, Part
@@ -34,6 +30,10 @@ from reticent.sessions import above_threshold, holdout, leaderboard
 from reticent.sessions.above_threshold import Size
 from reticent.sessions.row_functions import mean_steps
 from reticent.sessions.session import Holdout, Paid
+from tests.assurance import exact
+from tests.assurance.broken.laws import sparse_vector_noised_for_one, sparse_vector_without_query_noise
+from tests.assurance.session_replay import Talk, Talks, built_in
+from tests.assurance.session_rules import by_rules, cost_of
 
 TALKS = {talk.name: talk for talk in built_in()}
 ONE = "add_remove, at most 1 row each"
@@ -181,7 +181,7 @@ def test_a_threshold_that_is_never_drawn_is_found(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.wide
 def test_questions_without_noise_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Algorithm 5 of Lyu and others, and ``lab.broken.laws.sparse_vector_without_query_noise``."""
+    """Algorithm 5 of Lyu and others, and ``assurance.broken.laws.sparse_vector_without_query_noise``."""
     assert sparse_vector_without_query_noise.__doc__ is not None
     ask_as(monkeypatch, lambda self, f, entropy: f >= self._threshold)
     found = told(COUNTS)
@@ -191,7 +191,7 @@ def test_questions_without_noise_are_found(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.wide
 def test_noise_that_does_not_grow_with_the_answers_above_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Algorithm 4 of Lyu and others, and ``lab.broken.laws.sparse_vector_noised_for_one``."""
+    """Algorithm 4 of Lyu and others, and ``assurance.broken.laws.sparse_vector_noised_for_one``."""
     assert sparse_vector_noised_for_one.__doc__ is not None
     scale = SparseVector.question_scale.fget  # type: ignore[attr-defined]  # a property
     monkeypatch.setattr(SparseVector, "question_scale", property(lambda self: scale(self) / self.positives))

@@ -13,10 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.audit import exact, exact_gate, exact_ptr, stepwise
-from reticent.audit.claims import Line
-from reticent.audit.exact_ptr import FEW, NEAR, SOME, STABLE, TRIMMED, TWICE, Case, median
-from reticent.audit.stepwise import Case as Drawn
 from reticent.data.candidates import Cells
 from reticent.data.order_statistics import INFINITE, LARGEST
 from reticent.data.table import Counts, content
@@ -40,6 +36,10 @@ from reticent.statistics.robust.reach import reach
 from reticent.statistics.specs import Iqr, Mean, Quantiles, Regression, Scale, TrimmedMean
 from reticent.statistics.unbounded import trimmed as inverse
 from reticent.statistics.unbounded.column_counts import Census
+from tests.assurance import exact, exact_gate, exact_ptr, stepwise
+from tests.assurance.claims import Line
+from tests.assurance.exact_ptr import FEW, NEAR, SOME, STABLE, TRIMMED, TWICE, Case, median
+from tests.assurance.stepwise import Case as Drawn
 
 SIXTEEN = Fraction(16)
 S = Case(Scale("x"), "substitute", 5, (5,), SIXTEEN, SOME)

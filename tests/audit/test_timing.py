@@ -10,10 +10,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from reticent.audit.timing import correlation, judged, ranks, requests, timed
 from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError
 from reticent.exact.sampling import one_discrete_gaussian, one_discrete_laplace
+from tests.assurance.timing import correlation, judged, ranks, requests, timed
 
 
 class Clock:

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from reticent import learning
-from reticent.audit import workflows
-from reticent.audit.tape import STYLES, Tape
-from reticent.audit.workflows import Arrays, Bench, Workflow, Workflows
+from reticent.conformance.tape import STYLES, Tape
 from reticent.learning import validation
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Kind as Relation
 from reticent.privacy.loss import PureDP
+from tests.assurance import workflows
+from tests.assurance.workflows import Arrays, Bench, Workflow, Workflows
 
 KINDS: Final[tuple[Relation, ...]] = ("add_remove", "substitute")
 BUILT_IN: Final = {workflow.name: workflow for workflow in workflows.built_in()}

@@ -25,7 +25,7 @@ RECORDS = tuple(f"docs/decisions/{number:04}" for number in range(1, 13))
 
 # Folders and files of the package, pages, and modules of functions that are not done yet.
 UNDONE: tuple[str, ...] = (
-    "audit/",
+    "conformance/",
     "sessions/",
     "statistics/",
     "study/",

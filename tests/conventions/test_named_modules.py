@@ -53,4 +53,4 @@ def test_every_module_that_a_page_names_is_there() -> None:
 def test_a_module_that_was_renamed_is_found() -> None:
     text = "`learning.sparse.comparison_radius`, ``statistics/soft``, `privacy.profiles`, ``study.release``"
     assert missing(text) == ["learning.sparse", "statistics/soft"]
-    assert in_docstrings(parsed("made_up.py", '"""See ``audit.gated``."""')) == ["audit.gated"]
+    assert in_docstrings(parsed("made_up.py", '"""See ``conformance.gated``."""')) == ["conformance.gated"]

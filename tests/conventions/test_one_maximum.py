@@ -6,7 +6,8 @@ Two habits are searched for in the syntax tree; each of them has charged too lit
                           function of the module makes of one: what is dearest in epsilon need not be in rho
     one for all           the guarantee of a plan that was picked from a list by its place: ``plans[0].guarantee``
 
-``privacy`` proves its maxima, a mechanism proves its axiom in its own file, and ``audit`` measures and charges nothing.
+``privacy`` proves its maxima, a mechanism proves its axiom in its own file, and ``conformance`` only
+measures.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import pytest
 
 from tests.conventions.tree import Module, broken, parsed
 
-EXEMPT = ("privacy/", "mechanisms/", "audit/")
+EXEMPT = ("privacy/", "mechanisms/", "conformance/")
 LOSSES = {"PureDP", "ApproxDP", "ZCDP", "ApproxZCDP", "zcdp_of", "as_zcdp", "in_zcdp", "approx_of", "epsilon_delta"}
 PICKS = {"max", "sorted", "sort", "nlargest", "maximum", "amax"}
 

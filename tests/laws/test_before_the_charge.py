@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 
 from reticent import learning as private
-from reticent.audit import models
 from reticent.errors import Fault, PublicParameterError
 from reticent.learning import array_check, fit_release
 from reticent.learning.fit_release import Between
@@ -30,6 +29,7 @@ from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.statistics import scaling
+from tests.assurance import models
 
 Row: TypeAlias = tuple[object, object]  # what stands for a row of X, and its target
 PAIRS: Final = 400

@@ -16,8 +16,8 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from reticent.audit.conformance import Case, Effort, check
-from reticent.audit.diffs import change_of
+from reticent.conformance.diffs import change_of
+from reticent.conformance.kit import Case, Effort, check
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import Gaussian, Geometric, Objective, axiom_again

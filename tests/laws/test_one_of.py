@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reticent.audit.accounting_check import again
+from reticent.conformance.accounting_check import again
 from reticent.errors import BudgetError, CheckError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.mechanisms import Exponential, Gaussian, Geometric, PermuteAndFlip, ScalarGaussian, axiom_again

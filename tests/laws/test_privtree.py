@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import scipy
 
-from reticent.audit.claims import verify
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import PrivTree, axiom_again
@@ -21,6 +20,7 @@ from reticent.mechanisms.privtree import Box, counts_of, parts_of
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive
+from tests.assurance.claims import verify
 
 ADD, SUB = Adjacency("add_remove"), Adjacency("substitute")
 Counts = tuple[int, ...]  # of the cells of the finest grid, in row-major order

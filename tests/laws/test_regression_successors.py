@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.audit.claims import verify
-from reticent.audit.laws import law_of
-from reticent.audit.sampled import binomial_tail
+from reticent.conformance.lower_bounds import binomial_tail
 from reticent.data.candidates import Cells, Segment, cells_of
 from reticent.data.schema import real
 from reticent.data.table import Counts
@@ -41,6 +39,8 @@ from reticent.statistics.regression.sufficient import UNIT, Sufficient
 from reticent.statistics.regression.theil_sen import TheilSen
 from reticent.statistics.regression.tukey_point import Middle
 from reticent.statistics.unbounded.column_counts import Terms
+from tests.assurance.claims import verify
+from tests.assurance.laws import law_of
 from tests.support import regression_reference as brute
 from tests.support.regression_reference import Row, Table
 from tests.support.unbounded_reference import Transcript

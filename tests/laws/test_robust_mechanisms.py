@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.audit.laws import form, law_of
 from reticent.data import order_statistics
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
@@ -35,6 +34,7 @@ from reticent.statistics.robust import trimmed_ptr as trimmed
 from reticent.statistics.robust.ptr_test import paper_test
 from reticent.statistics.robust.reach import ENDLESS, ZERO, LogGrid, reach
 from reticent.statistics.robust.scale_ptr import Spread
+from tests.assurance.laws import form, law_of
 from tests.support import robust_reference as slow
 from tests.support.robust_reference import END, Ending, Table
 

@@ -25,8 +25,7 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-from reticent.audit.claims import verify
-from reticent.audit.conformance import Case, Effort, check
+from reticent.conformance.kit import Case, Effort, check
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import exp_up
@@ -36,6 +35,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.privacy.rederivation import rederive
 from reticent.privacy.sensitivity import Linf
+from tests.assurance.claims import verify
 
 NEAR = Adjacency("add_remove")
 Z = np.arange(-500.0, 501.0)  # of the threshold's noise; what lies beyond is below 1e-60 for the scales used here

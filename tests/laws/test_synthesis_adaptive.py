@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.audit.claims import verify
 from reticent.data.order_statistics import ABSENT
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
@@ -22,6 +21,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis.adaptive import Adaptive, adaptive
 from reticent.synthesis.axis import axis, even
 from reticent.synthesis.density import Density
+from tests.assurance.claims import verify
 
 ONE = Fraction(1)
 SUB, ADD = Adjacency("substitute"), Adjacency("add_remove")

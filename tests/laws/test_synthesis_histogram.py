@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.audit.claims import verify
 from reticent.data.order_statistics import ABSENT
 from reticent.entropy import Entropy
 from reticent.mechanisms import Geometric, gate
@@ -20,6 +19,7 @@ from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import axis
 from reticent.synthesis.histogram import Grid, Histogram, histogram, projected
+from tests.assurance.claims import verify
 
 Row = tuple[int, int]
 Rows = tuple[Row, ...]

@@ -10,15 +10,15 @@ from itertools import accumulate, combinations, combinations_with_replacement, p
 import numpy as np
 import pytest
 
-from reticent.audit.claims import verify
-from reticent.audit.laws import ONE, law_of
-from reticent.audit.sampled import fit
+from reticent.conformance.lower_bounds import fit
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import KolmogorovSmirnov, ks
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import Linf
+from tests.assurance.claims import verify
+from tests.assurance.laws import ONE, law_of
 
 Counts = tuple[int, ...]
 Points = int | tuple[int, ...]

@@ -12,7 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 import reticent as rt
-from reticent.audit.claims import verify
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Tally
 from reticent.data.table import Result
@@ -29,6 +28,7 @@ from reticent.synthesis.linear import Linear
 from reticent.synthesis.linear_queries import Sums, Terms
 from reticent.synthesis.options import COUNTING, Method, Options, Plan, plan_for
 from reticent.synthesis.steps import ROW, Mixed, mixed, of_one
+from tests.assurance.claims import verify
 
 Kind = Literal["add_remove", "substitute"]
 Values = NDArray[np.float64]  # NaN where missing

@@ -10,8 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from reticent.audit.claims import verify
-from reticent.audit.sampled import fit
+from reticent.conformance.lower_bounds import fit
 from reticent.data.order_statistics import ABSENT
 from reticent.data.table import Result
 from reticent.entropy import Replayed
@@ -24,6 +23,7 @@ from reticent.privacy.sensitivity import L1
 from reticent.synthesis import sparse as module
 from reticent.synthesis.axis import even
 from reticent.synthesis.sparse import Exceeding, binomial_of_tail, distinct, skipping, sparse
+from tests.assurance.claims import verify
 
 ADD = Adjacency("add_remove")
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.audit.claims import verify
 from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
@@ -23,6 +22,7 @@ from reticent.synthesis.axis import even
 from reticent.synthesis.density import Density
 from reticent.synthesis.histogram import projected
 from reticent.synthesis.tree import Tree, consistent, isotonic, nodes, tree
+from tests.assurance.claims import verify
 
 ONE = Fraction(1)
 SUB, ADD = Adjacency("substitute"), Adjacency("add_remove")

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent.audit.claims import verify
 from reticent.data.candidates import Cells, Segment
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
@@ -44,6 +43,7 @@ from reticent.statistics.unbounded.location import Grid, Huber
 from reticent.statistics.unbounded.rank_slices import before, cut, runs_of, whole
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of
 from reticent.statistics.unbounded.trimmed import TrimmedMean, distance, kappa, windows
+from tests.assurance.claims import verify
 from tests.support.unbounded_reference import huber_sums, losses, table, trimmed_reach
 
 THREE = Cells((Segment(0, 2, 1), Segment(2, 3, 4)), Fraction(1), True)

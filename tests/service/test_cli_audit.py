@@ -12,26 +12,19 @@ from typing import Any
 
 import pytest
 
-from reticent.audit import (
-    accounting_check,
-    conformance,
-    exact,
-    local,
-    models,
-    release_path,
-    report,
-    session_replay,
-    system_path,
-)
-from reticent.audit.built_in import built_in
-from reticent.audit.conformance import Effort
-from reticent.audit.installed import digest
 from reticent.certificate.certificate import read_certificate
+from reticent.conformance import kit, report
+from reticent.conformance.built_in_plans import built_in
+from reticent.conformance.kit import Effort
+from reticent.conformance.report import NOT_HERE
+from reticent.conformance.source_digest import digest
 from reticent.data.spec import read_spec
 from reticent.ledger import Ledger
 from reticent.mechanisms import geometric
 from reticent.privacy.loss import PureDP
 from reticent.statistics import public_facts
+from tests.assurance import accounting_lines, exact, local, models, release_path, session_replay, system_path
+from tests.assurance.__main__ import main
 from tests.support.cli_kit import clinic, leaks, run
 
 TABLE4 = ("--release", "table 4")
@@ -58,9 +51,9 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exact, "pipelines", lambda *, deep: iter(()))
     monkeypatch.setattr(exact, "robust", lambda *, deep: iter(()))
     monkeypatch.setattr(local, "lines", lambda *, deep: iter(()))
-    monkeypatch.setattr(accounting_check, "lines", lambda: iter(()))
-    monkeypatch.setattr(system_path, "check", lambda: conformance.Report(()))
-    monkeypatch.setattr(release_path, "check", lambda: conformance.Report(()))
+    monkeypatch.setattr(accounting_lines, "lines", lambda: iter(()))
+    monkeypatch.setattr(system_path, "check", lambda: kit.Report(()))
+    monkeypatch.setattr(release_path, "check", lambda: kit.Report(()))
 
 
 def a_third_of_the_stability(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +88,7 @@ def test_each_answer_has_a_line_and_the_summary_is_last(study: Path) -> None:
 def test_every_release_of_the_file_is_audited_where_none_is_named(study: Path) -> None:
     found = run("audit", str(study), "--triples", "10", "--json").document
     assert [plan["release"] for plan in found["plans"]] == ["table 4", "tail"]
-    assert (found["passed"], found["exact"], found["kit"]) == (True, None, None)
+    assert (found["passed"], "exact" in found, found["kit"]) == (True, False, None)
     assert [plan["triples"] for plan in found["plans"]] == [10, 10]
     asked = run("audit", str(study), "--ask", "count", "--epsilon", "1", "--triples", "10", "--json").document
     assert [plan["release"] for plan in asked["plans"]] == [""]
@@ -205,16 +198,10 @@ def test_what_cannot_be_asked_is_refused(study: Path) -> None:
 def test_with_nothing_it_is_a_report_of_what_was_verified_and_what_not(study: Path) -> None:
     done = run("audit", "--html", "page.html")
     assert done.code == 0, done
-    for head in (
-        "Plans on made-up neighbours",
-        "Sessions and models on made-up neighbours",
-        "Exact laws",
-        "Conformance of the mechanisms",
-        "Not verified",
-    ):
+    for head in ("Plans on made-up neighbours", "Conformance of the mechanisms", "Not verified"):
         assert f"\n{head}\n" in done.out
     assert "this time" not in done.out  # nothing was left out
-    assert "exact laws: mechanisms …\n" in done.err
+    assert " ".join(NOT_HERE["exact"].split()) in " ".join(done.out.split())
     page = (study.parent / "page.html").read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert "What was not verified" in page
@@ -225,36 +212,52 @@ def test_with_nothing_it_is_a_report_of_what_was_verified_and_what_not(study: Pa
 
 @pytest.mark.wide
 @pytest.mark.usefixtures("brief")
-def test_parts_alone_print_their_table_and_say_what_was_left_out() -> None:
-    exact_only, kit_only = run("audit", "--exact"), run("audit", "--kit")
-    assert (exact_only.code, kit_only.code) == (0, 0)
-    assert exact_only.out.startswith("verdict  of")
-    assert "holds    mechanism geometric, epsilon 0.5, sensitivity 1" in exact_only.out
+def test_the_kit_alone_prints_its_table_and_says_what_was_left_out() -> None:
+    kit_only = run("audit", "--kit")
+    assert kit_only.code == 0
     assert kit_only.out.startswith("verdict   mechanism")
     assert "conforms  geometric, epsilon 0.5, sensitivity 1" in kit_only.out
-    told = run("audit", "--exact", "--json").document
-    assert (told["kit"], told["plans"]) == (None, None)
-    assert sum("this time" in text for text in told["not_verified"]) == 3  # sessions and models, too
+    told = run("audit", "--kit", "--json").document
+    assert told["plans"] is None
+    assert sum("this time" in text for text in told["not_verified"]) == 1
+    assert set(NOT_HERE.values()) <= set(told["not_verified"])
     json.dumps(told, allow_nan=False)
 
 
 @pytest.mark.wide
 @pytest.mark.usefixtures("brief")
-def test_a_study_may_be_audited_with_the_program(study: Path) -> None:
-    told = run("audit", str(study), *TABLE4, "--triples", "10", "--exact", "--json").document
-    assert [plan["release"] for plan in told["plans"]] == ["table 4"]
-    assert told["exact"]
-    assert told["kit"] is None
+def test_the_source_tree_reports_exact_laws_sessions_and_models_beside(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--html", "whole.html"]) == 0
+    told = capsys.readouterr()
+    for head in ("Sessions and models on made-up neighbours", "Exact laws", "Conformance of the mechanisms"):
+        assert f"\n{head}\n" in told.out
+    assert "this time" not in told.out
+    assert not any(words in told.out for words in NOT_HERE.values())
+    assert "exact laws: mechanisms …\n" in told.err
+    assert Path("whole.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert main(["--exact", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["kit"], found["plans"]) == (None, None)
+    assert found["exact"][0]["name"] == "mechanism geometric, epsilon 0.5, sensitivity 1"
 
 
 @pytest.mark.wide
 @pytest.mark.usefixtures("brief")
-def test_a_claim_or_a_check_that_fails_ends_with_six(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_may_be_audited_with_the_kit(study: Path) -> None:
+    told = run("audit", str(study), *TABLE4, "--triples", "10", "--kit", "--json").document
+    assert [plan["release"] for plan in told["plans"]] == ["table 4"]
+    assert told["kit"]
+
+
+@pytest.mark.wide
+@pytest.mark.usefixtures("brief")
+def test_a_claim_or_a_check_that_fails_ends_with_six(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     cheap = replace(geometric.SPECIMENS[0].mechanism.guarantee, loss=PureDP(Fraction(1, 10)))
     monkeypatch.setattr(geometric.Geometric, "guarantee", property(lambda self: cheap))
-    done = run("audit", "--exact")
-    assert done.code == 6
-    assert "refuted  mechanism geometric" in done.out
+    assert main(["--exact"]) == 6
+    assert "refuted mechanism geometric" in capsys.readouterr().out
     kit = run("audit", "--kit")
     assert kit.code == 6
     assert "fails" in kit.out
@@ -272,20 +275,23 @@ def test_deep_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
         seen.append(deep)
         return []
 
-    def checked(module: object, *, effort: Effort, **_: object) -> conformance.Report:
+    def checked(module: object, *, effort: Effort, **_: object) -> kit.Report:
         seen.append(effort)
-        return conformance.Report(())
+        return kit.Report(())
 
     for name in ("samplers", "guarantees", "pipelines", "robust"):
         monkeypatch.setattr(exact, name, noted)
     monkeypatch.setattr(local, "lines", noted)
-    monkeypatch.setattr(accounting_check, "lines", lambda: [])
-    monkeypatch.setattr(system_path, "check", lambda: conformance.Report(()))
-    monkeypatch.setattr(release_path, "check", lambda: conformance.Report(()))
-    monkeypatch.setattr(conformance, "check", checked)
-    assert run("audit", "--exact", "--kit", "--deep").code == 0
+    monkeypatch.setattr(accounting_lines, "lines", lambda: [])
+    monkeypatch.setattr(system_path, "check", lambda: kit.Report(()))
+    monkeypatch.setattr(release_path, "check", lambda: kit.Report(()))
+    monkeypatch.setattr(kit, "check", checked)
+    assert main(["--exact", "--kit", "--deep"]) == 0
     assert seen[:5] == [True] * 5
     assert set(seen[5:]) == {Effort()}
+    seen.clear()
+    assert run("audit", "--kit", "--deep").code == 0
+    assert set(seen) == {Effort()}
 
 
 @pytest.mark.parametrize("name", ["clinic.toml", ".", "nowhere/page.html", "clinic.csv/page.html", "x" * 300])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.audit import plan as audits
-from reticent.audit.replay import replay
+from reticent.conformance import plan as audits
+from reticent.conformance.replay import replay
 from reticent.data.query import Tally
 from reticent.data.schema import Column
 from reticent.data.table import open_table

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import scipy
 
-from reticent.audit.claims import verify
 from reticent.data.order_statistics import Sorted, fetched, ordered
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
@@ -25,6 +24,7 @@ from reticent.privacy.rederivation import rederive
 from reticent.statistics.robust import assumed_laws
 from reticent.statistics.robust.density import DensityTest, density_test, mass_below, signed
 from reticent.statistics.robust.reach import reach
+from tests.assurance.claims import verify
 from tests.support.robust_reference import END, Table, added, paths, replaced, tables, width
 
 SUBSTITUTE, ADD_REMOVE = Adjacency("substitute"), Adjacency("add_remove")

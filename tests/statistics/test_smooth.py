@@ -1,6 +1,6 @@
 """Smooth sensitivity: the noise keeps its claim and no less, bounds are smooth, answers hide a row; mutants are caught.
 
-No draws decide here: laws are enumerated with certified bounds (``audit.laws``) or written out, over all neighbours of
+No draws decide here: laws are enumerated with certified bounds (``laws``) or written out, over all neighbours of
 all tiny tables. The one test with draws replays them, 6,000 against a chi-square level of 1e-6, and refuses noise at
 0.8 and at 1.25 of its scale at that level. That the sampler draws its law is in ``test_mechanisms`` as well.
 """
@@ -18,9 +18,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from reticent.audit.claims import judge, verify
-from reticent.audit.laws import form, law_of
-from reticent.audit.sampled import fit
+from reticent.conformance.lower_bounds import fit
 from reticent.data.order_statistics import LARGEST, Sorted, fetched, ordered
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError
@@ -31,6 +29,8 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive
 from reticent.statistics.robust.smooth import SmoothMean, smooth_mean, smooth_median, smooth_trimmed_mean
+from tests.assurance.claims import judge, verify
+from tests.assurance.laws import form, law_of
 from tests.support.robust_reference import Table, added, paths, replaced, tables
 
 SUBSTITUTE, ADD_REMOVE = Adjacency("substitute"), Adjacency("add_remove")

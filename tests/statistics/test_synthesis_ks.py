@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent.audit.sampled import binomial_tail
+from reticent.conformance.lower_bounds import binomial_tail
 from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError

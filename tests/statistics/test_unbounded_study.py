@@ -19,8 +19,8 @@ import scipy
 from numpy.typing import NDArray
 
 import reticent as rt
-from reticent.audit.diffs import alike
-from reticent.audit.plan import Audited, audit
+from reticent.conformance.diffs import alike
+from reticent.conformance.plan import Audited, audit
 from reticent.data.query import Query
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.table import Result, Table, open_table

@@ -14,7 +14,7 @@ import pytest
 
 import reticent as rt
 from reticent import learning
-from reticent.audit.tape import Tosses
+from reticent.conformance.tape import Tosses
 from reticent.entropy import Replayed
 from reticent.errors import BudgetError, PublicParameterError, QuestionError
 from reticent.learning import Clip, GaussianNB, LinearRegression, LogisticRegression, cross_val_score, folds

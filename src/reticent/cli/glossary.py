@@ -81,7 +81,7 @@ TEXTS: Final = {
         An audit runs the program on made-up rows, before anybody's rows are read: a table and one that differs in one
         person, with the same noise. Nothing published may differ, and no exact number may move further than its noise
         was made for. `reticent audit STUDY` does it for the releases of a study, `reticent release --audit` just before
-        one; `reticent audit` alone also computes exact laws and tests every mechanism.
+        one; `reticent audit` alone runs built-in plans and tests every mechanism.
 
         An audit refutes and never proves: a pass says that nothing was found where it looked. The proof is the tree in
         the certificate. The row 'capped' is about a question that is added by itself. See also: capped, certificate.

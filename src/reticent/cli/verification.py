@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from reticent.audit.alarm import Alarm
-    from reticent.audit.plan import Audited
-    from reticent.audit.report import Declined, Part, Verified
-    from reticent.audit.report import Named as NamedPlan
     from reticent.cli.output import Voice
+    from reticent.conformance.alarm import Alarm
+    from reticent.conformance.plan import Audited
+    from reticent.conformance.report import Declined, Part, Verified
+    from reticent.conformance.report import Named as NamedPlan
     from reticent.data.spec import ReleaseSpec
     from reticent.study.study import Study
 
@@ -42,33 +42,31 @@ def audit(
     triples: Annotated[
         int | None, typer.Option(min=1, metavar="NUMBER", help="Pairs of made-up tables a plan.  [default: 200; 50]")
     ] = None,
-    exact: Annotated[bool, typer.Option("--exact", help="The exact laws on small domains.")] = False,
     kit: Annotated[bool, typer.Option("--kit", help="The conformance kit on every mechanism.")] = False,
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first refutation.")] = False,
-    deep: Annotated[bool, typer.Option("--deep", help="Of these, larger domains and more draws: minutes.")] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="The kit with more draws: minutes.")] = False,
     page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as a page.")] = None,
     as_json: Json = False,
 ) -> None:
     """Verify the program on made-up rows. No row is read. Exit code 6 if anything is found.
 
     With a STUDY: its plans, before a release; a question that is refused is named, and the others are run. With
-    nothing: all of it, briefly, for a privacy officer. Each refutation is printed as it is found.
+    nothing: built-in plans and the kit, for a privacy officer. Each refutation is printed as it is found.
     """
-    from reticent.audit.alarm import Alarm
-    from reticent.audit.plan import QUICK
-    from reticent.audit.report import PARTS, verified
+    from reticent.conformance.alarm import Alarm
+    from reticent.conformance.plan import QUICK
+    from reticent.conformance.report import PARTS, verified
 
     if study is None and (release, ask, epsilon, delta, rho) != (None,) * 5:
         raise typer.BadParameter("Give the STUDY whose plan is meant.")
-    everything = study is None and not exact and not kit
-    if deep and not (exact or kit or everything):
-        raise typer.BadParameter("--deep is about --exact and --kit.")
+    everything = study is None and not kit
+    if deep and not (kit or everything):
+        raise typer.BadParameter("--deep is about --kit.")
     if page is not None:
         _free(page)
     voice = voice_of(ctx)
     alarm = Alarm(lambda words: voice.say(f"FOUND {words}"), first=fail_fast)
-    wanted: dict[Part, bool] = {"exact": exact, "kit": kit, "plans": False}
-    parts = PARTS if everything else [part for part, is_wanted in wanted.items() if is_wanted]
+    parts: tuple[Part, ...] = PARTS if everything else ("kit",) if kit else ()
     plans: list[NamedPlan] = []
     declined: list[Declined] = []
     title, day = "", ""
@@ -142,7 +140,7 @@ def _audited(
     declined: list[Declined],
 ) -> None:
     """Audit a release. If it is refused, find the questions it is refused for, and audit the others."""
-    from reticent.audit.report import Declined, refuted
+    from reticent.conformance.report import Declined, refuted
 
     _tell(voice, f"made-up neighbours: {item.name or 'as asked'}")
     try:
@@ -162,7 +160,7 @@ def _audited(
 
 
 def _run(study: Study, item: ReleaseSpec, triples: int | None) -> Audited:
-    from reticent.audit.plan import TRIPLES
+    from reticent.conformance.plan import TRIPLES
 
     return study.audit(
         list(item.ask),
@@ -186,7 +184,7 @@ def _refused_alone(study: Study, item: ReleaseSpec) -> dict[str, str]:
 
 
 def _write(page: Path, found: Verified) -> Path:
-    from reticent.audit.report import page as page_of
+    from reticent.conformance.report import page as page_of
 
     try:
         with page.open("x", encoding="utf-8") as opened:
@@ -198,7 +196,7 @@ def _write(page: Path, found: Verified) -> Path:
 
 def _brief(found: Verified) -> list[RenderableType]:
     """The report for a privacy officer."""
-    from reticent.audit.report import program
+    from reticent.conformance.report import program
 
     parts: list[RenderableType] = [found.summary]
     for section in found.sections:
@@ -209,14 +207,12 @@ def _brief(found: Verified) -> list[RenderableType]:
 
 def _parts(found: Verified) -> Iterator[RenderableType]:
     """A table for each part, what was found, and one sentence."""
-    from reticent.audit import report
+    from reticent.conformance import report
 
     for name, audited in found.plans or ():
         if name:
             yield name
         yield layout.columns(report.PLAN_HEADS, report.plan_rows(audited), right=(1, 2), wrap=[0])
-    if found.exact is not None:
-        yield layout.columns(report.EXACT_HEADS, report.exact_rows(found.exact), right=range(3, 7), wrap=[1, 2, 7])
     if found.kit is not None:
         yield layout.columns(report.KIT_HEADS, report.kit_rows(found.kit), right=range(2, 5), wrap=[1])
     if found.plans and (notes := report.plan_notes(found.plans)):

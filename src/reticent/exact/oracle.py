@@ -11,7 +11,7 @@
 ``sampling`` hands the law to an ``Oracle``, and the coins of every other entropy to the real sampler. It is the only
 module that tells the two apart. An oracle may answer what it likes, so nothing that charges a ledger takes one: a
 release asks for ``SystemEntropy``. That the samplers have these laws is proved in ``docs/proofs/sampling.md`` and
-checked by ``audit.coins``.
+checked by ``tests.assurance.coins``.
 """
 
 from __future__ import annotations

@@ -9,21 +9,19 @@
     lab.influence("median", [1, 2, 4, 8]).plot()               what one more value does to an estimate
     lab.finite("M", epsilon=1).plot()                          how often and how well an algorithm of 003 replies
     lab.density_zoo().plot()                                   every whole-data-set release on one public column
-    print(lab.run_gallery())                                   what others got wrong, refuted; and ours, which is not
 
 Every value has its numbers (``rows()``), its figure (``plot()``) and ``save(path)`` for .svg, .png or .pdf. Nothing
-here is charged. Nothing here reads a table but the gallery (made-up rows), the influence of a made-up sample, and the
-zoo, whose table is public: these are laws, not draws. ``import reticent`` does not import it.
+here is charged. Nothing here reads a table but the influence of a made-up sample, and the zoo, whose table is public:
+these are laws, not draws. ``import reticent`` does not import it. The gallery of broken mechanisms stands in the source
+tree, ``tests/assurance``.
 """
 
 from __future__ import annotations
 
 from reticent.certificate.render.odds import OddsBands
-from reticent.lab.broken.exhibit import Effort, Exhibit
 from reticent.lab.coins import Coins, coins, two_coins
 from reticent.lab.composition import Composition, compose
 from reticent.lab.finite import FactorBound, Finite, factor_bound, finite, least_n
-from reticent.lab.gallery import Tour, gallery, run_gallery
 from reticent.lab.influence import Influence, gross_error_sensitivity, influence, influence_function
 from reticent.lab.laws import Neighbours, geometric, neighbours
 from reticent.lab.parts import Part, group, odds
@@ -33,15 +31,12 @@ from reticent.lab.zoo import Zoo, density_zoo
 __all__ = [
     "Coins",
     "Composition",
-    "Effort",
-    "Exhibit",
     "FactorBound",
     "Finite",
     "Influence",
     "Neighbours",
     "OddsBands",
     "Part",
-    "Tour",
     "TradeOff",
     "Zoo",
     "coins",
@@ -49,7 +44,6 @@ __all__ = [
     "density_zoo",
     "factor_bound",
     "finite",
-    "gallery",
     "geometric",
     "gross_error_sensitivity",
     "group",
@@ -58,7 +52,6 @@ __all__ = [
     "least_n",
     "neighbours",
     "odds",
-    "run_gallery",
     "trade_off",
     "two_coins",
 ]

@@ -16,8 +16,8 @@ submissions, while improvements last.
 Source. Blum and Hardt 2015, "The Ladder: a reliable leaderboard for machine learning competitions", Algorithm 1.
 
 Deviations. Theirs has no noise: whether a submission beats the best by a step is an exact bit about the rows, so two
-neighbours are told apart with certainty (``lab.broken``). Its guarantee is about overfitting, not privacy. Rounding a
-score to the step, as theirs does, would be processing of what is shown here, and is left to the reader.
+neighbours are told apart with certainty (``tests/assurance``). Its guarantee is about overfitting, not privacy.
+Rounding a score to the step, as theirs does, would be processing of what is shown here, and is left to the reader.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from reticent.privacy.numbers import Number
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
-    from reticent.audit.plan import Audited
+    from reticent.conformance.plan import Audited
     from reticent.data.query import Keys
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.data.table import Table
@@ -204,7 +204,7 @@ class Study:
         QuestionError, PublicParameterError
             What cannot be asked; a plan of another study.
         """
-        from reticent.audit.plan import audit
+        from reticent.conformance.plan import audit
         from reticent.study.plan import Plan
 
         if not isinstance(questions, Plan):
@@ -294,7 +294,7 @@ class Study:
             ledger.check(prepared.guarantee.loss, adjacency=prepared.guarantee.adjacency)
             audited = None
             if audit is not None:
-                from reticent.audit.plan import before
+                from reticent.conformance.plan import before
 
                 (on_stage or _silent)("audit")
                 audited = before(prepared, self.schema, audit)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import reticent as rt
-from reticent.audit.plan import audit
+from reticent.conformance.plan import audit
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import Geometric

@@ -1,0 +1,259 @@
+"""Made-up rows through the readers of real tables: arrays, Arrow, CSV and Parquet.
+
+    engine()                            opens tables of families on one engine that is started once
+    opened(form, made, place, folder)   one table of a family, written in a form and opened as a study's would be
+    uneven(schema)                      what a reader makes of a row because of the rows beside it, if anything
+
+A guarantee counts the rows in which neighbours differ. That is the number of *persons'* rows only if a reader makes the
+same of a row whatever else is in the table: reading must commute with putting tables one after the other. So a table
+is read whole, cut in two at several places, and row by row, and the cells are compared. The rows of the CSV file are
+also cut short, too long, not UTF-8, quoted over several lines, or have a cell that is longer than is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+
+from reticent.conformance.neighbours import Cell, Dice, Family, Held, families, stored
+from reticent.data.engines.duckdb import Limits, Session, session
+from reticent.data.files import LONGEST_CELL
+from reticent.data.schema import Schema
+from reticent.data.source import Source, open_source
+from reticent.data.table import EngineFailure, Result, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Form: TypeAlias = Literal["arrays", "csv", "parquet", "text", "arrow"]
+Fault: TypeAlias = Literal["none", "short", "more", "bytes", "wide"]
+Read: TypeAlias = list[tuple[object, ...]]
+
+FORMS: Final[tuple[Form, ...]] = ("arrays", "parquet", "csv", "text")  # in which families are opened, in turn
+EACH: Final[tuple[Form, ...]] = ("arrays", "text", "arrow", "csv", "parquet")  # in which rows are read one by one
+FAULTS: Final[tuple[Fault, ...]] = ("none", "none", "short", "more", "bytes", "wide")  # of a line of a CSV file
+MOST: Final = 24  # rows that are read one by one
+GROUP: Final = 3  # rows of a row group in a Parquet file
+LONG: Final = "9" * (LONGEST_CELL + 2)
+ODD_TEXTS: Final[tuple[str, ...]] = ('a "quoted" one', "two\nlines", "a,b", "\r", '"', "a\x00b", "é", LONG)
+
+
+def opened(form: Form, made: Family, place: int, folder: Path) -> Source:
+    """One table of a family as a source; files are written to ``folder``.
+
+    ``arrays`` has columns in their storage, ``text`` the same with every column as text, ``csv`` one file, ``parquet``
+    two files read as one pattern.
+    """
+    match form:
+        case "arrays":
+            return open_source(made.columns(place), made.schema)
+        case "text":
+            return open_source(as_text(made).columns(place), made.schema)
+        case "arrow":
+            return open_source(_arrow(made, place), made.schema)
+        case "csv":
+            lines = [record([row[name] for name in made.storage]) for row in made.tables[place]]
+            return open_source(_csv(folder, made, lines), made.schema)
+        case "parquet":
+            return open_source(_parquet(folder, _arrow(made, place)), made.schema)
+
+
+def as_text(made: Family) -> Family:
+    """The same tables with every column as text, as a file without types has them."""
+    return replace(made, storage=dict.fromkeys(made.storage, "text"))
+
+
+def record(cells: Sequence[Cell]) -> bytes:
+    """A line of a CSV file (RFC 4180), its end included."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\r\n").writerow(["" if cell is None else _spelled(cell) for cell in cells])
+    return line.getvalue().encode("utf-8", "surrogateescape")
+
+
+def _spelled(cell: Cell) -> str:
+    return str(cell).lower() if isinstance(cell, bool) else str(cell)
+
+
+def _csv(folder: Path, made: Family, lines: Sequence[bytes]) -> Path:
+    path = folder / "table.csv"
+    path.write_bytes(record(list(made.storage)) + b"".join(lines))
+    return path
+
+
+def _arrow(made: Family, place: int) -> pa.Table:
+    import numpy as np
+    import pyarrow as pa
+
+    kinds = {"text": pa.string(), "whole": pa.int64(), "real": pa.float64(), "truth": pa.bool_()}
+    columns = []
+    for name, storage in made.storage.items():
+        cells = [row[name] for row in made.tables[place]]
+        if storage == "text":
+            columns.append(pa.array([None if cell is None else _spelled(cell) for cell in cells], pa.string()))
+            continue
+        values = stored(cells, storage)
+        mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+        columns.append(pa.array(np.ma.getdata(values), kinds[storage], mask=mask))
+    return pa.table(columns, names=list(made.storage))
+
+
+def _parquet(folder: Path, table: pa.Table) -> Path:
+    """Two files, the rows in groups of a few."""
+    import pyarrow.parquet as pq
+
+    half = table.num_rows // 2
+    for name, part in (("part-0", table.slice(0, half)), ("part-1", table.slice(half))):
+        pq.write_table(part, folder / f"{name}.parquet", row_group_size=GROUP)
+    return folder / "part-*.parquet"
+
+
+# --- on the engine ----------------------------------------------------------------------------------------------------
+
+
+class Opener(Protocol):
+    """Opens a table of a family, by its place, in one of the forms."""
+
+    def __call__(self, made: Family, place: int, form: Form = "arrays") -> Held: ...
+
+
+class _Warm(Table):
+    """A table whose runs share one engine; each has a connection of its own. All else is as in a release."""
+
+    __slots__ = ("_connect",)
+
+    def __init__(self, source: Source, schema: Schema, connect: Callable[[], Any]) -> None:
+        super().__init__(source, schema, Limits(threads=1), None)
+        self._connect = connect
+
+    def _reading(self, work: Callable[[Session], list[Result]], key: bytes) -> list[Result]:
+        connection = self._connect()
+        try:
+            return work(Session(connection))
+        except Exception as cause:
+            raise EngineFailure(f"audit: {type(cause).__name__}") from cause  # made-up rows: the cause may be shown
+        finally:
+            connection.close()
+
+
+@contextmanager
+def engine() -> Iterator[Opener]:
+    """Opens tables of families, for as long as it lasts, on one engine that is started once."""
+    count = 0
+    with session(Limits(threads=1)) as started, TemporaryDirectory(prefix="reticent-audit-") as name:
+
+        def open_table(made: Family, place: int, form: Form = "arrays") -> Held:
+            nonlocal count
+            count += 1
+            folder = Path(name) / str(count)  # a file is read anew by every run
+            folder.mkdir()
+            return Held(_Warm(opened(form, made, place, folder), made.schema, started._connection.cursor))
+
+        yield open_table
+
+
+# --- row by row -------------------------------------------------------------------------------------------------------
+
+
+def uneven(schema: Schema, key: str = "readers") -> Iterator[tuple[Form, str]]:
+    """Where a reader makes something else of a row because of other rows: the form of the table, and words.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public schema; no row of a study is opened.
+    key : str
+        What the made-up rows follow from.
+    """
+    made = _table(schema, key)
+    lines = _lines(made, Dice(f"lines {key}"))
+    with TemporaryDirectory(prefix="reticent-audit-") as folder:
+        for form in EACH:
+            try:
+                told = _Rows(form, made, lines, Path(folder)).unlike()
+            except Exception as cause:  # a reader takes any row; these are made up, so the cause may be shown
+                told = f"the reader raises {type(cause).__name__}: {cause}"
+            if told:
+                yield form, told
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A table of which any stretch of rows can be written and read alone."""
+
+    form: Form
+    made: Family
+    lines: Sequence[bytes]
+    folder: Path
+
+    def read(self, first: int, stop: int) -> Read:
+        part = replace(self.made, tables=(self.made.tables[0][first:stop],))
+        if self.form == "csv":
+            return cells_of(open_source(_csv(self.folder, self.made, self.lines[first:stop]), self.made.schema), part)
+        return cells_of(opened(self.form, part, 0, self.folder), part)
+
+    def unlike(self) -> str:
+        """Words about the first cut at which the parts, read alone, are not the whole; empty if there is none."""
+        size = len(self.lines)
+        for stop in (size, size - 1):  # one of them is even
+            whole = self.read(0, stop)
+            if len(whole) != stop:
+                return f"a table of {stop} rows is read as {len(whole)} rows"
+            for cut in (1, stop // 2, stop - 1):
+                if self.read(0, cut) + self.read(cut, stop) != whole:
+                    return f"{stop} rows are read as something else than the first {cut} and the other {stop - cut}"
+        for place, row in enumerate(self.read(0, size)):
+            if self.read(place, place + 1) != [row]:
+                return f"row {place + 1} of {size} is read as something else than the same row alone"
+        return ""
+
+
+def _table(schema: Schema, key: str) -> Family:
+    """A family whose only table has a few rows of every mood, with texts that a file has to quote."""
+    dice = Dice(f"rows {key}")
+    first, second = islice(families(schema, f"rows {key}"), 2)
+    rows = [row for made in (first, second) for row in dice.shuffled(made.tables[-1])[: MOST // 2]]
+    texts = [name for name, storage in first.storage.items() if storage == "text"]
+    for place, text in enumerate(ODD_TEXTS[: len(rows)]):
+        if texts:
+            rows[place] = {**rows[place], dice.pick(texts): text}
+    return replace(first, tables=(tuple(dice.shuffled(rows)),), pairs=())
+
+
+def _lines(made: Family, dice: Dice) -> list[bytes]:
+    """The table as lines of a CSV file, some of them faulty."""
+    return [_faulty(record([row[name] for name in made.storage]), dice.pick(FAULTS)) for row in made.tables[0]]
+
+
+def _faulty(line: bytes, fault: Fault) -> bytes:
+    match fault:
+        case "none":
+            return line
+        case "short":
+            return b"1\r\n"
+        case "more":
+            return line.removesuffix(b"\r\n") + b",more,and more\r\n"
+        case "bytes":
+            return b"\xff\xfe" + line
+        case "wide":
+            return line.removesuffix(b"\r\n") + b"," + LONG.encode() + b"\r\n"
+
+
+def cells_of(source: Source, made: Family) -> Read:
+    """Every row of a source with the types and the bits of its cells."""
+    names = list(made.storage)
+    rows: Read = []
+    for batch in source.batches(names):
+        columns = [[_bits(cell) for cell in batch.column(place).to_pylist()] for place in range(len(names))]
+        rows += zip(*columns, strict=True)
+    return rows
+
+
+def _bits(cell: object) -> object:
+    return type(cell).__name__, cell.hex() if isinstance(cell, float) else cell

@@ -1,0 +1,247 @@
+"""One made-up release of a plan, charged to a scratch ledger: the ledger against what was drawn, and the certificate.
+
+    found(plan, schema, rows, calls)     what is wrong, in words; empty where nothing is
+
+The program that releases runs once, on made-up rows, with the system's coins and a ledger of its own in a temporary
+folder. The study's ledger and rows are not touched. Looked at from outside, through the ledger's file:
+
+    before rows are read   the whole charge is on the disk, reserved and not settled
+    afterwards             it is there once, committed with the digest of the certificate that came out
+    the charge             what the proof costs when it is derived again; and the proof pays for every call drawn
+    neighbours             in ledger and certificate those the study file declares
+    the certificate        verifies against the ledger, and does not once a number, a loss, a part of the proof, the
+                           neighbours or an answer is another: by its signature, and by the ledger where it has none
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from reticent.conformance.branch_charge import unpaid
+from reticent.conformance.findings import Finding, cause_of
+from reticent.data.query import Query
+from reticent.data.schema import Schema
+from reticent.data.table import Result
+from reticent.entropy import system
+from reticent.errors import CheckError, Fault, ReticentError
+from reticent.ledger import Ledger
+from reticent.ledger.events import Committed, Reserved
+from reticent.mechanisms import axiom_again
+from reticent.mechanisms.gate import Call
+from reticent.privacy import filters
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP, words
+from reticent.privacy.rederivation import rederive
+
+if TYPE_CHECKING:
+    from reticent.certificate.certificate import Certificate
+    from reticent.certificate.verify import Verification
+    from reticent.conformance.replay import Rows
+    from reticent.data.table import Table
+    from reticent.study.allocation import Prepared
+
+ROOM: Final = 3  # releases that the scratch ledger has room for: a charge made twice is seen, not refused
+Document = dict[str, Any]  # a certificate as JSON
+
+
+@dataclass(slots=True)
+class Watched:
+    """Made-up rows that note, when they are asked for, what the ledger's file holds by then."""
+
+    rows: Rows
+    path: Path
+    held: list[tuple[Loss, tuple[str, ...]]] = field(default_factory=list)
+
+    def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
+        file = Ledger.open(self.path)
+        self.held.append((file.spent(), tuple(line.state for line in file.releases())))
+        return self.rows.run(queries, key)
+
+
+def found(plan: Prepared, schema: Schema, rows: Rows, calls: Sequence[Call]) -> Iterator[Finding]:
+    """What is wrong with the release of a plan.
+
+    Parameters
+    ----------
+    plan : Prepared
+    schema : Schema
+        Whose declaration of a person says what the neighbours are.
+    rows : tables
+        Made up; as many as are public, where their number is.
+    calls : sequence of Call
+        What a run of the plan drew (``replay``).
+    """
+    yield from (Finding("proof", "", text) for text in unpaid(plan.guarantee, calls))
+    neighbours = Adjacency(schema.person.adjacency, schema.person.rows)
+    try:
+        cost = rederive(plan.guarantee, axiom_again)
+        budget = _room(cost)
+    except ReticentError as problem:
+        yield Finding("proof", "", f"the guarantee cannot be derived again: {problem}")
+        return
+    with TemporaryDirectory(prefix="reticent-audit-") as folder:
+        path = Path(folder) / "scratch.ledger"
+        ledger = Ledger.create(path, title="made up", adjacency=neighbours, budget=budget)
+        watched = Watched(rows, path)
+        try:
+            certificate = _released(plan, schema, ledger, watched)
+        except Fault:
+            yield Finding("release", "", "a made-up release ends in a fault")
+            return
+        except Exception as cause:
+            yield Finding("release", "", f"a made-up release is not made: {cause_of(cause)}")
+            return
+        yield from _charged(Ledger.open(path), watched, filters.enter(cost, budget), certificate)
+        if certificate.guarantee.adjacency != neighbours or plan.guarantee.adjacency != neighbours:
+            stated = certificate.guarantee.adjacency.words()
+            yield Finding("ledger", "", f"the study declares {neighbours.words()}, and what is certified is {stated}")
+        yield from _certificate(certificate, Ledger.open(path))
+
+
+def _room(cost: Loss) -> Counted:
+    """A budget for a few releases, in the currency of the charge."""
+    match cost:
+        case PureDP(epsilon):
+            return PureDP(ROOM * epsilon)
+        case ApproxDP(epsilon, delta):
+            return ApproxDP(ROOM * epsilon, min(ROOM * delta, (1 + delta) / 2))
+        case ZCDP(rho):
+            return ZCDP(ROOM * rho)
+        case ApproxZCDP(rho, delta):
+            return ApproxZCDP(ROOM * rho, min(ROOM * delta, (1 + delta) / 2))
+        case other:
+            raise CheckError(f"{words(other)} is no charge")
+
+
+def _released(plan: Prepared, schema: Schema, ledger: Ledger, watched: Watched) -> Certificate:
+    from reticent.certificate.fields import ReleaseMetadata
+    from reticent.study.release import run
+
+    about = ReleaseMetadata("made up", "audit", "audit", "audit", "made up", "", None, schema.person.people)
+    table = cast("Table", watched)  # all that a release asks of a table is run
+    return run(plan, table, schema, ledger, about, system(), None, lambda stage: None, None).certificate
+
+
+def _charged(ledger: Ledger, watched: Watched, cost: Loss, certificate: Certificate) -> Iterator[Finding]:
+    """The ledger's file, as it was when rows were read and as it is now, against what the proof costs."""
+    spent = ledger.spent()
+    if spent != cost:
+        yield Finding("ledger", "", f"the ledger holds {words(spent)} for draws that cost {words(cost)}")
+    if not watched.held:
+        yield Finding("ledger", "", "no row was asked for")
+    for at_reading, states in watched.held:
+        if at_reading != cost or states != ("reserved",):
+            what = f"the ledger held {words(at_reading)} ({', '.join(states) or 'no entry'})"
+            yield Finding("ledger", "", f"{what} when rows were read, and {words(cost)} was to be reserved by then")
+    events = [entry.event for entry in ledger.entries()]
+    reserved = [event.id for event in events if isinstance(event, Reserved)]
+    ended = [(event.id, event.digest) for event in events if isinstance(event, Committed)]
+    if len(reserved) != 1 or ended != [(reserved[0], certificate.digest)]:
+        what = f"{len(reserved)} reservations and {len(ended)} commitments of this certificate"
+        yield Finding("ledger", "", f"one release left {what}; one of each is right")
+    yield from (Finding("ledger", "", f"the chain of entries is broken: {problem}") for problem in ledger.verify())
+
+
+def _certificate(certificate: Certificate, ledger: Ledger) -> Iterator[Finding]:
+    """The certificate as its file has it verifies, and none of its changed copies does."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from reticent.certificate.certificate import read_certificate
+
+    key = Ed25519PrivateKey.generate()  # thrown away
+    signed, public = certificate.sign(key), key.public_key().public_bytes_raw()
+    for copy, officer in ((certificate, None), (signed, public)):
+        verified = read_certificate(copy.to_json()).verify(ledger, officer, allow_unsigned=officer is None)
+        if not _holds(verified):
+            yield Finding("certificate", "", f"the certificate does not verify: {verified}")
+    for place, (what, change) in enumerate(CHANGES):
+        copy, officer = (signed, public) if place % 2 else (certificate, None)  # by its signature, or by the ledger
+        document = json.loads(copy.to_json())
+        if not change(document):
+            continue  # nothing of that kind is in it
+        try:
+            ok = _holds(read_certificate(json.dumps(document)).verify(ledger, officer, allow_unsigned=officer is None))
+        except ReticentError:
+            ok = False
+        if ok:
+            yield Finding("certificate", "", f"a certificate with {what} verifies")
+
+
+def _holds(verified: Verification) -> bool:
+    """Whether all checks hold but that of shares which earlier releases told: the made-up ledger has none of these."""
+    return all(check.ok for check in verified.checks if check.name != "shares")
+
+
+# --- changes that must be noticed -------------------------------------------------------------------------------------
+
+
+def _halved(loss: Document) -> bool:
+    """Half of a loss, in whatever it is stated."""
+    for name in ("epsilon", "rho"):
+        if loss.get(name) not in (None, "0"):
+            loss[name] = f"{loss[name]}/2" if "/" not in loss[name] else f"{loss[name]}0"
+            return True
+    return False
+
+
+def _charge(document: Document) -> bool:
+    return _halved(document["charged"])
+
+
+def _root(document: Document) -> bool:
+    return _halved(document["guarantee"]["loss"])
+
+
+def _everywhere(document: Document) -> bool:
+    """The charge and the root alike, as one who lies would have it."""
+    return _charge(document) and _root(document)
+
+
+def _part(document: Document) -> bool:
+    parts = document["guarantee"]["parts"]
+    return bool(parts) and parts.pop() is not None
+
+
+def _neighbours(document: Document) -> bool:
+    for stated in (document["adjacency"], document["guarantee"]["adjacency"]):
+        stated["kind"] = "substitute" if stated["kind"] == "add_remove" else "add_remove"
+    return True
+
+
+def _answer(document: Document) -> bool:
+    for answer in document["answers"]:
+        for cell in answer["cells"]:
+            if cell.get("value") is not None:
+                cell["value"] += 1.0
+                return True
+    return False
+
+
+def _spent(document: Document) -> bool:
+    return _halved(document["budget"]["spent"])
+
+
+def _release(document: Document) -> bool:
+    document["release"] += "0"
+    return True
+
+
+CHANGES: Final[tuple[tuple[str, Callable[[Document], bool]], ...]] = (
+    ("half the charge and half the loss", _everywhere),
+    ("half the charge and half the loss", _everywhere),
+    ("half the charge", _charge),
+    ("another answer", _answer),
+    ("another answer", _answer),
+    ("half the loss at its root", _root),
+    ("a part of its proof left out", _part),
+    ("less spent", _spent),
+    ("other neighbours", _neighbours),
+    ("another entry of the ledger", _release),
+)
+
+__all__ = ["CHANGES", "Watched", "found"]

@@ -1,0 +1,111 @@
+"""The law of a whole statistic, where a draw is one branch for each thing it can let out.
+
+A ``Gate`` stands between the statistic and the tree of draws (``laws.Walk``). What a mechanism lets out has a law of
+its own, computed once by enumerating the mechanism's program (``law_of``), and the statistic goes on once for each
+value of it: a test of propose-test-release has two, whatever noise decided it. So the branches are those of the answer.
+The comparison with the threshold is made by ``mechanisms.gate`` itself, after the value that stands for its side.
+
+Noise in 2**-20 of a row cannot be listed. ``wide`` mechanisms are answered by one planted value, and the exact numbers
+they were handed are kept beside the answer (``Gate.handed``): by the law of the noise they cost their distance over the
+scale, and the rest of the claim is for the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.entropy import Entropy, Replayed
+from reticent.errors import CheckError
+from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms.gate import Bar, Recorder
+from tests.assurance.laws import ONE, Chance, Law, Walk, law_of
+
+WIDE: Final = 1 << 10  # scales of noise that is not listed
+PLANTED: Final = 0  # what stands for it
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a mechanism lets out, with certified chances by place, likeliest first."""
+
+    values: tuple[object, ...]
+    chances: tuple[Chance, ...]
+
+
+class Gate(Recorder):
+    """An entropy that takes every value of every call of the gate in turn, and has no coins."""
+
+    __slots__ = ("_walk", "handed")
+
+    def __init__(self, walk: Walk) -> None:
+        super().__init__(_never, Replayed("no coins"))
+        self._walk = walk
+        self.handed: list[tuple[Geometric, tuple[int, ...]]] = []
+
+    def noise(
+        self, mechanism: object, exact: object, start: NDArray[np.int64] | None = None, bar: Bar | None = None
+    ) -> object:
+        """The next value of what this call lets out."""
+        if bar is None and isinstance(mechanism, Geometric) and mechanism.scale >= WIDE:
+            inside = tuple(cast(Sequence[int], exact))  # what a geometric mechanism is handed
+            self.handed.append((mechanism, inside))
+            return (PLANTED,) * len(inside)
+        if start is not None or not isinstance(exact, tuple):
+            raise CheckError("a choice among many candidates is compared draw by draw, not listed")
+        name: Hashable = (mechanism, exact, bar)
+        listed = _listed(mechanism, exact, bar, self._walk.least)
+        return listed.values[self._walk.branch(name, lambda: listed.chances)]
+
+    def bits(self, count: int) -> int:
+        raise CheckError("coins outside of a mechanism have no law here")
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        raise CheckError("coins outside of a mechanism have no law here")
+
+
+def _never(*_: object) -> object:
+    raise CheckError("a gate answers by itself")
+
+
+@lru_cache(maxsize=1 << 14)
+def _listed(mechanism: Any, exact: tuple[int, ...], bar: Bar | None, least: int) -> Listed:
+    """By enumerating the program of the mechanism; of a test only the side of the threshold is let out."""
+    if bar is None:
+        found = law_of(lambda entropy: mechanism.sample(exact, entropy), least=Fraction(least, ONE))
+        return _places(found, [_values(outcome) for outcome in found.masses])
+
+    def side(entropy: Entropy) -> bool:
+        return gate.passes(mechanism, exact[0], bar, entropy)
+
+    found = law_of(side, least=Fraction(least, ONE))
+    sides = [(bar.threshold if outcome == ("bool", True) else bar.threshold - 1,) for outcome in found.masses]
+    return _places(found, sides)
+
+
+def _places(found: Law, values: Sequence[object]) -> Listed:
+    """Chances likeliest first; what was not seen may belong to any value."""
+    bounds = [(low, min(high + found.residual, ONE)) for low, high in found.masses.values()]
+    order = sorted(range(len(bounds)), key=lambda place: -bounds[place][1])
+    chances = tuple((at, *bounds[place]) for at, place in enumerate(order))
+    return Listed(tuple(values[place] for place in order), chances)
+
+
+def _values(outcome: Hashable) -> tuple[int, ...]:
+    """The integers behind the form of a tuple of them."""
+    assert isinstance(outcome, tuple)
+    kind, *parts = outcome
+    if kind != "tuple" or any(part[0] != "int" for part in parts):
+        raise CheckError("a mechanism lets out something else than integers")
+    return tuple(part[1] for part in parts)
+
+
+def through_gate(program: Callable[[Gate], object], *, least: Fraction) -> Law:
+    """The law of what a program makes of what its mechanisms let out."""
+    return law_of(lambda entropy: program(cast(Gate, entropy)), least=least, entropy=Gate)  # entropy= made it
