@@ -111,6 +111,7 @@ class Surface:
         first, second = (self._table(columns) for columns in self.halves)
         return first, second
 
+    @np.errstate(under="ignore")  # far from its middle a kernel is 0
     def _table(self, columns: int) -> Integers:
         if not columns:
             return np.ones((1, 1), np.int64)

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import by_ledger, column_to_json
 from reticent.certificate.makers import ARRAYS, Axes, Statement, of_model
-from reticent.data.isolation import undisturbed
 from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.learning.array_check import cells
@@ -332,9 +331,8 @@ def bought(
     receipt = here.ledger.reserve(charge, adjacency=guarantee.adjacency, what=what, purpose=purpose, who=who)
     here.charged()
     try:
-        with undisturbed():
-            found = draw(gate.coins_for(here.source))
-            certificate = _certified(here, guarantee, receipt, tell(found), (what, purpose, who))
+        found = draw(gate.coins_for(here.source))
+        certificate = _certified(here, guarantee, receipt, tell(found), (what, purpose, who))
         here.ledger.commit(receipt, digest=certificate.digest)
         here.released(receipt)
         return found, certificate

@@ -121,6 +121,7 @@ class GaussianNB(Classifier):
     def _labelled(self, rows: Floats) -> NDArray[np.generic]:
         return np.asarray(self.classes_[self._chances(rows).argmax(axis=1)])
 
+    @np.errstate(under="ignore")  # a class far behind has chance 0
     def predict_proba(self, X: object) -> Floats:
         """Chances of the classes, of shape (n, classes)."""
         joint = self._chances(self._rows(X))

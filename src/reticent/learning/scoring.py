@@ -153,11 +153,13 @@ class Scoring:
 def of_labels(label: Callable[[Floats], NDArray[np.generic]]) -> Scoring:
     """The share of rows labelled right, cut to [0, 1]."""
 
+    @np.errstate(all="ignore")  # far beyond its bounds a row may have no prediction, which counts as wrong
     def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
         there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
         right = there & np.asarray(label(filled(values, there)) == targets, np.bool_)
         return np.column_stack([right, there]).astype(np.float64)
 
+    @np.errstate(all="ignore")  # of released numbers, whatever noise made of them
     def share(found: Floats, n: float | None) -> float:
         return float(np.clip(found[0] / max(n if n is not None else found[1], 1.0), 0.0, 1.0))
 
@@ -167,6 +169,7 @@ def of_labels(label: Callable[[Floats], NDArray[np.generic]]) -> Scoring:
 def of_numbers(predict: Callable[[Floats], Floats], middle: float, half: float) -> Scoring:
     """R squared about the mean of the rows, at most 1; y is cut to its bounds, of this middle and half-width."""
 
+    @np.errstate(all="ignore")  # far beyond its bounds a row may have no prediction, which counts as wrong
     def parts(values: Floats, targets: NDArray[np.generic] | None) -> Floats:
         target = (numbers(targets) - middle) / half
         there = np.isfinite(values).all(axis=1) & np.isfinite(target)
@@ -174,6 +177,7 @@ def of_numbers(predict: Callable[[Floats], Floats], middle: float, half: float) 
         off = np.clip((predict(filled(values, there)) - middle) / half - target, -2.0, 2.0) / 2
         return np.where(there[:, None], np.column_stack([off**2, target, target**2, np.ones(len(target))]), 0.0)
 
+    @np.errstate(all="ignore")  # of released numbers, whatever noise made of them
     def share(found: Floats, n: float | None) -> float:
         errors, first, second = (float(part) for part in found[:3])
         size = max(n if n is not None else float(found[3]), 1.0)
@@ -221,8 +225,7 @@ def _bought(asked: Scored, scoring: Scoring) -> float:
         who=model.who,
     )
     model._keep_score(made)
-    with np.errstate(all="ignore"):
-        return scoring.score(found, known)
+    return scoring.score(found, known)
 
 
 __all__ = ["Scored", "Scoring", "Sums", "accuracy", "of_labels", "of_numbers", "r_squared"]

@@ -27,7 +27,6 @@ from typing import (
     TypeVar,
 )
 
-from reticent.data.isolation import undisturbed
 from reticent.entropy import Forks, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.privacy.loss import words
@@ -127,9 +126,8 @@ class Paid(Generic[T]):
         self._source = Path(study._place) if study._place and self._ledger.durable else None
         self._reserve(plan.first)
         try:
-            with undisturbed():
-                self._size = self._read(table)
-                self._started = start(self._coins())
+            self._size = self._read(table)
+            self._started = start(self._coins())
         except BaseException as cause:
             reference = self._failed(cause)
             if not isinstance(cause, Exception):
@@ -152,8 +150,7 @@ class Paid(Generic[T]):
             assert self._started is not None
             before = len(self._told)
             try:
-                with undisturbed():
-                    reply, ended = draw(self._started, self._rows, self._size, self._coins())
+                reply, ended = draw(self._started, self._rows, self._size, self._coins())
                 self._told.append((question, repr(reply)))
                 if ended:
                     self._commit()
@@ -228,8 +225,7 @@ class Paid(Generic[T]):
         if len(self._ended) >= VOLUME:
             self._first, self._ended = (len(self._guarantees) - 1, len(self._told)), []
         try:
-            with undisturbed():
-                self._started = self._start(self._coins())
+            self._started = self._start(self._coins())
         except BaseException as cause:
             self._over = True
             reference = self._failed(cause)

@@ -45,6 +45,7 @@ def known(variance: float) -> Variances:
     return Variances((max(variance, 0.0),), (1.0,))
 
 
+@np.errstate(under="ignore")  # far out a transform is 0
 def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL) -> float:
     """Least r with P(|error| <= r) >= ``level``, for a normal part plus independent Laplace parts of these scales.
 
@@ -71,6 +72,7 @@ def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL)
     return high
 
 
+@np.errstate(under="ignore")  # a value far from the estimate has likelihood 0
 def plausible(estimate: float, scale: float, least: float, most: float, *, usual: float | None = None) -> Variances:
     """What a noisy variance says of the true one, known to lie in [least, most].
 
@@ -94,6 +96,7 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
 
 
 @lru_cache(maxsize=256)
+@np.errstate(under="ignore")  # far out a tail is 0
 def rank_shift(variance: float, end: float, value: float) -> float:
     """How many ranks an end must aim beyond its level so that end and value together miss on one side with 2.5 %.
 
@@ -113,6 +116,7 @@ def rank_shift(variance: float, end: float, value: float) -> float:
     return high
 
 
+@np.errstate(under="ignore")  # far out a tail is 0
 def _short(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """P(error <= x) of a Laplace part."""
     size = np.abs(x) / scale

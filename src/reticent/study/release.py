@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final, assert_never
 from reticent.certificate.answers import answer_to_json, cell_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, column_to_json, stated
-from reticent.data.isolation import undisturbed
 from reticent.data.query import (
     Capped,
     Incomplete,
@@ -250,8 +249,7 @@ def run(
     if source is not None:
         note_head(source, ledger)  # an older copy of the ledger, put back after an interruption, is then noticed
     try:
-        with undisturbed():
-            answers, caveats = draw(prepared, table, entropy, on_stage)
+        answers, caveats = draw(prepared, table, entropy, on_stage)
         on_stage("commit")
         document = certified(prepared, answers, caveats, schema, about, receipt, ledger)
         certificate = Certificate.of(document)

@@ -93,7 +93,8 @@ class Kernel:
     @cached_property
     def plan(self) -> Linear:
         indices = _kept(self.axes, self.bandwidth)
-        root = np.exp(-((math.pi * float(self.bandwidth)) ** 2) * (indices**2).sum(axis=1) / 4.0)
+        with np.errstate(under="ignore"):  # a wave that is too short has factor 0
+            root = np.exp(-((math.pi * float(self.bandwidth)) ** 2) * (indices**2).sum(axis=1) / 4.0)
         name = f"kernel estimate of bandwidth {float(self.bandwidth):.3g}"
         return cosines(self.axes, indices, root, self.terms, (self.epsilon, self.delta), name, self.settle)
 

@@ -163,6 +163,7 @@ def smoothed(axes: Sequence[Axis], noisy: Floats, variance: float, n: float, bar
     return 1.0 + fine @ found[seen], fine @ basis[:, seen].T
 
 
+@np.errstate(under="ignore")  # a weight far from the best has chance 0
 def shrunk(found: Floats, variances: Floats, lengths: Floats) -> Floats:
     """The factor of each coefficient, between 0 and 1, from coefficients with noise of these variances."""
     listed = _weights(lengths)

@@ -163,6 +163,7 @@ def spread_of(deviations: Floats, vector: Floats) -> Floats:
 # --- the curvature ----------------------------------------------------------------------------------------------------
 
 
+@np.errstate(under="ignore")  # below a step a part is zero
 def curvature(loss: Loss, rows: Integers, data: Floats, targets: Floats, at: Floats) -> Integers:
     """The upper triangle of the sum of curvature x x', in squared steps; every row's part is rounded to zero."""
     weight = losses.curvatures(loss, scored(data, at), targets)

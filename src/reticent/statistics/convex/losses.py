@@ -199,6 +199,7 @@ def turnings(loss: Loss, scores: Floats, targets: Floats) -> Floats:
     return np.asarray(np.where(there[:, None, None], found, 0.0))
 
 
+@np.errstate(under="ignore")  # far from its middle a loss is straight
 def bent_most(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Floats:
     """A bound of the curvature of every row at any scores within ``off``, shape (n,), of the given ones."""
     most = np.full(len(scores), float(turns(loss)[1]))
@@ -259,6 +260,7 @@ def bend(loss: Loss) -> float:
             assert_never(loss)
 
 
+@np.errstate(under="ignore")  # a class far behind has chance 0
 def chances(scores: Floats) -> Floats:
     """Chances of the classes, shape (n, classes), from one score or one per class."""
     if scores.shape[1] == 1:

@@ -215,6 +215,7 @@ def _pivot(counts: Floats, found: Fit, scale: float, alike: int) -> _Pivot:
     return _Pivot(cross, max(float((middle * counts).sum()), 0.0), pair, scale, product, spread)
 
 
+@np.errstate(under="ignore")  # far out a transform is 0
 def _chance(radius: float, variance: float, scales: Floats) -> float:
     """P(|error| <= radius), of a normal part and Laplace parts: one value of what ``intervals.half_width`` solves."""
     period = 20.0 * float(np.abs(scales).max()) + 9.0 * math.sqrt(variance)
