@@ -17,20 +17,21 @@ import numpy as np
 import pytest
 
 import reticent as rt
-from reticent.audit import built_in, fits, models, session_replay
-from reticent.audit.couplings import Filled, Rows, filling
-from reticent.audit.fits import Fit
-from reticent.audit.neighbours import families
-from reticent.audit.reader_replay import engine
-from reticent.audit.replay import _deals
-from reticent.audit.session_replay import Talk
-from reticent.audit.tape import STYLES, Tape, recorded
+from reticent.conformance import built_in_plans
+from reticent.conformance.couplings import Filled, Rows, filling
+from reticent.conformance.neighbours import families
+from reticent.conformance.reader_replay import engine
+from reticent.conformance.replay import _deals
+from reticent.conformance.tape import STYLES, Tape, recorded
 from reticent.data.schema import Schema
 from reticent.learning import fit_release
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Step
 from reticent.study import release
 from reticent.study.allocation import Prepared, Question
+from tests.assurance import fits, models, session_replay
+from tests.assurance.fits import Fit
+from tests.assurance.session_replay import Talk
 
 FITS = {fit.name: fit for fit in models.built_in()}
 TALKS = {talk.name: talk for talk in session_replay.built_in()}
@@ -103,11 +104,11 @@ def drawn(plans: Iterator[tuple[str, Prepared, Schema]], most: int) -> None:
 
 
 def test_some_statistics(strict: None) -> None:
-    drawn(islice(built_in.built_in(), 2), 2)
+    drawn(islice(built_in_plans.built_in(), 2), 2)
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("plans", [built_in.built_in, built_in.robust])
+@pytest.mark.parametrize("plans", [built_in_plans.built_in, built_in_plans.robust])
 def test_all_statistics(plans: Callable[[], Iterator[tuple[str, Prepared, Schema]]], strict: None) -> None:
     drawn(plans(), 4)
 
@@ -148,7 +149,7 @@ def test_a_statistic_that_is_not_quiet_is_noticed(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(release, "answered", answered)
     with pytest.raises((FloatingPointError, RuntimeWarning)):
-        drawn(islice(built_in.built_in(), 1), 1)
+        drawn(islice(built_in_plans.built_in(), 1), 1)
 
 
 @pytest.mark.parametrize("wrong", WRONG)
