@@ -11,6 +11,7 @@ Every answer carries a guarantee derived from its parts, an interval, and a line
 
 from __future__ import annotations
 
+from reticent.certificate.particulars import Record
 from reticent.data.schema import category, integer, real
 from reticent.errors import (
     BudgetError,
@@ -74,6 +75,7 @@ __all__ = [
     "PublicParameterError",
     "PureDP",
     "QuestionError",
+    "Record",
     "Refusal",
     "Reply",
     "ReticentError",

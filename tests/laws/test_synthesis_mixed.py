@@ -29,6 +29,7 @@ from reticent.synthesis.linear_queries import Sums, Terms
 from reticent.synthesis.options import COUNTING, Method, Options, Plan, plan_for
 from reticent.synthesis.steps import ROW, Mixed, mixed, of_one
 from tests.assurance.claims import verify
+from tests.support.densities import density_of
 
 Kind = Literal["add_remove", "substitute"]
 Values = NDArray[np.float64]  # NaN where missing
@@ -216,9 +217,7 @@ def test_smooth_methods_leave_an_atom_its_own_share(method: Method) -> None:
     .001, but with chance below 1e-9; what a smooth method spilt into the cell of 0 was .01 and more."""
     rows = np.concatenate([np.zeros(12_000), np.tile(np.arange(1, 9), 1_000)]).astype(np.int64)
     study = rt.study({"x": rows}, adjacency="add_remove", columns={"x": rt.integer(0, 63)}, budget=9)
-    outcome = study.release_density("x", method=method, atoms=[0], epsilon=8).outcome
-    assert isinstance(outcome, Reply)
-    found = outcome.value
+    found = density_of(study.release([rt.density("x", method=method, atoms=[0])], epsilon=8))
     assert found.pdf([0.0])[0] == 0.0
     assert abs(found.probability(0, 0).value - 0.6) < 0.005
     assert abs(float((found.sample(100_000) == 0).mean()) - 0.6) < 0.015  # nine deviations of drawing

@@ -1,6 +1,6 @@
 """Bad input to a whole-data-set release, by each of its ways in: refused in words before it costs, or a reply, or none.
 
-    study.release_density, study.synthesize, reticent synth
+    study.release, study.synthesize, reticent synth
         x no public bounds; bounds that exclude all; one value; NaN and infinities; no row; a grid or too many columns;
           an epsilon that says nothing
 
@@ -30,6 +30,7 @@ from reticent.study.study import Study
 from reticent.synthesis import histogram, ks
 from reticent.synthesis.density import Density
 from reticent.synthesis.options import Method
+from tests.support.densities import density_of
 
 STUDY = """
 [study]
@@ -59,13 +60,13 @@ def table(where: Path, values: Sequence[object], kind: Kind = "add_remove") -> P
 
 
 def by_release(spec: Path, ask: str, epsilon: str) -> object:
-    made = rt.open(spec).release_density(rt_question(ask), epsilon=epsilon)
-    return made.outcome
+    made = rt.open(spec).release([rt_question(ask)], epsilon=epsilon)
+    return rt.Reply(density_of(made)) if made.replied else rt.NoReply()
 
 
 def by_synthesis(spec: Path, ask: str, epsilon: str) -> object:
     try:
-        return rt.open(spec).synthesize(rt_question(ask), epsilon=epsilon, rows=20).outcome
+        return rt.Reply(rt.open(spec).synthesize(rt_question(ask), epsilon=epsilon, rows=20).density)
     except NoReplyError:
         return rt.NoReply()
 
@@ -175,9 +176,9 @@ def test_strange_tables_are_charged_and_end_in_a_reply_or_none(
 @pytest.mark.wide
 def test_values_beyond_the_bounds_show_at_an_end_alone(tmp_path: Path) -> None:
     spec = table(tmp_path, [1e9] * 400)
-    made = rt.open(spec).release_density("x", method="ks", epsilon=4)
-    assert any("outside [0, 100] count as the nearer bound" in text for text in made.caveats)
-    assert made.density.masses[-1] > 0.8
+    made = rt.open(spec).release([rt.density("x", method="ks")], epsilon=4)
+    assert any("outside [0, 100] count as the nearer bound" in text for text in made.certificate.caveats)
+    assert density_of(made).masses[-1] > 0.8
 
 
 # --- the audit of such a plan -----------------------------------------------------------------------------------------

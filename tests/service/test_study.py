@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -352,7 +353,7 @@ def test_an_epsilon_above_ten_needs_a_reason_which_the_certificate_prints() -> N
     )
     with pytest.raises(rt.Refusal, match="protects no one"):
         study.release([rt.count()], epsilon=20)
-    release = study.release([rt.count()], epsilon=20, override="public test data")
+    release = study.release([rt.count()], epsilon=20, record=rt.Record(override="public test data"))
     assert release.certificate.document["override"] == "public test data"
 
 
@@ -376,18 +377,18 @@ def test_stages_are_told_as_they_begin_and_the_charge_comes_first(folder: Path) 
         charged = ledger.exists() and len(Ledger.open(ledger).releases()) == 1
         seen.append((stage, charged))
 
-    study.release([rt.count()], epsilon=1, on_stage=tell)
+    replace(study, on_stage=tell).release([rt.count()], epsilon=1)
     assert seen == [("reserve", False), ("read", True), ("draw", True), ("commit", True)]
 
 
 @pytest.mark.wide
 def test_a_declined_request_is_a_line_in_the_ledger_and_costs_nothing(folder: Path) -> None:
     study = rt.open(folder / "visits.toml")
-    study.release([rt.count()], epsilon=1, name="first")
+    study.release([rt.count()], epsilon=1, record=rt.Record(name="first"))
     with pytest.raises(rt.BudgetError):
-        study.release([rt.count()], epsilon=9, name="too much")
+        study.release([rt.count()], epsilon=9, record=rt.Record(name="too much"))
     with pytest.raises(rt.QuestionError):
-        study.release([rt.mean("pain")], epsilon=1, name="no bounds", who="anna")
+        study.release([rt.mean("pain")], epsilon=1, record=rt.Record(name="no bounds", who="anna"))
     lines = study.ledger.releases()
     assert [(line.what, line.who, line.state) for line in lines] == [
         ("first", "curator", "committed"),
@@ -600,7 +601,7 @@ def test_an_interrupted_release_cannot_be_undone_by_an_older_copy_of_the_ledger(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        study.release([rt.count()], epsilon="0.5", on_stage=interrupt)
+        replace(study, on_stage=interrupt).release([rt.count()], epsilon="0.5")
     for path in folder.glob("visits.ledger*"):
         path.unlink()
     shutil.copy(folder / "older", folder / "visits.ledger")

@@ -17,12 +17,13 @@ from reticent.data.table import open_table
 from reticent.errors import BudgetError, Fault, NoReplyError, PublicParameterError, QuestionError, Refusal
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Kind
-from reticent.study.density_release import DensityRelease
+from reticent.statistics.density import DensityOf
 from reticent.study.study import Study
 from reticent.synthesis import steps
-from reticent.synthesis.density import Density, from_json
+from reticent.synthesis.density import from_json
 from reticent.synthesis.linear_queries import Sums
 from reticent.synthesis.partition import Parted
+from tests.support.densities import density_of
 
 METHODS = ("auto", "histogram", "adaptive", "sparse", "tree", "ks", "series", "kernel", "bernstein")
 COLUMNS: dict[str, Column] = {
@@ -63,18 +64,19 @@ def one(values: list[float]) -> Study:
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_is_charged_once_certified_and_drawn_from(method: str, tmp_path: Path) -> None:
     study = clinic()
-    made = study.release_density(rt.density("age", method=method), epsilon=1)  # type: ignore[arg-type]  # of METHODS
+    made = study.release([rt.density("age", method=method)], epsilon=1)  # type: ignore[arg-type]  # of METHODS
     assert spent(study) == 1
-    found = made.density
+    found = density_of(made)
     assert abs(found.masses.sum() - 1) < 1e-9
     assert made.certificate.verify(ledger=study.ledger, allow_unsigned=True).ok
-    again = rt.read_certificate(made.certificate.to_json()).answers[0].density
+    again = rt.read_certificate(made.certificate.to_json()).answers[0].law
     assert again == found
     assert from_json(found.to_json()) == found
-    assert made.sample(50).shape == (50,)
+    assert found.sample(50).shape == (50,)
     assert spent(study) == 1  # drawing is free
-    files = {path.suffix: path.read_text("utf-8") for path in made.save(tmp_path / "age")}
-    assert set(files) == {".csv", ".json", ".html", ".svg"}
+    wanted = (".cells.csv", ".json", ".html", ".svg")
+    files = {path.suffix: path.read_text("utf-8") for path in made.save(tmp_path / "age", files=wanted)}
+    assert (tmp_path / "age.cells.csv").exists()
     assert files[".csv"].splitlines()[0] == "age low,age high,mass,noise,density"
     assert "<svg" in files[".html"]
     assert "density(age" in files[".svg"]
@@ -94,7 +96,7 @@ def test_a_density_stands_in_a_list_of_questions_and_in_text() -> None:
 def test_made_up_rows_are_a_table_of_the_kinds_declared(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    made = clinic().synthesize(["x", "age"], method="histogram", epsilon=2, rows=300)
+    made = clinic().synthesize(rt.density(["x", "age"], method="histogram"), epsilon=2, rows=300)
     table = pq.read_table(made.to_parquet(tmp_path / "rows.parquet"))
     assert {name: str(kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True)} == {
         "x": "double",
@@ -109,16 +111,14 @@ def test_made_up_rows_are_a_table_of_the_kinds_declared(tmp_path: Path) -> None:
 @pytest.mark.wide
 def test_atoms_and_missing_values_come_out_with_their_shares() -> None:
     for method in ("auto", "series", "histogram"):
-        made = clinic().release_density(
-            rt.density("x", method=method, atoms=[0, "missing"]),
-            epsilon=2,
-        )
-        ((value, mass),) = made.density.atoms
+        made = clinic().release([rt.density("x", method=method, atoms=[0, "missing"])], epsilon=2)
+        found = density_of(made)
+        ((value, mass),) = found.atoms
         assert value == 0.0
         assert abs(mass - 1000 / 3600) < 0.01
-        assert made.density.missing is not None
-        assert abs(made.density.missing - 0.1) < 0.01
-        drawn = made.synthetic(2000)
+        assert found.missing is not None
+        assert abs(found.missing - 0.1) < 0.01
+        drawn = made.synthetic(rows=2000)
         assert abs(np.mean(drawn._rows[:, 0] == 0) - 0.9 * mass) < 0.06
 
 
@@ -137,10 +137,10 @@ def test_atoms_and_missing_values_come_out_with_their_shares() -> None:
         (rt.density("x", method="histogram", degree=3), "no use in method=histogram"),
     ],
 )
-def test_what_cannot_be_released_is_refused_before_rows_and_costs_nothing(asked: object, said: str) -> None:
+def test_what_cannot_be_released_is_refused_before_rows_and_costs_nothing(asked: DensityOf, said: str) -> None:
     study = clinic()
     with pytest.raises(Refusal, match=said):
-        study.release_density(asked, epsilon=1)  # type: ignore[arg-type]  # questions
+        study.release([asked], epsilon=1)
     assert spent(study) == 0
 
 
@@ -149,11 +149,11 @@ def test_what_cannot_be_released_is_refused_before_rows_and_costs_nothing(asked:
 def test_bias_is_said_to_be_in_no_interval_unless_there_is_none(method: str) -> None:
     """Of 30 % at one value a smooth law shows next to nothing, and its intervals are as narrow as ever."""
     study, said = clinic(), "not for what is smoothed away"
-    made = study.release_density("x", method=method, epsilon=2)  # type: ignore[arg-type]  # the methods there are
-    assert any(said in caveat for caveat in made.caveats)
+    made = study.release([rt.density("x", method=method)], epsilon=2)  # type: ignore[arg-type]  # the methods there are
+    assert any(said in caveat for caveat in made.certificate.caveats)
     if method == "histogram":
-        exact = study.release_density("age", method=method, cells=100, epsilon=2)  # type: ignore[arg-type]
-        assert not any(said in caveat for caveat in exact.caveats)
+        exact = study.release([rt.density("age", method=method, cells=100)], epsilon=2)  # type: ignore[arg-type]
+        assert not any(said in caveat for caveat in exact.certificate.caveats)
 
 
 @pytest.mark.wide
@@ -161,7 +161,7 @@ def test_the_share_of_an_atom_beside_a_polynomial_is_within_its_noise() -> None:
     """Records heaped near 0, where the polynomial's own total is off by percents; six half-widths hold but for 1e-9."""
     values = np.concatenate([np.zeros(5_000), np.random.default_rng(4).gamma(1.0, 2.0, 15_000)])
     study = rt.study({"x": values}, adjacency="add_remove", columns={"x": rt.real(0, 100)}, budget="8")
-    found = study.release_density("x", method="bernstein", atoms=[0], epsilon=4).density
+    found = density_of(study.release([rt.density("x", method="bernstein", atoms=[0])], epsilon=4))
     assert found.beside is not None
     ((_, mass),) = found.atoms
     assert abs(mass - 0.25) < 6 * found.beside
@@ -173,7 +173,7 @@ def test_the_share_of_an_atom_beside_a_polynomial_is_within_its_noise() -> None:
 def test_a_budget_too_small_is_refused_and_costs_nothing() -> None:
     study = clinic(budget="1/2")
     with pytest.raises(BudgetError):
-        study.release_density("x", epsilon=1)
+        study.release([rt.density("x")], epsilon=1)
     assert spent(study) == 0
 
 
@@ -181,7 +181,7 @@ def test_a_budget_too_small_is_refused_and_costs_nothing() -> None:
 def test_an_epsilon_that_leaves_nothing_but_the_uniform_is_refused_with_what_would_do() -> None:
     study = clinic(people=4_000)
     with pytest.raises(QuestionError, match=r"the noise hides every shape.*About ε .* would show something"):
-        study.release_density("x", method="series", epsilon="0.001")
+        study.release([rt.density("x", method="series")], epsilon="0.001")
     assert spent(study) == 0
     unsaid = clinic()  # nobody said how many there are: the plan tells, and it may be bought
     assert "hides every shape" in repr(unsaid.plan(["density(x, method=series)"], epsilon="0.001", people=4_000))
@@ -195,18 +195,24 @@ def test_one_fault_is_charged_and_says_nothing(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Sums, "draw", broken)
     study = clinic()
     with pytest.raises(Fault) as caught:
-        study.release_density("age", method="series", epsilon=1)
+        study.release([rt.density("age", method="series")], epsilon=1)
     assert "37" not in str(caught.value)
     assert caught.value.__context__ is None
     assert spent(study) == 1
 
 
-@pytest.mark.wide
-def test_options_beside_a_question_are_refused() -> None:
-    with pytest.raises(QuestionError, match="has its options already"):
-        clinic().release_density(rt.density("x"), method="series", epsilon=1)
-    with pytest.raises(PublicParameterError, match="rows must be"):
-        clinic().synthesize("x", epsilon=1, rows=0)
+def test_rows_are_drawn_from_the_density_that_is_named() -> None:
+    made = clinic().release([rt.density("x", method="histogram"), rt.density("age", method="histogram")], epsilon=2)
+    rows = made.synthetic("density(age, method=histogram)", rows=7)
+    assert (len(rows), rows.columns) == (7, ("age",))
+    assert rows.certificate.digest == made.certificate.digest
+    assert "7 made-up rows of age" in repr(rows)
+    with pytest.raises(QuestionError, match=r"Name the density .* this release has 2\."):
+        made.synthetic()
+    with pytest.raises(QuestionError, match=r"count is no density: rt\.density\(…\) asks for one"):
+        clinic().release([rt.count()], epsilon=1).synthetic("count")
+    with pytest.raises(PublicParameterError, match="one density; this one has 2"):
+        made.save("unwritten", files=(".cells.csv",))
 
 
 @pytest.mark.wide
@@ -215,32 +221,32 @@ def test_an_empty_table_one_value_and_no_numbers_end_in_a_reply_or_none_and_in_n
     tables = [[], [50.0] * 300, [float("nan")] * 20, [float("inf"), -float("inf"), 5.0] * 50, [1e9] * 200]
     for values in tables:
         study = one(values)
-        made = study.release_density(rt.density("x", method=method), epsilon=1)  # type: ignore[arg-type]
-        assert isinstance(made, DensityRelease)
+        made = study.release([rt.density("x", method=method)], epsilon=1)  # type: ignore[arg-type]
         assert spent(study) == 1
-        match made.outcome:
-            case rt.Reply(found):
-                assert isinstance(found, Density)
-                assert np.isfinite(found.masses).all()
-            case rt.NoReply():
-                with pytest.raises(NoReplyError, match="no density"):
-                    made.sample(1)
+        if made.replied:
+            assert np.isfinite(density_of(made).masses).all()
+        else:
+            assert made.answers[0].law is None
+            with pytest.raises(NoReplyError, match="no density"):
+                made.synthetic(rows=1)
 
 
 @pytest.mark.wide
 def test_bounds_that_exclude_every_value_say_nothing_of_the_rows() -> None:
     here, there = one([1e9] * 400), one([100.0] * 400)
-    said = [study.release_density("x", method="histogram", epsilon=4) for study in (here, there)]
-    own = [[text for text in made.caveats if "readable" not in text] for made in said]  # without the noisy share
+    said = [study.release([rt.density("x", method="histogram")], epsilon=4) for study in (here, there)]
+    own = [
+        [text for text in made.certificate.caveats if "readable" not in text] for made in said
+    ]  # without the noisy share
     assert own[0][0] == own[1][0]
-    assert any("outside [0, 100] count as the nearer bound" in text for text in said[0].caveats)
-    assert all(made.density.masses.ravel()[-1] > 0.8 for made in said)
+    assert any("outside [0, 100] count as the nearer bound" in text for text in said[0].certificate.caveats)
+    assert all(density_of(made).masses.ravel()[-1] > 0.8 for made in said)
 
 
 @pytest.mark.wide
 def test_all_rows_on_an_atom_leave_nothing_for_the_rest() -> None:
-    made = one([0.0] * 2_000).release_density("x", method="series", atoms=[0], epsilon=2)
-    ((_, mass),) = made.density.atoms
+    made = one([0.0] * 2_000).release([rt.density("x", method="series", atoms=[0])], epsilon=2)
+    ((_, mass),) = density_of(made).atoms
     assert mass > 0.97
 
 
@@ -333,8 +339,8 @@ def test_rows_have_the_zeros_of_the_records_by_default_and_what_they_are_good_fo
         assert "(0 and 600)" in line
         assert not any("not the table of cost" in one for one in made.good_for())
         assert made.density.to_json() == from_json(made.density.to_json()).to_json()
-    for option in ({"atoms": "none"}, {"method": "series"}):
-        made = study.synthesize("cost", epsilon=1, **option)  # type: ignore[arg-type]
+    for question in (rt.density("cost", atoms="none", checks="0.1"), rt.density("cost", method="series", checks="0.1")):
+        made = study.synthesize(question, epsilon=1)
         said = made.good_for()
         assert any(one.startswith("not the table of cost") for one in said)  # the check sees the zeros
         assert any(one.startswith("not single values of cost") for one in said)
@@ -342,7 +348,7 @@ def test_rows_have_the_zeros_of_the_records_by_default_and_what_they_are_good_fo
 
 @pytest.mark.wide
 def test_the_audit_is_the_one_that_a_release_can_ask_for() -> None:
-    made = clinic().release_density("age", method="series", epsilon=1, audit=3)
+    made = clinic().release([rt.density("age", method="series")], epsilon=1, audit=3)
     assert made.certificate.document["audit"]["verdict"] == "passed"
     assert audits.QUICK > 3
     assert isinstance(clinic().ledger, Ledger)

@@ -18,7 +18,7 @@ from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
-from reticent.errors import CheckError, PublicParameterError, QuestionError
+from reticent.errors import CheckError, PublicParameterError
 from reticent.outcome import Outcome, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
@@ -29,6 +29,7 @@ from reticent.synthesis.density import Density, from_json
 from reticent.synthesis.fidelity import Checked, checked, split, tables_of
 from reticent.synthesis.histogram import histogram
 from reticent.synthesis.size import Expected
+from tests.support.densities import density_of
 
 ADD, SUB = Adjacency("add_remove"), Adjacency("substitute")
 ONE = Fraction(1)
@@ -210,26 +211,22 @@ def test_a_study_pays_for_checks_from_the_same_release(adjacency: Literal["add_r
     study = rt.study(
         {"x": values, "y": values}, adjacency=adjacency, columns={"x": rt.real(0, 1), "y": rt.real(0, 1)}, budget=6
     )
-    made = study.synthesize("x", method="histogram", epsilon=1)
+    made = study.synthesize(rt.density("x", method="histogram", checks="0.1"), epsilon=1)
     assert made.guarantee.loss == PureDP(ONE)
     assert len(made.density.checks) == len(made.fits()) == 1
     assert made.good_for()[0].startswith("the table of x: ")
-    assert made.answer.name == "density(x, method=histogram, checks=0.1)"
-    asked = study.release_density(["x", "y"], method="histogram", checks="0.2", epsilon=1)
-    assert [one.columns for one in asked.density.checks] == [("x",), ("y",), ("x", "y")]
-    plain = study.synthesize("x", method="histogram", epsilon=1, checks=0)
+    assert made.certificate.answers[0].name == "density(x, method=histogram, checks=0.1)"
+    asked = study.release([rt.density(["x", "y"], method="histogram", checks="0.2")], epsilon=1)
+    assert [one.columns for one in density_of(asked).checks] == [("x",), ("y",), ("x", "y")]
+    plain = study.synthesize(rt.density("x", method="histogram"), epsilon=1)
     assert plain.density.checks == ()
     assert plain.fits() == ()
     assert any("not checked" in line for line in plain.good_for())
     text = study.release(["density(y, method=tree, checks=0.3)"], epsilon=1)
-    (answer,) = text.answers
-    assert isinstance(answer.density, Density)
-    assert len(answer.density.checks) == 1
+    assert len(density_of(text).checks) == 1
     for share in ("-0.1", "0.6"):
         with pytest.raises(PublicParameterError, match="checks is a share"):
-            study.release_density("x", checks=share, epsilon=1)
-    with pytest.raises(QuestionError, match="options already"):
-        study.release_density(rt.density("x"), checks="0.1", epsilon=1)
+            study.release([rt.density("x", checks=share)], epsilon=1)
 
 
 @pytest.mark.wide

@@ -23,6 +23,7 @@ from reticent.synthesis.density import Density
 from reticent.synthesis.linear_queries import Terms
 from reticent.synthesis.options import COUNTING, Method, Options, Plan, plan_for
 from reticent.synthesis.steps import mixed
+from tests.support.densities import density_of
 
 Floats = NDArray[np.float64]
 Kind = Literal["add_remove", "substitute"]
@@ -148,7 +149,7 @@ def test_where_nothing_was_kept_there_may_be_something() -> None:
     """Sixty records over three fifths of the range, none of whose cells reaches the bar: .003 of all in all windows."""
     bulk = np.concatenate([np.linspace(10, 30, 20_000), np.linspace(40, 100, 60)])
     study = rt.study({"x": bulk}, adjacency="add_remove", columns={"x": rt.real(0, 100)}, budget=2)
-    density = study.release_density("x", method="sparse", epsilon=2).density
+    density = density_of(study.release([rt.density("x", method="sparse")], epsilon=2))
     for low in range(40, 100, 5):
         found, held = density.probability(low, low + 5), float(((bulk >= low) & (bulk < low + 5)).mean())
         assert found.low <= held <= found.high
@@ -162,7 +163,7 @@ def test_an_atom_among_wide_cells_has_its_own_share(method: Method, top: int) ->
     """Three of ten records are 0 and the rest next to it: noise moves the share by less than .01, but below 1e-9."""
     rows = np.repeat([0, 1, 2, 3, 10], [3_000, 2_000, 2_000, 2_000, 1_000])
     study = rt.study({"x": rows}, adjacency="add_remove", columns={"x": rt.integer(0, top)}, budget=9)
-    density = study.release_density("x", method=method, atoms=[0], epsilon=4).density
+    density = density_of(study.release([rt.density("x", method=method, atoms=[0])], epsilon=4))
     assert abs(density.probability(0, 0).value - 0.3) < 0.01
     assert density.pdf([0.0])[0] == 0.0
     assert abs(float((density.sample(20_000) == 0).mean()) - 0.3) < 0.03  # nine deviations of drawing

@@ -44,7 +44,7 @@ def furnish(room: Room) -> None:
     number = 0
     for study in (rt.open(room.work / "study.toml"), rt.open(room.work / "rho.toml")):
         for ask in QUESTIONS:
-            made = study.release(ask, epsilon="0.1", key=None if number % 4 == 3 else private)
+            made = study.release(ask, epsilon="0.1", record=rt.Record(key=None if number % 4 == 3 else private))
             (room.work / f"c{number}.json").write_text(made.certificate.to_json())
             number += 1
     for certificate in _of_others(rt.open(room.work / "study.toml")):

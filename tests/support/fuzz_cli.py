@@ -46,7 +46,9 @@ def furnish(room: Room) -> None:
     (room.work / "empty.toml").write_text("")
     (room.work / "rows.parquet").write_bytes(b"PAR1not a tablePAR1")
     private, _ = make_keys(room.work / "officer")
-    made = rt.open(room.work / "study.toml").release(["count", "mean(age)"], epsilon="0.1", key=private)
+    made = rt.open(room.work / "study.toml").release(
+        ["count", "mean(age)"], epsilon="0.1", record=rt.Record(key=private)
+    )
     (room.work / "c.json").write_text(made.certificate.to_json())
     room.keep()
 

@@ -47,7 +47,7 @@ def law() -> Density:
 
 def whole() -> dict[str, Any]:
     found = document()
-    found["answers"] = [answer_to_json(Answer("density(x)", (), density=law()))]
+    found["answers"] = [answer_to_json(Answer("density(x)", (), law=law()))]
     found["guarantee"]["parts"] = []
     return found
 

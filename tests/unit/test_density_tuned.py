@@ -23,6 +23,7 @@ from reticent.synthesis.linear_queries import Floats, Sums, Terms
 from reticent.synthesis.options import Method, Options, plan_for
 from reticent.synthesis.parameter_selection import LADDER, OPTION, Kind, Tuned, tuned
 from reticent.synthesis.steps import mixed
+from tests.support.densities import density_of
 
 Near = Literal["add_remove", "substitute"]
 
@@ -328,12 +329,13 @@ def test_a_study_plans_charges_and_tells_the_choice(near: Near) -> None:
     )
     text = "density(cost, method=kernel, bandwidth=auto)"
     assert "chosen privately, for ε 0.2, among 10 from 0.25 to 0.0104" in str(study.plan([text], epsilon=1))
-    found = study.release_density("cost", method="histogram", cells="auto", atoms=[0], epsilon=1)
-    assert found.density.atoms[0][1] == pytest.approx(0.25, abs=0.03)
+    found = study.release([rt.density("cost", method="histogram", cells="auto", atoms=[0])], epsilon=1)
+    assert density_of(found).atoms[0][1] == pytest.approx(0.25, abs=0.03)
     each = "0.2" if near == "add_remove" else "0.1"  # beside atoms a replaced record is two rows
-    assert f"cells along each column, chosen privately, for ε {each} a row" in "".join(found.answer.caveats)
+    assert f"cells along each column, chosen privately, for ε {each} a row" in "".join(found.answers[0].caveats)
     proof = found.proof()
     assert "histogram with cells chosen privately" in proof
     assert "permute_and_flip" in proof
-    assert study.release_density("age", method="bernstein", degree="auto", epsilon=1).sample(100).shape[0] == 100
+    smooth = density_of(study.release([rt.density("age", method="bernstein", degree="auto")], epsilon=1))
+    assert smooth.sample(100).shape[0] == 100
     assert study.release([text.replace("cost", "age")], epsilon=1).guarantee.loss == rt.PureDP(Fraction(1))

@@ -30,7 +30,7 @@ def release() -> Release:
         budget="10",
         title="@SUM(A1)",
     )
-    return study.release(QUESTIONS, epsilon="5", name="table/4")
+    return study.release(QUESTIONS, epsilon="5", record=rt.Record(name="table/4"))
 
 
 @pytest.fixture(scope="module")

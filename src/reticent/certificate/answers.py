@@ -28,7 +28,7 @@ def cell_to_json(cell: Cell) -> dict[str, object]:
 
 def answer_to_json(answer: Answer) -> dict[str, object]:
     """One answer as a certificate holds it."""
-    law = {} if answer.density is None else {"density": json.loads(answer.density.to_json())}
+    law = {} if answer.law is None else {"density": json.loads(answer.law.to_json())}
     return {
         "name": answer.name,
         "discrete": answer.discrete,

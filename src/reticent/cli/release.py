@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout
 from reticent.cli.options import (
     Asked,
@@ -77,18 +78,14 @@ def release(
         ask_first(voice, opened, item, reason)
 
     voice.charged = "unknown"
-    made = opened.release(
+    made = replace(opened, on_stage=voice.stage).release(
         list(item.ask),
         epsilon=item.epsilon,
         rho=item.rho,
         delta=item.delta,
-        name=item.name,
         purpose=purpose,
-        who=who,
-        key=key,
-        override=reason,
+        record=Record(name=item.name, who=who, key=key, override=reason),
         audit="quick" if audit else None,
-        on_stage=voice.stage,
     )
     _publish(voice, made, stem, suffixes)
 

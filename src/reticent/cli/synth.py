@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from reticent.certificate.particulars import Record
 from reticent.cli import exit_codes, layout
 from reticent.cli.options import Delta, Epsilon, Json, StudyFile, Yes, study_of, voice_of
 from reticent.cli.release import ask_first, ready, with_ledger
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec
     from reticent.statistics.density import DensityOf
-    from reticent.study.density_release import DensityRelease
+    from reticent.study.release import Release
 
 FORMATS: Final = (".csv", ".parquet")
 BESIDE: Final = (".json", ".html", ".svg")
@@ -62,7 +64,7 @@ def synth(
 
     Charges once, as release does; the rows are drawn from what was released. Exit code 3: no reply, and no rows.
     """
-    from reticent.study.density_release import check_rows
+    from reticent.study.synthetic import check_rows
 
     voice = voice_of(ctx)
     voice.spends = True
@@ -77,16 +79,13 @@ def synth(
     if not yes:
         ask_first(voice, opened, item, reason)
     voice.charged = "unknown"
-    made = opened.release_density(
-        asked,
+    name = f"made-up rows: {', '.join(asked.columns)}"
+    made = replace(opened, on_stage=voice.stage).release(
+        [asked],
         epsilon=item.epsilon,
         delta=item.delta,
-        name=f"made-up rows: {', '.join(asked.columns)}",
         purpose=purpose,
-        who=who,
-        key=key,
-        override=reason,
-        on_stage=voice.stage,
+        record=Record(name=name, who=who, key=key, override=reason),
     )
     _publish(voice, made, rows, out)
 
@@ -116,7 +115,7 @@ def _item(asked: DensityOf, epsilon: str | None, delta: str | None) -> ReleaseSp
     return ReleaseSpec("", (text,), epsilon=cost, delta=own)
 
 
-def _publish(voice: Voice, made: DensityRelease, rows: int | None, out: Path) -> None:
+def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
     from reticent.privacy.explain import as_data, sentence
     from reticent.privacy.loss import from_json, words
     from reticent.study.release import save
@@ -124,10 +123,10 @@ def _publish(voice: Voice, made: DensityRelease, rows: int | None, out: Path) ->
     voice.charged = words(made.certificate.charged)
     written: list[str] = []
     good: tuple[str, ...] = ()
-    drawn = 0
+    drawn, (asked,) = 0, made.keys()
     try:
         if made.replied:
-            rows_of = made.synthetic(rows)
+            rows_of = made.synthetic(rows=rows)
             drawn, good = len(rows_of), rows_of.good_for()
             (rows_of.to_csv if out.suffix.lower() == ".csv" else rows_of.to_parquet)(out)
             written.append(str(out))
@@ -137,7 +136,7 @@ def _publish(voice: Voice, made: DensityRelease, rows: int | None, out: Path) ->
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
     budget = made.certificate.document["budget"]
     left, approved = (words(from_json(budget[name])) for name in ("left", "approved"))
-    once = [text for text in made.caveats if text not in good]
+    once = [text for text in made.certificate.caveats if text not in good]
     ending = [*layout.under("note", once), *layout.under("good for", good[:-1]), *layout.under("", good[-1:])]
     if not made.replied:
         ending.append(("no reply", layout.ASK_WHY))
@@ -153,11 +152,11 @@ def _publish(voice: Voice, made: DensityRelease, rows: int | None, out: Path) ->
             "left": budget["left"],
             "guarantee": as_data(made.guarantee.loss, made.guarantee.adjacency),
             "good_for": list(good),
-            "caveats": list(made.caveats),
+            "caveats": list(made.certificate.caveats),
             "files": written,
             "certificate": made.certificate.document,
         },
-        f"{drawn:,} made-up rows of {made.answer.name}" if made.replied else f"{made.answer.name}: no reply",
+        f"{drawn:,} made-up rows of {asked}" if made.replied else f"{asked}: no reply",
         layout.fields(ending),
     )
     raise typer.Exit(exit_codes.DONE if made.replied else exit_codes.NO_REPLY)

@@ -67,6 +67,7 @@ def prepare(out: str | Path | None = None) -> Path:
 def publish(folder: Path) -> Demonstration:
     """Release what the study file in ``folder`` plans, signed with a key made for this run alone."""
     from reticent.certificate.keys import make_keys
+    from reticent.certificate.particulars import Record
     from reticent.demo.truth import truths
     from reticent.study.study import open as open_study
 
@@ -75,7 +76,10 @@ def publish(folder: Path) -> Demonstration:
     plan = study.plan(list(asked.ask), epsilon=asked.epsilon)
     private, public = make_keys(folder / KEY)
     release = study.release(
-        list(asked.ask), epsilon=asked.epsilon, name=asked.name, purpose="demonstration", key=private
+        list(asked.ask),
+        epsilon=asked.epsilon,
+        purpose="demonstration",
+        record=Record(name=asked.name, key=private),
     )
     files = release.save(folder / STEM)
     return Demonstration(

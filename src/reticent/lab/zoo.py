@@ -3,7 +3,7 @@
     lab.density_zoo().plot()                                 the packaged public table, one panel a method
     lab.density_zoo(values, low=0, high=100, epsilon="1/2")  a column of your own that is nobody's secret
 
-Every panel is one release by ``study.release_density`` with a ledger in memory: the code and the noise that a release
+Every panel is one release by ``study.release`` with a ledger in memory: the code and the noise that a release
 has. Here the truth stands beside it, so the column must be public. One command:
 
     python -c "from reticent import lab; lab.density_zoo(epsilon='0.1').save('densities.png')"
@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reticent.certificate.particulars import Record
 from reticent.certificate.render.odds import saved
 from reticent.data.schema import real
 from reticent.errors import PublicParameterError
-from reticent.outcome import NoReply, Outcome, Reply
+from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.density import DensityOf
@@ -156,10 +157,11 @@ def density_zoo(
         delta="1e-5",
         override="a public column, shown beside the truth",
     )
-    found = []
+    found, about = [], Record(override="a public column")
     for name, question in asked(column):
-        made = opened.release_density(question, epsilon=cost, delta=question.delta, override="a public column")
-        found.append(Specimen(name, question, made.outcome))
+        made = opened.release([question], epsilon=cost, delta=question.delta, record=about)
+        law = made[question.name].law
+        found.append(Specimen(name, question, Reply(law) if isinstance(law, Density) else NO_REPLY))
     return Zoo(column, float(bounds[0]), float(bounds[1]), known, PureDP(cost), tuple(found))
 
 

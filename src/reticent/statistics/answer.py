@@ -22,11 +22,28 @@ class Law(Protocol):
     @property
     def method(self) -> str: ...
 
+    @property
+    def masses(self) -> NDArray[np.float64]: ...
+
+    @property
+    def band(self) -> NDArray[np.float64] | None: ...
+
+    @property
+    def n(self) -> int: ...
+
     def pdf(self, points: ArrayLike) -> NDArray[np.float64]: ...
 
     def cdf(self, points: ArrayLike) -> NDArray[np.float64]: ...
 
     def quantile(self, levels: ArrayLike) -> NDArray[np.float64]: ...
+
+    def quantile_interval(self, level: float) -> Estimate: ...
+
+    def probability(self, low: float | Sequence[float], high: float | Sequence[float]) -> Estimate: ...
+
+    def mean(self) -> NDArray[np.float64]: ...
+
+    def marginal(self, column: str) -> Law: ...
 
     def sample(self, count: int) -> NDArray[np.float64]: ...
 
@@ -96,8 +113,9 @@ class Answer:
         What clipping or a cap may have changed about what is estimated; public words.
     discrete : bool
         Whether the number is an integer of this table (counts), so that intervals may cover more than their level.
-    density : Density or None
+    law : Density or None
         The whole law, where that was asked and there is a reply; the cells are then shares of a few stretches.
+        ``density`` is the same, and raises where there is none.
     estimand : str
         The quantity that the answer estimates, in words: "population mean of age, values cut to [0, 110]".
     incomplete : IncompleteRows or None
@@ -110,7 +128,7 @@ class Answer:
     cells: tuple[Cell, ...]
     caveats: tuple[str, ...] = ()
     discrete: bool = False
-    density: Law | None = None
+    law: Law | None = None
     estimand: str = ""
     incomplete: IncompleteRows | None = None
     values: ValueCount | None = None
@@ -157,6 +175,25 @@ class Answer:
                     f"{self.name} gave no reply, so it has no value. Handle it: match answer.outcome: "
                     "case rt.Reply(estimate): … case rt.NoReply(): …"
                 )
+
+    @property
+    def density(self) -> Law:
+        """The density, where the question was one: pdf, cdf, quantile, probability, sample, plot.
+
+        Raises
+        ------
+        NoReplyError
+            Where the answer is no reply.
+        QuestionError
+            Where this is no answer to a density.
+        """
+        if self.law is not None:
+            return self.law
+        if all(isinstance(cell.outcome, NoReply) for cell in self.cells) and self.name.startswith("density("):
+            raise NoReplyError(
+                f"{self.name} gave no reply, so there is no density. Handle it: answer.law is None then."
+            )
+        raise QuestionError(f"{self.name} is no density: rt.density(…) asks for one.")
 
     @property
     def value(self) -> float:

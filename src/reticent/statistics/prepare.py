@@ -120,7 +120,7 @@ def _prepared(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
             from reticent.statistics.hypotheses import steps as hypotheses
 
             return hypotheses.test(asked, setting, epsilon)
-        case DensityOf():  # study/density_release.py prepares it: it is no number
+        case DensityOf():  # study/density_step.py prepares it: it is no number
             raise QuestionError(f"{asked.name} is no number, so no half-width is planned for it. Nothing was charged.")
         case _:
             assert_never(asked)

@@ -8,12 +8,12 @@ is derived from the steps; the total asked is only a limit on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
+from reticent.certificate.particulars import check_text
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Column, Key, Person, Schema
 from reticent.errors import Fault, PublicParameterError, QuestionError, SpecError
@@ -71,23 +71,15 @@ class Prepared:
         return (*self.steps, *([] if self.caveat is None else [self.caveat]), *self.beside.steps)
 
 
-def manners(texts: Mapping[str, object], key: object, audit: object) -> None:
-    """Refuse what the record of a release cannot hold, before it is charged: these are kept as they are given.
+def check_request(purpose: object, audit: object) -> None:
+    """Refuse a purpose that no ledger can hold, and an audit that is no number of pairs, before anything is charged.
 
     Raises
     ------
     PublicParameterError
-        A text that is none or cannot be written; a key that is no path; an audit that is no number of pairs.
+        A purpose that is no text or cannot be written; an audit that is no number of pairs.
     """
-    for name, text in texts.items():
-        if not isinstance(text, str):
-            raise PublicParameterError(f"{name} must be text, got {type(text).__name__}")
-        try:
-            text.encode("utf-8")
-        except UnicodeEncodeError:
-            raise PublicParameterError(f"{name} must be text that can be written: it has half a character") from None
-    if key is not None and not isinstance(key, str | Path):
-        raise PublicParameterError(f"key is the path of a private key, got {type(key).__name__}")
+    check_text(purpose, "purpose")
     count = audit if isinstance(audit, int) and not isinstance(audit, bool) else 0
     if audit is not None and audit != "quick" and count < 1:
         raise PublicParameterError(f'audit is "quick" or a number of pairs >= 1, got {audit!r}')
@@ -313,7 +305,7 @@ def most(questions: Sequence[Question | Asked], within: Cost, currency: str) -> 
 def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
     """The step that answers a question for exactly ``epsilon``: a number, or a density."""
     if isinstance(asked, DensityOf):
-        from reticent.study.density_release import prepare as prepare_density
+        from reticent.study.density_step import prepare as prepare_density
 
         return prepare_density(asked, setting, epsilon)
     return prepare_statistic(asked, setting, epsilon)

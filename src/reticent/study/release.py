@@ -45,6 +45,8 @@ from reticent.privacy.loss import words
 from reticent.statistics.answer import NO_INTERVAL, Answer, Cell, estimates, said
 from reticent.statistics.context import Step
 from reticent.study.allocation import Prepared
+from reticent.study.synthetic import Synthetic
+from reticent.synthesis.density import Density
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 FILES: Final = (".csv", ".json", ".html", ".svg")
 WORKBOOK: Final = ".xlsx"
+CELLS: Final = ".cells.csv"
 
 
 class Release:
@@ -131,6 +134,34 @@ class Release:
         table = self.frame()
         return table.__arrow_c_stream__(requested_schema)  # type: ignore[attr-defined]  # a pyarrow Table has it
 
+    def synthetic(self, name: str | None = None, *, rows: int | None = None) -> Synthetic:
+        """Made-up rows from a released density, free, as often as one likes.
+
+        Parameters
+        ----------
+        name : str, optional
+            The answer whose density it is; by default the only one.
+        rows : int, optional
+            How many; by default the released number of records.
+
+        Returns
+        -------
+        Synthetic
+
+        Raises
+        ------
+        QuestionError
+            No density of that name, or several densities and no name.
+        NoReplyError
+            The density is no reply.
+        """
+        named = [key for key in self if key.startswith("density(")] if name is None else [name]
+        if len(named) != 1:
+            raise QuestionError(f"Name the density that the rows are drawn from; this release has {len(named)}.")
+        density = self[named[0]].density
+        assert isinstance(density, Density)  # an answer knows it by its protocol
+        return Synthetic(density, self.certificate, rows)
+
     def plot(self) -> Figure:
         """One panel per answer: dot = answer, thick bar = noise, thin bar = noise and sampling."""
         from reticent.certificate.render.figure import figure
@@ -140,8 +171,9 @@ class Release:
     def save(self, stem: str | Path, *, files: Sequence[str] = FILES) -> tuple[Path, ...]:
         """Write ``stem`` .csv, .json (the certificate), .html and .svg; returns the paths.
 
-        ``files`` names the suffixes wanted; ".xlsx" is an Excel workbook, which needs ``reticent[files]``. Each file is
-        put in place all at once, and a link of that name is replaced, not followed.
+        ``files`` names the suffixes wanted; ".xlsx" is an Excel workbook, which needs ``reticent[files]``, and
+        ".cells.csv" has the cells of the one density released. Each file is put in place all at once, and a link of
+        that name is replaced, not followed.
         """
         return save(self.certificate, Path(stem), files)
 
@@ -173,6 +205,7 @@ def _reopened(answers: dict[str, Answer], caveats: tuple[str, ...], certificate:
 
 def save(certificate: Certificate, stem: Path, suffixes: Sequence[str] = FILES) -> tuple[Path, ...]:
     """Write the files of a release beside each other: answers, certificate, page and figure."""
+    from reticent.certificate.render.cells import cells
     from reticent.certificate.render.figure import svg
     from reticent.certificate.render.page import page
     from reticent.certificate.render.tables import sheet
@@ -184,6 +217,7 @@ def save(certificate: Certificate, stem: Path, suffixes: Sequence[str] = FILES) 
         ".html": lambda: page(certificate).encode(),
         ".svg": lambda: svg(certificate).encode(),
         WORKBOOK: lambda: workbook(certificate),
+        CELLS: lambda: cells(certificate).encode(),
     }
     unknown = [suffix for suffix in suffixes if suffix not in contents]
     if unknown:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
 
+from reticent.certificate.particulars import Record
 from reticent.data.schema import Key, Schema
 from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError, refusing
 from reticent.privacy.cost import Cost, Written
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.learning.handles import Handle
     from reticent.ledger import Ledger
-    from reticent.statistics.density import DensityOf, Growth, OfDensity, Settled
+    from reticent.statistics.density import DensityOf
     from reticent.statistics.scaling import Bound
     from reticent.study.allocation import Asked, Prepared, Question
-    from reticent.study.density_release import DensityRelease, Synthetic
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
     from reticent.study.snapshot import Known
+    from reticent.study.synthetic import Synthetic
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,6 +45,7 @@ class Study:
     _rows: object
     _ledger: Ledger | None = None
     _groups: Keys | None = None
+    on_stage: Callable[[str], None] | None = None  # called with the name of each stage of a release as it begins
 
     # --- what is public -------------------------------------------------------------------------------------------
 
@@ -224,13 +226,9 @@ class Study:
         rho: Number | None = None,
         delta: Number | None = None,
         want: Mapping[str, float] | None = None,
-        name: str = "",
         purpose: str = "",
-        who: str = "curator",
-        key: str | Path | None = None,
-        override: str = "",
+        record: Record | None = None,
         audit: int | Literal["quick"] | None = None,
-        on_stage: Callable[[str], None] | None = None,
     ) -> Release:
         """Publish answers: charge the ledger, read the rows, draw the noise, certify.
 
@@ -245,17 +243,13 @@ class Study:
             Only where something needs it; a spare delta is not charged.
         want : mapping of name to half-width, optional
             As for ``plan``; needs a public number of people: substitution, or ``people`` in the study.
-        name, purpose, who : str
-            For the ledger and the certificate.
-        key : path, optional
-            An Ed25519 private key: the certificate is signed.
-        override : str
-            The reason for an epsilon above 10; printed in the certificate.
+        purpose : str
+            Of the release, for the ledger and the certificate.
+        record : Record, optional
+            What else these keep: ``rt.Record(name=..., who=..., key=..., override=...)``.
         audit : "quick" or int, optional
             Run the compiled plan on made-up neighbours first, that many pairs or 50 ("quick", about a second). What was
             found goes into the certificate; a finding refuses the release.
-        on_stage : callable, optional
-            Called with "audit" where there is one, then "reserve", "read", "draw" and "commit" as each begins.
 
         Returns
         -------
@@ -272,21 +266,24 @@ class Study:
         from reticent.certificate.fields import ReleaseMetadata
         from reticent.entropy import system
         from reticent.ledger.fingerprint import note_release
-        from reticent.study.allocation import manners, understand
+        from reticent.study.allocation import check_request, understand
         from reticent.study.release import run
 
-        manners({"name": name, "purpose": purpose, "who": who, "override": override}, key, audit)
+        about, stage = Record() if record is None else record, self.on_stage or _silent
+        if not isinstance(about, Record):
+            raise PublicParameterError("record is rt.Record(name=…, who=…, key=…, override=…)")
+        check_request(purpose, audit)
         try:
-            within = Cost.read(epsilon, rho, delta, override, self.schema.person.people)
+            within = Cost.read(epsilon, rho, delta, about.override, self.schema.person.people)
             signer = None
-            if key is not None:
+            if about.key is not None:
                 from reticent.certificate.keys import load_private
 
-                signer = load_private(key)
+                signer = load_private(about.key)
             asked: Sequence[Question | Asked] = understand(questions, self.schema, self._groups) if questions else ()
             table = self._table()
             self._probe(table)
-            units = self._units(table, asked, within, who)
+            units = self._units(table, asked, within, about.who)
             if want is not None:
                 asked = self._wanted(asked, want, units, within)
             within.among(units)
@@ -296,135 +293,68 @@ class Study:
             if audit is not None:
                 from reticent.conformance.plan import before
 
-                (on_stage or _silent)("audit")
+                stage("audit")
                 audited = before(prepared, self.schema, audit)
         except Refusal as refusal:
-            self._note(refusal, name or "a release", who)
+            self._note(refusal, about.name or "a release", about.who)
             raise
-        about = ReleaseMetadata(
+        metadata = ReleaseMetadata(
             title=self.title,
-            name=name,
+            name=about.name,
             purpose=purpose,
-            who=who,
+            who=about.who,
             source=Path(self._place).name if self._place else "in memory",
             approved=self.spec.budget.approved,
             ends=None if self.spec.budget.ends is None else self.spec.budget.ends.isoformat(),
             people=units,
-            override=override,
+            override=about.override,
             audit=None if audited is None else audited.to_json(),
             snapshot=self.spec.snapshot,
         )
         source = Path(self._place) if self._place and ledger.durable else None
-        release = run(prepared, table, self.schema, ledger, about, system(), signer, on_stage or _silent, source)
+        release = run(prepared, table, self.schema, ledger, metadata, system(), signer, stage, source)
         if source is not None:
             note_release(source, ledger, release.receipt)
         return release
-
-    def release_density(
-        self,
-        columns: str | Sequence[str] | DensityOf,
-        *,
-        method: OfDensity = "auto",
-        cells: int | Literal["auto"] | None = None,
-        degree: int | Literal["auto"] | None = None,
-        bandwidth: Number | None = None,
-        iterations: int | None = None,
-        size: int | Growth | None = None,
-        settle: Settled = "simplex",
-        atoms: Sequence[Number] | str | None = None,
-        checks: Number = 0,
-        epsilon: Number | None = None,
-        rho: Number | None = None,
-        delta: Number | None = None,
-        name: str = "",
-        purpose: str = "",
-        who: str = "curator",
-        key: str | Path | None = None,
-        override: str = "",
-        audit: int | Literal["quick"] | None = None,
-        on_stage: Callable[[str], None] | None = None,
-    ) -> DensityRelease:
-        """Publish the law of one record as a whole: a density with its band, guarantee and certificate.
-
-        Parameters
-        ----------
-        columns : str, sequence of str, or a question ``rt.density(...)``
-            One to four numeric columns with bounds.
-        method, cells, degree, bandwidth, iterations, size, settle, atoms, checks
-            As for ``rt.density``; a question has its own, and then none is given here.
-        epsilon, rho, delta, name, purpose, who, key, override, audit, on_stage
-            As for ``release``, of which this is one with one question. With a delta noise is Gaussian.
-
-        Returns
-        -------
-        DensityRelease
-            May be no reply, where noise hides that there are records at all. It raises what ``release`` raises.
-        """
-        from reticent.study.density_release import DensityRelease, question
-
-        asked = question(columns, method, (cells, degree, bandwidth, iterations, size), settle, atoms, checks, delta)
-        made = self.release(
-            [asked],
-            epsilon=epsilon,
-            rho=rho,
-            delta=delta,
-            name=name,
-            purpose=purpose,
-            who=who,
-            key=key,
-            override=override,
-            audit=audit,
-            on_stage=on_stage,
-        )
-        return DensityRelease(made)
 
     def synthesize(
         self,
         columns: str | Sequence[str] | DensityOf,
         *,
-        method: OfDensity = "auto",
         rows: int | None = None,
-        atoms: Sequence[Number] | str | None = None,
-        checks: Number | None = None,
         epsilon: Number | None = None,
+        rho: Number | None = None,
         delta: Number | None = None,
-        name: str = "",
         purpose: str = "",
-        who: str = "curator",
-        key: str | Path | None = None,
+        record: Record | None = None,
+        audit: int | Literal["quick"] | None = None,
     ) -> Synthetic:
-        """Made-up rows with the law of the real ones, and all that ``release_density`` gives.
+        """Made-up rows with the law of the real ones: a release of one density, and rows drawn from it.
 
         Parameters
         ----------
+        columns : str, sequence of str, or a question ``rt.density(...)``
+            One to four numeric columns with bounds. A tenth of epsilon then buys noisy tables of the records, which
+            ``good_for`` compares the rows with; a question has its own method, atoms and checks.
         rows : int, optional
             How many; by default the released number of records. Drawing rows is free.
-        checks : number, optional
-            The share of epsilon for noisy tables of the records, which ``good_for`` compares the rows with: a tenth if
-            left out, unless a question says otherwise; 0 for none.
-        columns, method, and the rest
-            As for ``release_density``; for more options pass a question ``rt.density(...)``.
+        epsilon, rho, delta, purpose, record, audit
+            As for ``release``.
 
         Raises
         ------
         NoReplyError
             Where the release gave no reply: it was charged, and there is nothing to draw from.
         """
-        from reticent.study.density_release import share_of_checks
+        from reticent.statistics.density import DensityOf
+        from reticent.statistics.questions import density
+        from reticent.study.synthetic import CHECKING, check_rows
 
-        made = self.release_density(
-            columns,
-            method=method,
-            atoms=atoms,
-            checks=share_of_checks(columns, checks, rows),
-            epsilon=epsilon,
-            delta=delta,
-            name=name,
-            purpose=purpose,
-            who=who,
-            key=key,
-        )
-        return made.synthetic(rows)
+        with refusing():
+            check_rows(rows)
+            asked = columns if isinstance(columns, DensityOf) else density(columns, checks=CHECKING)
+        made = self.release([asked], epsilon=epsilon, rho=rho, delta=delta, purpose=purpose, record=record, audit=audit)
+        return made.synthetic(rows=rows)
 
     def xy(self, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
         """Handles on columns for the models of ``reticent.learning``, as ``handles.xy`` says. Nothing is read."""

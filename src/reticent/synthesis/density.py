@@ -1,6 +1,6 @@
 """A released density: masses on a public grid of cells, and all that can be computed from them for free.
 
-    study.release_density(...) -> Density -> pdf, cdf, quantile, probability, mean, marginal, sample, plot, to_json
+    release["density(x)"].density -> pdf, cdf, quantile, probability, mean, marginal, sample, plot, to_json
 
 Everything in a ``Density`` has been released; whatever is computed from it is post-processing. Mass is spread evenly
 inside a cell (over its length, or over its whole numbers). The density is thus exactly the law of a random record.

@@ -124,8 +124,8 @@ def bar(cell: Cell, span: tuple[float, float] | None = None) -> str:
 
 def _panels(answer: Answer) -> Iterator[Panel]:
     """One panel for an answer; one per group for a histogram by group; a curve or a map for a density."""
-    if answer.density is not None:
-        yield from _laws(answer.name, cast("Density", answer.density))  # an answer knows it by its protocol
+    if answer.law is not None:
+        yield from _laws(answer.name, cast("Density", answer.law))  # an answer knows it by its protocol
         return
     if answer.name.startswith("test(") and len(answer.cells) == 3:
         yield _test(answer)
@@ -309,7 +309,7 @@ def _legend(certificate: Record, left_out: int) -> str:
     more = f" · {left_out} more in the table" if left_out else ""
     numbers = f"dot: answer · thick: privacy noise · thin: noise and sampling together, {level}{more}"
     curves = "line: density · shade: privacy noise, 95 %"
-    which = {answer.density is not None for answer in certificate.answers}
+    which = {answer.law is not None for answer in certificate.answers}
     return numbers if which <= {False} else curves if which == {True} else f"{numbers} · {curves}"
 
 

@@ -1,0 +1,52 @@
+"""Particulars of a release: the words and the key that its ledger entry and its certificate keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from reticent.errors import PublicParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Words that a ledger entry and a certificate keep of a release or a session, and the key that signs it.
+
+    Attributes
+    ----------
+    name : str
+        Of the release.
+    who : str
+        The person who releases.
+    key : path, optional
+        An Ed25519 private key: the certificate is signed.
+    override : str
+        The reason for an epsilon above 10; printed in the certificate.
+    """
+
+    name: str = ""
+    who: str = "curator"
+    key: str | Path | None = None
+    override: str = ""
+
+    def __post_init__(self) -> None:
+        for field in ("name", "who", "override"):
+            check_text(getattr(self, field), field)
+        if self.key is not None and not isinstance(self.key, str | Path):
+            raise PublicParameterError(f"key is the path of a private key, got {type(self.key).__name__}")
+
+
+def check_text(text: object, name: str) -> None:
+    """Refuse what a ledger or a certificate cannot hold: it is kept as it is given.
+
+    Raises
+    ------
+    PublicParameterError
+        For no text, or one that cannot be written.
+    """
+    if not isinstance(text, str):
+        raise PublicParameterError(f"{name} must be text, got {type(text).__name__}")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise PublicParameterError(f"{name} must be text that can be written: it has half a character") from None

@@ -1,0 +1,215 @@
+"""Density as a step of a release: one draw, whose answer has the density and shares of a few stretches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.data.query import Present, Query
+from reticent.data.schema import Category, Integer
+from reticent.data.table import Result
+from reticent.entropy import Entropy
+from reticent.errors import QuestionError
+from reticent.outcome import Estimate, NoReply, Reply
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics import public_facts
+from reticent.statistics.answer import Answer, Cell
+from reticent.statistics.context import Expected, Setting
+from reticent.statistics.density import DensityOf
+from reticent.statistics.estimand import estimand
+from reticent.synthesis import size
+from reticent.synthesis.axis import Axis
+from reticent.synthesis.density import NORMAL, Density
+from reticent.synthesis.fidelity import checked, split
+from reticent.synthesis.linear import PLAIN
+from reticent.synthesis.linear import Expected as InHeights
+from reticent.synthesis.linear_queries import Terms
+from reticent.synthesis.options import Options, Plan, plan_for
+from reticent.synthesis.partition import parted
+from reticent.synthesis.series import grid
+from reticent.synthesis.steps import mixed
+
+if TYPE_CHECKING:
+    pass
+
+Floats = NDArray[np.float64]
+
+PARTS: Final = 10  # stretches of a column whose shares stand in the table of a release
+MOST_ROWS: Final = 1 << 30
+RUNNING: Final = ("ks", "tree")  # bound their distribution function, and nothing else
+SMOOTHING: Final = ("orthogonal series", "kernel estimate", "Bernstein mechanism")  # names of methods that have bias
+
+
+# --- the question -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DensityStep:
+    """A density as a step of a release: one draw; the cells of the answer are shares of a few stretches."""
+
+    name: str
+    plan: Plan
+    caveats: tuple[str, ...]
+    estimand: str = ""
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        return self.plan.queries
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return replace(self.plan.guarantee, label=self.name)
+
+    def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
+        match self.plan.draw(results, entropy):
+            case Reply(found):
+                caveats = (*self.caveats, *found.words, *hidden(found))
+                return Answer(self.name, tuple(cells(found)), caveats, law=found)
+            case NoReply() as declined:
+                return Answer(self.name, (Cell((), declined),), self.caveats)
+
+    def expected(self, people: int) -> Expected:
+        found = self.plan.expected(people)
+        note = "of a typical point, in units of the uniform density"
+        if isinstance(found, size.Expected):
+            note = "of the distribution function"
+        return Expected(found.noise, found.sampling, "; ".join(text for text in (note, found.note) if text))
+
+
+def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensityStep:
+    """The step for a density at exactly ``epsilon``; a method may cost less.
+
+    Raises
+    ------
+    QuestionError
+        Before rows are read: by group, of a category, without bounds, of a method that cannot be had so; or where the
+        public number of people is so small at this epsilon that noise hides every shape.
+    PublicParameterError
+        A grid, lattice or number of coefficients that is too large, with its size.
+    """
+    if setting.keys is not None:
+        raise QuestionError(f"{asked.name} is of the whole table: ask it without groups. Nothing was charged.")
+    if setting.units == 0:
+        raise QuestionError(f"{asked.name}: the table has no records, which is public here. Nothing was charged.")
+    columns = [(name, *_ends(asked, name, setting)) for name in asked.columns]
+    person, near = setting.schema.person, setting.neighbours
+    options = Options(
+        asked.method, asked.cells, asked.degree, asked.bandwidth, asked.iterations, asked.size, asked.settle
+    )
+    delta = (setting.delta or Fraction(0)) if asked.delta is not None else Fraction(0)
+    if asked.missing and all(public_facts.stands_in(setting.schema.column(name)) for name in asked.columns):
+        raise QuestionError(
+            f"{asked.name}: no value is missing, since a public one stands in ([columns] missing). Nothing was charged."
+        )
+    size = _public_size(asked, setting)
+    terms = Terms(near, size, person.rows, size is not None and person.rows == 1)
+    records = setting.units if near.kind == "substitute" and person.rows == 1 else None
+    epsilon, checking = split(epsilon, asked.checks)
+    plan: Plan
+    if asked.seeks:
+        plan = parted(columns, terms, epsilon, listed=asked.atoms, missing=asked.missing)
+    elif (asked.atoms or asked.missing) and not options.counts_itself:
+        plan = mixed(options, columns, terms, epsilon, delta, atoms=asked.atoms, missing=asked.missing)
+    else:
+        plan = plan_for(options, columns, terms, epsilon, delta, atoms=asked.atoms, records=records)
+    if setting.units is not None:
+        _hopeless(asked, plan, setting.units * person.rows, epsilon)
+    if checking:
+        plan = checked(plan, grid(columns, 1), near, checking, people=records, atoms=asked.atoms)
+    caveats = [
+        text for name, low, high, _ in columns for text in public_facts.caveats_of(name, (low, high), setting, "person")
+    ]
+    if person.column is not None:
+        caveats.append(f"at most {person.rows} rows of each person count")
+    return DensityStep(asked.name, plan, tuple(caveats), estimand(asked, setting))
+
+
+def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Fraction, bool]:
+    declared = setting.schema.column(name)
+    if isinstance(declared, Category):
+        raise QuestionError(
+            f"{name} is a category: histogram({name}) releases the count of each value. Nothing was charged."
+        )
+    low, high = public_facts.bounds(asked.name, setting, name, asked.low, asked.high)
+    return low, high, isinstance(declared, Integer)
+
+
+def _public_size(asked: DensityOf, setting: Setting) -> int | None:
+    """The number of records where it is public: every person has one, and none lacks a value."""
+    if setting.neighbours.kind != "substitute" or setting.schema.person.rows > 1:
+        return None
+    sizes = {public_facts.public_size(Present(name), setting) for name in asked.columns}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def _hopeless(asked: DensityOf, plan: Plan, people: int, epsilon: Fraction) -> None:
+    """Refuse what public numbers alone show to be noise."""
+    match plan.expected(people):
+        case InHeights(noise) if noise is not None and noise > PLAIN:
+            enough = float(epsilon) * noise / PLAIN
+            raise QuestionError(
+                f"{asked.name}: with {people:,} records at this ε the noise hides every shape, and nothing but the "
+                f"uniform density could be told (± {noise:.2g} of its height). About ε {enough:.2g} would show "
+                "something, or fewer cells, a lower degree, a larger bandwidth. Nothing was charged."
+            )
+        case size.Expected(noise) if noise is not None and noise >= 1.0 and asked.method in RUNNING:
+            raise QuestionError(
+                f"{asked.name}: with at most {people:,} records at this ε the noise of its distribution function is "
+                "± 1, all there is, and nothing but the uniform density could be told. Nothing was charged."
+            )
+        case _:
+            pass
+
+
+def hidden(density: Density) -> tuple[str, ...]:
+    """That no interval allows for bias, unless every value has a cell of its own and nothing is smoothed."""
+    alone = density.boxes is None and all(one.whole and np.all(one.sizes == 1.0) for one in density.axes)
+    if alone and not smooths(density):
+        return ()
+    return ("intervals allow for noise and sampling, not for what is smoothed away or spread evenly inside a cell",)
+
+
+def smooths(density: Density) -> bool:
+    """Whether the method has bias beside the width of its cells."""
+    return density.method.startswith(SMOOTHING) or "smoothed" in density.method
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+def cells(density: Density) -> Iterator[Cell]:
+    """Shares of up to ten equal stretches of each column, of atoms, and of missing values, with their intervals."""
+    for one in density.axes:
+        part = density if len(density.axes) == 1 else density.marginal(one.column)
+        for low, high, last in _stretches(one):
+            inner = high if last or one.whole else float(np.nextafter(high, low))
+            text = f"{low:g} to {high:g}" if one.whole else f"[{low:g}, {high:g}{']' if last else ')'}"
+            label = ((one.column, text),)
+            yield Cell(label, Reply(part.probability(low, inner)))
+    for value, _ in density.atoms:
+        yield Cell(((density.axes[0].column, f"= {value:g}"),), Reply(density.probability(value, value)))
+    if density.missing is not None:
+        share, noise = density.missing, density.beside or 0.0
+        half = NORMAL * (share * (1 - share) * (1 - share) / density.n) ** 0.5  # of n / (1 - share) records
+        radius = math.hypot(noise, half)
+        found = Estimate(share, max(share - radius, 0.0), min(share + radius, 1.0), noise, half)
+        yield Cell((("missing", "yes"),), Reply(found))
+
+
+def _stretches(one: Axis) -> Iterator[tuple[float, float, bool]]:
+    """Ends of up to ten equal parts of a column; of whole numbers both ends belong to a part."""
+    count = min(PARTS, int(one.high - one.low) + 1) if one.whole else PARTS
+    for place in range(count):
+        if one.whole:
+            values = int(one.high - one.low) + 1
+            first, stop = values * place // count, values * (place + 1) // count
+            yield one.low + first, one.low + stop - 1, place == count - 1
+        else:
+            span = one.high - one.low
+            yield one.low + span * place / count, one.low + span * (place + 1) / count, place == count - 1

@@ -1,0 +1,174 @@
+"""Made-up rows from a released density: a table with the density's certificate, drawn at no cost.
+
+study.synthesize(["x", "y"], epsilon=1)       -> Synthetic
+release.synthetic("density(x)", rows=1_000)   -> Synthetic, of a release that has the density already
+"""
+
+from __future__ import annotations
+
+import csv
+from fractions import Fraction
+from pathlib import Path
+from typing import Final, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reticent.certificate.certificate import Certificate
+from reticent.entropy import Replayed, system
+from reticent.errors import PublicParameterError
+from reticent.privacy.explain import sentence as loss_sentence
+from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.density import whole
+from reticent.study.density_step import smooths
+from reticent.synthesis.axis import Axis
+from reticent.synthesis.check import Fit
+from reticent.synthesis.density import KEY, Density, sampled
+from reticent.synthesis.remarks import sentence
+
+Floats = NDArray[np.float64]
+
+MOST_ROWS: Final = 1 << 30
+CHECKING: Final = Fraction(1, 10)  # of epsilon, for the checks of made-up rows
+
+
+class Synthetic:
+    """Made-up rows from a released density, drawn once: ``study.synthesize``.
+
+    Any data frame library takes it (``__arrow_c_stream__``); ``to_parquet`` and ``to_csv`` write it. Missing values are
+    as frequent as the release says, if it does.
+
+    Attributes
+    ----------
+    density : Density
+        The density that was released; it answers any question for free.
+    certificate : Certificate
+        Of the release.
+    """
+
+    __slots__ = ("_rows", "certificate", "density")
+
+    def __init__(self, density: Density, certificate: Certificate, rows: SupportsIndex | None = None) -> None:
+        self.density, self.certificate = density, certificate
+        given = check_rows(rows)
+        count = density.n if given is None else given
+        stream = Replayed(system().bits(8 * KEY).to_bytes(KEY, "little"))
+        drawn = sampled(density, count, stream).reshape(count, -1)
+        if density.missing is not None:
+            share = (stream.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+            drawn[share < density.missing] = np.nan
+        self._rows = drawn
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        loss, near = self.guarantee.loss, self.guarantee.adjacency
+        return f"<{len(self):,} made-up rows of {', '.join(self.columns)}: {loss_sentence(loss, near)}>"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of the release; drawing rows costs nothing."""
+        return self.certificate.guarantee
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(one.column for one in self.density.axes)
+
+    def frame(self) -> object:
+        """A pyarrow Table, a column for each column; whole numbers as integers, missing values as nulls."""
+        import pyarrow as pa
+
+        found = {}
+        for one, values in zip(self.density.axes, self._rows.T, strict=True):
+            absent = np.isnan(values)
+            plain = np.where(absent, one.low, values)
+            found[one.column] = pa.array(plain.astype(np.int64) if one.whole else plain, mask=absent)
+        return pa.table(found)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        table = self.frame()
+        return table.__arrow_c_stream__(requested_schema)  # type: ignore[attr-defined]  # a pyarrow Table has it
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write the rows as Parquet."""
+        import pyarrow.parquet as pq
+
+        pq.write_table(self.frame(), Path(path))
+        return Path(path)
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write the rows as CSV, with a header; missing values are empty."""
+        whole = [one.whole for one in self.density.axes]
+        with Path(path).open("w", encoding="utf-8", newline="") as opened:
+            writer = csv.writer(opened, lineterminator="\r\n")
+            writer.writerow(self.columns)
+            for row in self._rows.tolist():
+                texts = [
+                    "" if value != value else int(value) if one else value
+                    for value, one in zip(row, whole, strict=True)
+                ]
+                writer.writerow(texts)
+        return Path(path)
+
+    def fits(self) -> tuple[Fit, ...]:
+        """How far these rows are from the records, table by table, where ``checks`` were bought; free.
+
+        Returns
+        -------
+        tuple of Fit
+            One for each column and each two columns: the largest difference of two shares and where it is, with an
+            interval that holds for all tables together with 95 %. Empty without ``checks``.
+        """
+        density = self.density
+        rows = {one.column: values for one, values in zip(density.axes, self._rows.T, strict=True)}
+        return tuple(check.fit(rows, absent=density.missing is not None) for check in density.checks)
+
+    def good_for(self) -> tuple[str, ...]:
+        """Which tables the rows reproduce, by charged checks; without them by theory. Nothing is read for it.
+
+        Returns
+        -------
+        tuple of str
+            With ``checks`` a line for each table that was counted: reproduced or not, within how much, at 95 %.
+            Without, for each column, how far noise and drawing the rows may move any share up to a value, at 95 %,
+            where the method can say, which leaves out what wide cells or few coefficients hide; and that nothing was
+            checked. Then for each column from which share of the records on a value that they have in common is found,
+            or that none was looked for: what is not found is spread over the values near it.
+        """
+        density, said = self.density, []
+        single = tuple(self._single(one) for one in density.axes)
+        if density.checks:
+            last = "not for: rare cells, other tables than these, intervals that take the rows for real ones"
+            return (*(fit.words for fit in self.fits()), *single, last)
+        drawing = (np.log(2.0 / 0.025) / (2.0 * len(self))) ** 0.5  # Dvoretzky, Kiefer, Wolfowitz, Massart
+        for one in density.axes:
+            if density.wander is None:
+                continue
+            most = 100 * min(density.wander + float(drawing), 1.0)
+            said.append(
+                f"shares of {one.column} up to any edge: moved by noise and drawing by {most:.2g} points at most"
+            )
+        if len(density.axes) > 1:
+            said.append(f"relations of {' and '.join(self.columns)}, cell by cell: as wide as the band says")
+        said.append("not checked against the records: checks=0.1 would spend a tenth of ε on that")
+        last = "not for: what the method smooths away, rare cells, intervals that take the rows for real ones"
+        return (*said, *single, last)
+
+    def _single(self, one: Axis) -> str:
+        """What the rows are good for where single values of a column matter."""
+        density = self.density
+        if all(size == 1.0 for size in one.sizes) and one.whole and not smooths(density):
+            return f"single values of {one.column}: each has a cell of its own"
+        told = sentence(one.column, density.noticed)
+        counted = [value for check in density.checks if check.columns == (one.column,) for value in check.atoms]
+        listed = [] if density.noticed else [f"{value:g}" for value in counted]
+        return f"{told}; {' and '.join(listed)} were counted by themselves" if listed else told
+
+
+def check_rows(rows: SupportsIndex | None) -> int | None:
+    """The number of rows, None where it is that of the records; one that cannot be drawn is refused."""
+    count = whole(rows, "rows")
+    if count is not None and not 1 <= count <= MOST_ROWS:
+        raise PublicParameterError(f"rows must be a whole number from 1 to 2^30, got {count}")
+    return count
