@@ -15,7 +15,7 @@ import pytest
 import reticent as rt
 from reticent.conformance.plan import ENOUGH, SHOWN, Audited, audit
 from reticent.data.schema import Person, Schema, category, integer, real
-from reticent.errors import PublicParameterError, QuestionError
+from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics import public_facts
@@ -103,12 +103,24 @@ def test_what_a_plan_holds_for_its_audit_is_no_part_of_what_it_says() -> None:
         study().audit(bare)
 
 
+def test_an_epsilon_above_ten_is_audited_and_rehearsed_for_a_reason_as_it_is_released() -> None:
+    with pytest.raises(SpecError, match="protects no one"):
+        study().audit(["count"], epsilon=20)
+    with pytest.raises(SpecError, match="protects no one"):
+        study().rehearse(["count"], epsilon=20)
+    found = study().audit(["count"], epsilon=20, triples=20, override="made-up rows")
+    assert found == study().audit(study().plan(["count"], epsilon=20, override="made-up rows"), triples=20)
+    assert study().rehearse(["count"], epsilon=20, override="made-up rows").guarantee.loss == rt.PureDP(Fraction(20))
+
+
 def test_a_plan_of_another_study_or_with_a_second_cost_is_refused() -> None:
     plan = study().plan(["count"], epsilon=1)
     with pytest.raises(QuestionError, match="Make it again"):
         study(adjacency="substitute").audit(plan)
     with pytest.raises(PublicParameterError, match="its cost"):
         study().audit(plan, epsilon=1)
+    with pytest.raises(PublicParameterError, match="its cost"):
+        study().audit(plan, override="made-up rows")
 
 
 @pytest.mark.wide

@@ -338,7 +338,8 @@ def test_check_plan_and_release_agree_on_a_release_with_a_reason_for_its_price(s
     text = re.sub(r"(?m)^epsilon = .*$", 'epsilon = "30"\noverride = "made-up rows"', text, count=1)
     stated = '\n[[release]]\nname = "dear"\nepsilon = "12"\nask = ["mean(age)"]\n'
     study.write_text(f'{text}{stated}override = "made-up rows"\n', encoding="utf-8")
-    for verb in (("check",), ("plan", "--release", "dear"), ("release", "--release", "dear")):
+    dear = ("--release", "dear")
+    for verb in (("check",), ("plan", *dear), ("rehearse", *dear), ("audit", *dear), ("release", *dear)):
         done = run(verb[0], str(study), *verb[1:])
         assert done.code == 0, done.err
     without = text.replace('override = "made-up rows"\n', "").replace('epsilon = "30"', 'epsilon = "9"')

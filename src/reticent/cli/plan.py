@@ -265,7 +265,14 @@ def rehearse(
 
     opened = study_of(study)
     item = asked_of(opened, release, ask, epsilon, delta, rho)
-    found = opened.rehearse(list(item.ask), epsilon=item.epsilon, rho=item.rho, delta=item.delta, people=people)
+    found = opened.rehearse(
+        list(item.ask),
+        epsilon=item.epsilon,
+        rho=item.rho,
+        delta=item.delta,
+        people=people,
+        override=item.override or opened.spec.budget.override,
+    )
     promised = sentence(found.guarantee.loss, found.guarantee.adjacency)
     voice_of(ctx).result(
         {

@@ -169,6 +169,7 @@ def _run(study: Study, item: ReleaseSpec, triples: int | None) -> Audited:
         delta=item.delta,
         want=item.want or None,
         triples=triples or TRIPLES,
+        override=item.override or study.spec.budget.override,
     )
 
 

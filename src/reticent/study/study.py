@@ -162,6 +162,7 @@ class Study:
         rho: Number | None = None,
         delta: Number | None = None,
         people: int = 1_000,
+        override: str = "",
     ) -> Rehearsal:
         """The same code on made-up rows drawn from the schema: free, reproducible, and about nobody."""
         from reticent.study.allocation import at_least_one
@@ -169,7 +170,7 @@ class Study:
 
         at_least_one(people)
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
-        return rehearse(self._prepare(questions, Cost.read(epsilon, rho, delta), public), self.schema, people)
+        return rehearse(self._prepare(questions, Cost.read(epsilon, rho, delta, override), public), self.schema, people)
 
     def audit(
         self,
@@ -181,6 +182,7 @@ class Study:
         people: int | None = None,
         want: Mapping[str, float] | None = None,
         triples: int = 200,
+        override: str = "",
     ) -> Audited:
         """Run the compiled plan on made-up neighbours and compare: a check of the code, free, before a release.
 
@@ -195,6 +197,8 @@ class Study:
             As for ``plan``; not beside a plan.
         triples : int
             How many pairs, each with one tape of noise, extremes first.
+        override : str
+            As for ``release``: the reason for an epsilon above 10; not beside a plan, which has its own.
 
         Returns
         -------
@@ -210,8 +214,8 @@ class Study:
         from reticent.study.plan import Plan
 
         if not isinstance(questions, Plan):
-            prepared, _ = self._settled(questions, self._cost((epsilon, rho, delta), "", people), people, want)
-        elif any(given is not None for given in (epsilon, rho, delta, people, want)):
+            prepared, _ = self._settled(questions, self._cost((epsilon, rho, delta), override, people), people, want)
+        elif override or any(given is not None for given in (epsilon, rho, delta, people, want)):
             raise PublicParameterError("a plan has its cost and its people already: audit it by itself")
         else:
             prepared = questions.prepared_for(self.schema)
