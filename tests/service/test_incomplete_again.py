@@ -204,3 +204,27 @@ def test_beside_a_count_the_share_is_known_better() -> None:
     assert share is not None
     assert isinstance(share.outcome, rt.Reply)
     assert abs(share.outcome.value.value - ODD) < 10 * share.outcome.value.noise
+
+
+@pytest.mark.parametrize("words", ["incomplete(site, price)", "incomplete(price, site)"])
+def test_a_share_is_of_columns_in_any_order(words: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.ledger"
+    asked = study(path)
+    planned = asked.plan(["sum(price) by site", words], epsilon="2")
+    assert [line.name for line in planned.lines] == ["sum(price) by site", words]
+    release = asked.release(["sum(price) by site", words], epsilon="2")
+    share = release["sum(price) by site"].incomplete
+    assert share is not None
+    assert share.columns == ("price", "site")
+    assert share.outcome == release[words].outcome
+    assert release.certificate.verify(ledger=path, allow_unsigned=True).ok
+    again = asked.release(["sum(price) by site"], epsilon="1")["sum(price) by site"].incomplete
+    assert again is not None
+    assert (again.origin, again.outcome) == ("r-0001", share.outcome)
+
+
+@pytest.mark.wide
+def test_a_complete_column_takes_no_part_in_a_share() -> None:
+    asked = study(snapshot="", columns={**NUMBERS, "site": rt.category(["a", "b", "c"], complete=True)})
+    names = [line.name for line in asked.plan(["sum(price)", "incomplete(site, price)"], epsilon="2").lines]
+    assert names == ["sum(price)", "incomplete(site, price)"]

@@ -1,7 +1,7 @@
 """Share of incomplete rows: how many cells of a column are missing, cannot be read, or are not listed.
 
     columns_read(asked)                 columns of a statistic
-    odd_columns(asked, keys, schema)    those of them that can hold odd cells
+    odd_columns(asked, keys, schema)    those of them that can hold odd cells, in the order of the schema
     IncompleteStep                      the share of rows with an odd cell in some columns, by geometric noise
     words(beside, schema)               the caveat beside an answer
 
@@ -82,9 +82,14 @@ def columns_read(asked: Statistic) -> tuple[str, ...]:
 
 
 def odd_columns(asked: Statistic, keys: Keys | None, schema: Schema) -> tuple[str, ...]:
-    """The columns of a question, its groups included, that can hold odd cells: all but the complete ones."""
-    read = (*columns_read(asked), *(() if keys is None else (keys.column,)))
-    return tuple(name for name in dict.fromkeys(read) if not schema.column(name).complete)
+    """The columns of a question, its groups included, that can hold odd cells: ``odd_among``."""
+    return odd_among((*columns_read(asked), *(() if keys is None else (keys.column,))), schema)
+
+
+def odd_among(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
+    """Those of some columns that are not complete, in the order of the schema: a share is the same in any order."""
+    found = {name for name in columns if not schema.column(name).complete}
+    return tuple(name for name in schema.columns if name in found)
 
 
 def among(columns: tuple[str, ...], schema: Schema) -> str:

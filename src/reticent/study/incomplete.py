@@ -26,6 +26,7 @@ from reticent.statistics.estimand import odd_cells
 from reticent.statistics.incomplete import (
     IncompleteStep,
     among,
+    odd_among,
     odd_columns,
     public_rows,
     share_by_count,
@@ -149,8 +150,9 @@ class Beside:
         )
         if least is not None and rows is not None:
             return share_by_count(least, rows, float(self.rows.noise or 0))
-        name = IncompleteShare(columns).name
-        return IncompleteRows(columns, next(answer.outcome for answer in (*told, *answers) if answer.name == name))
+        bought = [*zip((step.columns for step in self.steps), told, strict=True)]
+        asked_for = [*zip(self.asked_for, answers, strict=False)]
+        return IncompleteRows(columns, next(found.outcome for of, found in (*bought, *asked_for) if of == columns))
 
     def _with(self, answer: Answer, share: IncompleteRows) -> Answer:
         estimand = answer.estimand + among(share.columns, self.schema) if answer.estimand else ""
@@ -164,11 +166,19 @@ def place_of_count(asked: Sequence[Asked]) -> int | None:
     return next(found, None)
 
 
+def _asked_for(asked: Sequence[Asked], schema: Schema) -> tuple[Columns, ...]:
+    """For each question that is itself a share its columns that can hold odd cells; none for others."""
+    return tuple(
+        odd_among(item.statistic.columns, schema) if isinstance(item.statistic, IncompleteShare) else ()
+        for item in asked
+    )
+
+
 def due(asked: Sequence[Asked], schema: Schema, units: int | None, known: Known) -> tuple[bool, ...]:
     """Answers, as flags, beside which stands a share that nothing else tells: it is bought, or left out."""
     counted = place_of_count(asked) is not None
     columns = tuple(odd_columns(item.statistic, item.keys, schema) for item in asked)
-    told = {item.statistic.columns for item in asked if isinstance(item.statistic, IncompleteShare)}
+    told = {*_asked_for(asked, schema)}
     told |= {
         one
         for item, one in zip(asked, columns, strict=True)
@@ -220,8 +230,8 @@ def beside(
         for at, item in enumerate(asked)
         if columns[at] and told_by(item.statistic, item.keys, schema, units, counted=place is not None)
     )
-    fresh = {item.statistic.columns for item in asked if isinstance(item.statistic, IncompleteShare)}
-    fresh |= {columns[at] for at in tellers}
+    asked_for = _asked_for(asked, schema)
+    fresh = {*asked_for, *(columns[at] for at in tellers)}
     shown_again = tuple(known.share(of) for of in dict.fromkeys(columns) if of and of not in fresh)
     return (
         Beside(
@@ -233,7 +243,7 @@ def beside(
             RowsCounted(public_rows(schema, units), place, rows or Fraction(0)),
             tuple(share for share in shown_again if share is not None),
             known.snapshot,
-            tuple(item.statistic.columns if isinstance(item.statistic, IncompleteShare) else () for item in asked),
+            asked_for,
         ),
         aside,
     )
