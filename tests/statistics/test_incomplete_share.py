@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,10 +16,10 @@ import pytest
 from reticent.data.schema import Person, Schema, real
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
-from reticent.mechanisms import Geometric
+from reticent.mechanisms import Geometric, gate
 from reticent.outcome import Reply
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import incomplete
+from reticent.statistics import shares
 from reticent.statistics.context import Setting
 from reticent.statistics.counts.count_step import noisy
 from reticent.statistics.incomplete import IncompleteStep, incomplete_step
@@ -61,7 +62,8 @@ def test_the_interval_of_a_share_covers(adjacency: Kind, rows_each: int, odd: in
 def test_the_interval_covers_beside_a_number_of_rows_that_is_bought(
     rows_each: int, of_rows: Fraction, odd: int
 ) -> None:
-    made = replace(step("add_remove", rows_each), of_rows=of_rows)
+    alone = step("add_remove", rows_each)
+    made = replace(alone, share=replace(alone.share, of_rows=of_rows))
     entropy = Replayed(f"beside {rows_each} {of_rows} {odd}")
     results = [Result(vectors=((odd,),)), Result(vectors=((ROWS,),))]
     count = Geometric(L1(Fraction(1), made.setting.neighbours), 1 / of_rows)
@@ -85,12 +87,13 @@ def test_noise_of_another_size_is_caught(adjacency: Kind, monkeypatch: pytest.Mo
     for factor, least, most in ((Fraction(1, 2), 0.0, 0.93), (Fraction(2), 0.97, 1.0)):
 
         def otherwise(
-            pairs: list[tuple[int, ...]], told: Geometric, entropy: Entropy, times: Fraction = factor
-        ) -> list[tuple[int, ...]]:
-            return noisy(pairs, Geometric(told.sensitivity, told.epsilon * times), entropy)
+            told: Geometric, exact: tuple[int, ...], entropy: Entropy, times: Fraction = factor
+        ) -> tuple[int, ...]:
+            return gate.draw(Geometric(told.sensitivity, told.epsilon * times), exact, entropy)
 
-        monkeypatch.setattr(incomplete, "noisy", otherwise)
+        monkeypatch.setattr(shares, "gate", SimpleNamespace(draw=otherwise))
         assert least <= coverage(step(adjacency, 1), 500, f"mutant {adjacency} {factor}") <= most
+        monkeypatch.undo()
 
 
 @pytest.mark.wide

@@ -18,14 +18,13 @@ from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.learning import GaussianNB, GridSearchCV, LogisticRegression, cross_val_score, folds
 from reticent.learning.fit_release import Between
-from reticent.learning.odd import LABELS, VALUES, OddRows, told
+from reticent.learning.odd import LABELS, VALUES, odd_share, told
 from reticent.ledger import Ledger
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, PureDP
-from reticent.privacy.sensitivity import L1
-from reticent.statistics.shares import ASSUMED, SHARE, WIDEST
+from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, OddShare
 
 RNG: Final = np.random.default_rng(8)
 N: Final = 4000
@@ -111,9 +110,9 @@ def test_intervals_of_the_share_cover() -> None:
     """2,000 draws: a share of 93 or of 97 % of 2,000 is 4 deviations from 95 %."""
     adjacency = Adjacency("add_remove")
     held = 0
-    odd, entropy = np.arange(N) < 320, Replayed("odd")
+    entropy = Replayed("odd")
     for _ in range(2000):
-        found = OddRows(Geometric(L1(Fraction(1), adjacency), Fraction(1, 20)), None).draw(odd, entropy)
+        found = OddShare.of(adjacency, None, Fraction(1, 20)).draw(320, N - 320, entropy)
         assert isinstance(found, Reply)
         held += found.value.low <= 0.08 <= found.value.high
     assert 0.93 < held / 2000 < 0.97
@@ -139,10 +138,10 @@ def test_where_it_would_say_too_little_it_is_left_out_in_words_before_the_charge
 )
 def test_the_plan_goes_by_public_numbers(epsilon: str, people: int | None, bought: bool) -> None:
     here = naive(account(), people=people)._here(X, ODD)
-    found = OddRows.of(here, Fraction(epsilon))
+    found = odd_share(here, Fraction(epsilon))
     assert (found is not None) == bought
     if found is not None:
-        assert found.guarantee.loss == PureDP(SHARE * Fraction(epsilon))
+        assert found.mechanism.guarantee.loss == PureDP(SHARE * Fraction(epsilon))
         assert found.half_width(people or ASSUMED) <= WIDEST
 
 
@@ -150,9 +149,10 @@ def counted(kind: Between, labels: list[object]) -> tuple[Geometric, tuple[int, 
     """The mechanism and the exact counts of a table of these labels."""
     recorder = gate.Recorder(lambda mechanism, exact, start: exact, Replayed("none"))
     here = naive(account(kind))._here(np.zeros((len(labels), 2)), labels)
-    beside = OddRows.of(replace(here, people=50_000), Fraction(10))
+    beside = odd_share(replace(here, people=50_000), Fraction(10))
     assert beside is not None
-    beside.draw(np.array([label not in (0, 1) for label in labels], np.bool_), recorder)
+    odd = sum(label not in (0, 1) for label in labels)
+    beside.draw(odd, len(labels) - odd, recorder)
     (call,) = recorder.calls
     assert isinstance(call.mechanism, Geometric)
     assert isinstance(call.exact, tuple)

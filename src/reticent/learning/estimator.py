@@ -32,7 +32,7 @@ from reticent.learning.fit_release import (
 )
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held_arrays import held
-from reticent.learning.odd import ATTRIBUTE, VALUES, Beside, OddRows, by_complete, caveats
+from reticent.learning.odd import ATTRIBUTE, VALUES, Beside, by_complete, caveats, odd_share
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger
@@ -202,7 +202,7 @@ class Estimator(Priced):
             work = self._work(here, y)
             if work.counts:
                 return work, None
-        beside = Beside(OddRows.of(here, price_of(self.epsilon, self.delta, here).epsilon))
+        beside = Beside(odd_share(here, price_of(self.epsilon, self.delta, here).epsilon))
         work = self._work(replace(here, aside=beside.share), y)
         beside.announce(3)
         return work, beside

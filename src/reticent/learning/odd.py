@@ -1,7 +1,7 @@
 """Share of incomplete rows beside a model: of those that lack a value, or a label that is one of the classes.
 
     VALUES, LABELS      which rows these are: of models without classes, and of classifiers
-    OddRows.of(...)     the share as it is bought: 5 % of epsilon, or None where it would say too little
+    odd_share(...)      the share as it is bought: 5 % of epsilon, or None where it would say too little
     by_complete(...)    the share by a number of complete rows that a fit buys anyway: post-processing, free
     Beside              the share as a fit asks for it: which rows are odd, and what takes the place of a label
     told(which, found)  the caveat
@@ -28,14 +28,11 @@ from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.learning.array_check import cells
 from reticent.learning.fit_release import Circumstances
-from reticent.mechanisms import Geometric, gate
 from reticent.outcome import Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.sensitivity import L1
-from reticent.statistics.intervals import NONE, half_width
 from reticent.statistics.scaling import Floats
-from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, share_of, share_of_both, words
+from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, OddShare, share_of, words
 
 Tell = Callable[[Mapping[str, object]], Statement]
 
@@ -56,37 +53,10 @@ def caveats(which: str, found: Mapping[str, object]) -> tuple[str, ...]:
     return (told(which, share),) if isinstance(share, Reply | NoReply) else ()
 
 
-@dataclass(frozen=True, slots=True)
-class OddRows:
-    """The share of odd rows; ``rows`` is their number where it is public and exact."""
-
-    mechanism: Geometric
-    rows: int | None
-
-    @classmethod
-    def of(cls, here: Circumstances, epsilon: Fraction) -> OddRows | None:
-        """For 5 % of ``epsilon``; None where its half-width for the public number of rows exceeds 10 %."""
-        near, public = here.neighbours, here.exact
-        moves = near.rows * (2 if near.kind == "substitute" and public is None else 1)
-        made = cls(Geometric(L1(Fraction(moves), near), SHARE * epsilon), public)
-        return made if made.half_width(here.people or ASSUMED) <= WIDEST else None
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return self.mechanism.guarantee
-
-    def half_width(self, rows: int) -> float:
-        """Half-width of the share, at 95 %, for so many rows of which few are odd."""
-        return half_width(NONE, [float(self.mechanism.scale)]) / max(rows, 1)
-
-    def draw(self, odd: NDArray[np.bool_], entropy: Entropy) -> Outcome[Estimate]:
-        """The noisy share; no reply where the noise hides how many rows there are."""
-        found, scale = int(odd.sum()), float(self.mechanism.scale)
-        if self.rows is not None:
-            (noisy,) = gate.draw(self.mechanism, (found,), entropy)
-            return share_of(noisy, self.rows, [scale])
-        noisy, rest = gate.draw(self.mechanism, (found, len(odd) - found), entropy)
-        return share_of_both(noisy, rest, scale)
+def odd_share(here: Circumstances, epsilon: Fraction) -> OddShare | None:
+    """The share of odd rows for 5 % of ``epsilon``; None where its half-width for the public number exceeds 10 %."""
+    made = OddShare.of(here.neighbours, here.exact, SHARE * epsilon)
+    return made if made.half_width(here.people or ASSUMED) <= WIDEST else None
 
 
 def by_complete(complete: float, spread: float, rows: int) -> Outcome[Estimate]:
@@ -105,7 +75,7 @@ class Beside:
     first class. The share is ``known`` where no row can be odd, or where the fit tells it.
     """
 
-    odd: OddRows | None
+    odd: OddShare | None
     classes: NDArray[np.generic] | None = None
     vouched: bool = False
     known: bool = False
@@ -134,7 +104,7 @@ class Beside:
         """The fit and the share in sequence."""
         if self.odd is None:
             return fit
-        return compose.in_sequence([fit, self.odd.guarantee], label="a fit, and the share of incomplete rows")
+        return compose.in_sequence([fit, self.odd.mechanism.guarantee], label="a fit, and the share of incomplete rows")
 
     def judged(
         self, values: Floats, targets: NDArray[np.generic] | None
@@ -156,7 +126,7 @@ class Beside:
 
     def draw(self, odd: NDArray[np.bool_], entropy: Entropy) -> Mapping[str, object]:
         """The share, by its attribute."""
-        return {} if self.odd is None else {ATTRIBUTE: self.odd.draw(odd, entropy)}
+        return {} if self.odd is None else {ATTRIBUTE: self.odd.draw(int(odd.sum()), int((~odd).sum()), entropy)}
 
     def telling(self, tell: Tell) -> Tell:
         """Statement of a certificate, with the caveat if the share is left out."""
@@ -170,4 +140,4 @@ class Beside:
         return said
 
 
-__all__ = ["ATTRIBUTE", "LABELS", "VALUES", "Beside", "OddRows", "by_complete", "caveats", "told"]
+__all__ = ["ATTRIBUTE", "LABELS", "VALUES", "Beside", "by_complete", "caveats", "odd_share", "told"]

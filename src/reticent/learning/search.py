@@ -266,7 +266,7 @@ class GridSearchCV(Priced):
         tries = [work.guarantee for work in tried[0].works]
         if self.cv is not None:
             tries = [of_person([one.guarantee for one in tried], [], f"candidates in {cv.count} folds")]
-        share = [] if beside.odd is None else [beside.odd.guarantee]
+        share = [] if beside.odd is None else [beside.odd.mechanism.guarantee]
         guarantee = compose.in_sequence([*tries, choice.guarantee, *share, refit], label="a grid search")
 
         def draw(entropy: Entropy) -> tuple[int, Named]:

@@ -5,11 +5,8 @@
     IncompleteStep                      the share of rows with an odd cell in some columns, by geometric noise
     words(beside, schema)               the caveat beside an answer
 
-A row is incomplete where a cell of these columns is odd, whatever public value stands in for it. Incomplete rows and
-the others are protected together: adding or removing a person moves the pair by at most the rows kept of one person,
-replacing one by twice that. Where every person has one row and their number is public, the first alone is drawn, and a
-replaced person moves it by 1. Where the release buys the number of rows besides, that number less the complete rows is
-a second look at the incomplete ones, and the two are weighed.
+A row is incomplete where a cell of these columns is odd, whatever public value stands in for it. How the share of such
+rows is bought: ``shares.OddShare``.
 """
 
 from __future__ import annotations
@@ -24,21 +21,19 @@ from reticent.data.schema import Key, Schema
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.mechanisms import Geometric
-from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome
+from reticent.outcome import NO_REPLY
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
-from reticent.privacy.sensitivity import L1
 from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
 from reticent.statistics.context import Expected, Setting
-from reticent.statistics.counts.count_step import guarantee_of, noisy
+from reticent.statistics.counts.count_step import guarantee_of
 from reticent.statistics.density import DensityOf
 from reticent.statistics.estimand import odd_cells, whole_cells
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
-from reticent.statistics.intervals import FEW, NONE, half_width, too_few
+from reticent.statistics.intervals import FEW, too_few
 from reticent.statistics.logarithms import LogMean
-from reticent.statistics.shares import share_of, share_of_both
+from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.specs import (
     CapShare,
     Count,
@@ -120,23 +115,19 @@ def incomplete_step(
         raise QuestionError("A share of incomplete rows is one for all groups: leave out 'by'. Nothing was charged.")
     for name in columns:
         setting.schema.column(name)
-    person, neighbours = setting.schema.person, setting.neighbours
     public = public_rows(setting.schema, setting.units)
-    bound = 1 if public is not None else person.rows * (2 if neighbours.kind == "substitute" else 1)
-    of_rows = None if public is not None else of_rows
-    return IncompleteStep(columns, Geometric(L1(Fraction(bound), neighbours), epsilon), setting, public, "", of_rows)
+    bought = OddShare.of(setting.neighbours, public, epsilon, None if public is not None else of_rows)
+    return IncompleteStep(columns, bought, setting)
 
 
 @dataclass(frozen=True, slots=True)
 class IncompleteStep:
-    """The share of rows with an odd cell in ``columns``; ``units`` is the number of rows where it is public."""
+    """The share of rows with an odd cell in ``columns``."""
 
     columns: tuple[str, ...]
-    mechanism: Geometric
+    share: OddShare
     setting: Setting
-    units: int | None
     estimand: str = ""
-    of_rows: Fraction | None = None
 
     @property
     def name(self) -> str:
@@ -144,56 +135,27 @@ class IncompleteStep:
 
     @property
     def queries(self) -> tuple[Query, ...]:
-        return (Incomplete(self.columns), Rows()) if self.units is None else (Incomplete(self.columns),)
+        return (Incomplete(self.columns), Rows()) if self.share.rows is None else (Incomplete(self.columns),)
 
     @property
     def guarantee(self) -> Guarantee:
-        return guarantee_of(self.mechanism, self.setting, self.name)
+        return guarantee_of(self.share.mechanism, self.setting, self.name)
 
     def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
         return self.answer_by(results, entropy, None)
 
     def answer_by(self, results: Sequence[Result], entropy: Entropy, rows_bought: float | None) -> Answer:
         """The share, with the noisy number of rows that the release bought besides, if it did."""
-        ((odd,),) = results[0].vectors
-        if self.units is None:
-            ((rows,),) = results[1].vectors
-            ((odd, rest),) = noisy([(odd, rows - odd)], self.mechanism, entropy)
-            outcome = self._weighed(odd, rest, rows_bought)
-        else:
-            ((odd,),) = noisy([(odd,)], self.mechanism, entropy)
-            outcome = share_of(odd, self.units, [self._scale])
-        return Answer(self.name, (Cell((), outcome),))
-
-    def _weighed(self, odd: int, rest: int, rows: float | None) -> Outcome[Estimate]:
-        """The share by both looks at the odd rows, where the number of rows can be divided by."""
-        scale, of_rows = self._scale, 0.0 if self.of_rows is None else float(self.of_rows)
-        alone = share_of_both(odd, rest, scale)
-        if isinstance(alone, NoReply) or rows is None or self.of_rows is None or too_few(rows, [of_rows]):
-            return alone
-        share = alone.value.value
-        weight = self._weight(share)
-        scales = [scale * weight, scale * (1.0 - weight), of_rows * (1.0 - weight - share)]
-        return share_of(weight * odd + (1.0 - weight) * (rows - rest), rows, scales)
-
-    def _weight(self, share: float) -> float:
-        """Of the noisy odd rows beside the number of rows less the complete ones: the least variance of the share."""
-        one, two = self._scale**2, float(self.of_rows or 0) ** 2
-        return (one + (1.0 - share) * two) / (2.0 * one + two)
-
-    @property
-    def _scale(self) -> float:
-        return float(self.mechanism.scale)
+        ((odd,),), *more = (found.vectors for found in results)
+        rest = more[0][0][0] - odd if more else 0
+        return Answer(self.name, (Cell((), self.share.draw(odd, rest, entropy, rows_bought)),))
 
     def expected(self, people: int) -> Expected:
         """For one row each: with more rows the share is known better."""
-        if people < 1 or (self.units is None and too_few(people, [self._scale, self._scale])):
+        scale = self.share.scale
+        if people < 1 or (self.share.rows is None and too_few(people, [scale, scale])):
             return Expected(None, None, FEW)
-        scales = [self._scale]
-        if self.of_rows is not None:
-            weight = self._weight(0.0)
-            scales = [self._scale * weight, self._scale * (1.0 - weight), float(self.of_rows) * (1.0 - weight)]
-        return Expected(half_width(NONE, scales) / people, None)
+        return Expected(self.share.half_width(people), None)
 
 
 def told_by(asked: Statistic, keys: Keys | None, schema: Schema, units: int | None, *, counted: bool = False) -> bool:

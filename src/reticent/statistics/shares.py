@@ -1,23 +1,88 @@
 """Share of odd rows in all rows, by noisy counts: its 95 % interval, and the words in which it is told.
 
+OddShare                       the share as it is bought, beside an answer as beside a model
 share_of(odd, rows, scales)    the share by a noisy number of odd rows, or by rows less those that are not odd
 share_of_both(odd, rest, ...)  the share by the noisy odd rows and the noisy rest
 words(found, which, then)      the share in words, or that it is left out, or could not be told
+
+Odd rows and the others are protected together: adding or removing a person moves the pair by at most the rows of one
+person, replacing one by twice that. Where every person has one row and their number is public, the first alone is
+drawn, and a replaced person moves it by 1. Where the number of rows is bought besides, that number less the rows that
+are not odd is a second look at the odd ones, and the two are weighed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
+from reticent.entropy import Entropy
+from reticent.mechanisms import Geometric, gate
+from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
+from reticent.privacy.adjacency import Adjacency
+from reticent.privacy.sensitivity import L1
 from reticent.statistics.intervals import NONE, half_width, too_few
 
 SHARE: Final = Fraction(1, 20)  # of the loss of what a share stands beside
 WIDEST: Final = 0.1  # a share that would be known less well than this is not bought
 ASSUMED: Final = 10_000  # rows, where their number is private and was not declared
+
+
+@dataclass(frozen=True, slots=True)
+class OddShare:
+    """The share of odd rows as it is bought.
+
+    ``rows`` is the number of all rows where that is public and exact; ``of_rows`` is the scale of the noise of a number
+    of rows that is bought besides, where one is.
+    """
+
+    mechanism: Geometric
+    rows: int | None
+    of_rows: Fraction | None = None
+
+    @classmethod
+    def of(cls, near: Adjacency, rows: int | None, epsilon: Fraction, of_rows: Fraction | None = None) -> OddShare:
+        """For ``epsilon``; a public number of ``rows`` goes with one row a person alone."""
+        moves = near.rows * (2 if near.kind == "substitute" and rows is None else 1)
+        return cls(Geometric(L1(Fraction(moves), near), epsilon), rows, of_rows)
+
+    def draw(self, odd: int, rest: int, entropy: Entropy, bought: float | None = None) -> Outcome[Estimate]:
+        """The noisy share; ``bought`` is a noisy number of rows. No reply where noise hides how many there are."""
+        if self.rows is not None:
+            (noisy,) = gate.draw(self.mechanism, (odd,), entropy)
+            return share_of(noisy, self.rows, [self.scale])
+        noisy, others = gate.draw(self.mechanism, (odd, rest), entropy)
+        alone = share_of_both(noisy, others, self.scale)
+        if isinstance(alone, NoReply) or bought is None or self.of_rows is None:
+            return alone
+        if too_few(bought, [float(self.of_rows)]):
+            return alone
+        share = alone.value.value
+        weight = self._weight(share)
+        return share_of(weight * noisy + (1.0 - weight) * (bought - others), bought, self._scales(weight, share))
+
+    def half_width(self, rows: int) -> float:
+        """Half-width of the share, at 95 %, for so many rows of which few are odd."""
+        scales = [self.scale] if self.of_rows is None else self._scales(self._weight(0.0), 0.0)
+        return half_width(NONE, scales) / max(rows, 1)
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise of each count."""
+        return float(self.mechanism.scale)
+
+    def _weight(self, share: float) -> float:
+        """Of the noisy odd rows beside the number of rows less the others: the least variance of the share."""
+        one, two = self.scale**2, float(self.of_rows or 0) ** 2
+        return (one + (1.0 - share) * two) / (2.0 * one + two)
+
+    def _scales(self, weight: float, share: float) -> list[float]:
+        """The scales of the noises of both looks and of the number of rows, as they enter the share."""
+        of_rows = float(self.of_rows or 0)
+        return [self.scale * weight, self.scale * (1.0 - weight), of_rows * (1.0 - weight - share)]
 
 
 def share_of(odd: float, rows: float, scales: Sequence[float]) -> Outcome[Estimate]:
@@ -60,4 +125,4 @@ def _percent(estimate: Estimate) -> str:
     return f"{100 * estimate.value:.{digits}f} % ± {radius:.{digits}f} %"
 
 
-__all__ = ["ASSUMED", "SHARE", "WIDEST", "share_of", "share_of_both", "words"]
+__all__ = ["ASSUMED", "SHARE", "WIDEST", "OddShare", "share_of", "share_of_both", "words"]

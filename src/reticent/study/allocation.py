@@ -175,7 +175,7 @@ def settle(
     def share(statistic: IncompleteShare, amount: Fraction) -> IncompleteStep:
         made = _step(Asked(statistic), Setting(schema, units), amount, in_rho=in_rho)
         assert isinstance(made, IncompleteStep)
-        return made if made.units is not None else replace(made, of_rows=of_rows)
+        return made if made.share.rows is not None else replace(made, share=replace(made.share, of_rows=of_rows))
 
     counted = place_of_count(asked)
     of_rows = None
