@@ -241,7 +241,7 @@ def _shelved(study: Watched, fit: Fit, recorder: Recorder) -> tuple[Handle, Hand
     x, y = study.xy(fit.x, fit.y)
     kept = x.shelf
     assert isinstance(kept, Columns)
-    shelf = Shelf(kept.schema, kept.ledger, kept.place, kept.rows, kept.keys, recorder=recorder)
+    shelf = Shelf(kept.schema, kept.ledger, kept.place, kept.rows, kept.known, kept.keys, recorder=recorder)
     return replace(x, shelf=shelf), None if y is None else replace(y, shelf=shelf)
 
 

@@ -43,12 +43,12 @@ def answer_to_json(answer: Answer) -> dict[str, object]:
 def incomplete_to_json(found: IncompleteRows | None) -> dict[str, object] | None:
     """The share of incomplete rows beside an answer; "left_out" where the plan said that none is told.
 
-    ``from`` is the earlier release that told it, where it is shown again.
+    ``from`` is the earlier release that told it, where it is shown again; ``of`` the digest of the declared snapshot.
     """
     if found is None:
         return None
     told = {"outcome": "left_out"} if found.outcome is None else cell_to_json(Cell((), found.outcome))
-    earlier = {"from": found.origin} if found.origin else {}
+    earlier = {name: text for name, text in (("from", found.origin), ("of", found.of)) if text}
     shown = {name: value for name, value in told.items() if name != "label"}
     return {"columns": list(found.columns), **shown, **earlier}
 
@@ -76,7 +76,7 @@ def _incomplete(found: dict[str, Any] | None) -> IncompleteRows | None:
     if found is None:
         return None
     outcome = None if found["outcome"] == "left_out" else _cell({**found, "label": []}).outcome
-    return IncompleteRows(tuple(found["columns"]), outcome, str(found.get("from", "")))
+    return IncompleteRows(tuple(found["columns"]), outcome, str(found.get("from", "")), str(found.get("of", "")))
 
 
 def _cell(found: dict[str, Any]) -> Cell:

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import reduce
 from typing import Final
 
+from reticent.certificate.answers import incomplete_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, by_ledger, column_to_json, stated
 from reticent.data.schema import Schema
@@ -23,6 +24,7 @@ from reticent.privacy.adjacency import HANDED
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import show
+from reticent.statistics.answer import IncompleteRows
 
 VERSION: Final = 2
 ARRAYS: Final = "arrays the caller held"
@@ -40,6 +42,8 @@ class Statement:
         Public parameters of the estimator, and every number that was found: ``learning.serialization``.
     caveats : tuple of str
         In words, from public facts and released numbers.
+    incomplete : tuple of IncompleteRows
+        Shares of incomplete rows of declared columns, told now or shown again.
     """
 
     model: str
@@ -47,6 +51,7 @@ class Statement:
     parameters: Mapping[str, object]
     released: Mapping[str, object]
     caveats: tuple[str, ...] = ()
+    incomplete: tuple[IncompleteRows, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,7 @@ def of_model(
                 "bounds": [[show(low), show(high)] for low, high in axes.bounds],
                 "target": axes.target,
                 "released": dict(found.released),
+                **_shares(found.incomplete),
             },
         }
     )
@@ -96,6 +102,8 @@ class Transcript:
         The digest of the certificate each earlier round ended with; None for the last.
     transcript : sequence of (question, answer)
     caveats : sequence of str
+    incomplete : sequence of IncompleteRows
+        Shares of incomplete rows, told now or shown again.
     """
 
     title: str
@@ -109,6 +117,8 @@ class Transcript:
     rounds: Sequence[tuple[Receipt, str | None]]
     transcript: Sequence[tuple[str, str]]
     caveats: Sequence[str] = ()
+    incomplete: Sequence[IncompleteRows] = ()
+    snapshot: str = ""
 
 
 def of_session(
@@ -116,7 +126,8 @@ def of_session(
 ) -> Certificate:
     """The certificate of a session whose last receipt is about to be committed."""
     receipts = [receipt for receipt, _ in told.rounds]
-    about = replace(by_ledger(ledger, told.title, told.purpose, told.who, source, told.people), override=told.override)
+    about = by_ledger(ledger, told.title, told.purpose, told.who, source, told.people)
+    about = replace(about, override=told.override, snapshot=told.snapshot)
     declared = {name: column_to_json(schema.column(name)) for name in columns}
     return Certificate.of(
         {
@@ -131,9 +142,15 @@ def of_session(
                     {"release": receipt.id, "entry": receipt.entry, "digest": digest} for receipt, digest in told.rounds
                 ],
                 "transcript": [list(pair) for pair in told.transcript],
+                **_shares(told.incomplete),
             },
         }
     )
+
+
+def _shares(told: Sequence[IncompleteRows]) -> dict[str, object]:
+    """The field of the shares of incomplete rows; none where there are none."""
+    return {"incomplete": [incomplete_to_json(share) for share in told]} if told else {}
 
 
 def charged(receipts: Sequence[Receipt], ledger: Ledger) -> Loss:

@@ -150,6 +150,7 @@ PARTS: Final[dict[str, dict[str, Any]]] = {
         "bounds": [[Text(NUMBER)]],
         "target": ("text", "null"),
         "released": Each("any"),
+        "incomplete?": ["share"],
     },
     "session": {
         "what": "text",
@@ -157,6 +158,7 @@ PARTS: Final[dict[str, dict[str, Any]]] = {
         "rows": ("null", {"count": "whole", "noise": "tally"}),
         "rounds": [{"release": "text", "entry": Text(HEX), "digest": (Text(HEX), "null")}],
         "transcript": [["text"]],
+        "incomplete?": ["share"],
     },
 }
 
@@ -334,10 +336,10 @@ def _odd_cell(cell: Any, where: str) -> str | None:
 
 def _odd_share(share: Any, where: str) -> str | None:
     """The share of incomplete rows: its columns, and a number as a cell has it, or the word that it was left out."""
-    problem = _problem({"columns": ["text"], "outcome": "text", "from?": "text"}, share, where, 0)
+    problem = _problem({"columns": ["text"], "outcome": "text", "from?": "text", "of?": Text(HEX)}, share, where, 0)
     if problem or share["outcome"] == "left_out":
         return problem
-    told = {"label": [], **{name: value for name, value in share.items() if name not in ("columns", "from")}}
+    told = {"label": [], **{name: value for name, value in share.items() if name not in ("columns", "from", "of")}}
     return _problem("cell", told, where, 0)
 
 

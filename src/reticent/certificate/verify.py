@@ -174,9 +174,12 @@ def _shown_again(certificate: Record, entries: tuple[Entry, ...]) -> Iterator[Ch
     """Check that each share of incomplete rows taken from an earlier release stands in that release's entry; no check
     if none is taken.
 
-    Such a share costs nothing here, so that it was told, and paid for, is the ledger's word.
+    Such a share costs nothing here, so that it was told, and paid for, is the ledger's word: the columns, the digest of
+    the snapshot and the numbers are those that its release left.
     """
-    shares = [answer.get("incomplete") for answer in certificate.document["answers"]]
+    document = certificate.document
+    shares = [answer.get("incomplete") for answer in document["answers"]]
+    shares += [share for part in ("model", "session") for share in document.get(part, {}).get("incomplete", [])]
     again = [share for share in shares if share and share.get("from")]
     events = {entry.event.id: entry.event for entry in entries if isinstance(entry.event, Committed)}
     for share in again:
@@ -190,15 +193,15 @@ def _shown_again(certificate: Record, entries: tuple[Entry, ...]) -> Iterator[Ch
         yield Check("shares", True, f"shares of incomplete rows equal to those of {named}")
 
 
-def _numbers(share: dict[str, Any]) -> tuple[list[str], list[float]] | None:
-    """The columns of a share, and its numbers; None of one that is no reply."""
+def _numbers(share: dict[str, Any]) -> tuple[list[str], str, list[float]] | None:
+    """The columns of a share, the digest of its snapshot, and its numbers; None of one that is no reply."""
     numbers = ("value", "low", "high", "noise")
     if any(name not in share for name in numbers):
         return None
-    return sorted(share["columns"]), [float(share[name]) for name in numbers]
+    return sorted(share["columns"]), str(share.get("of", "")), [float(share[name]) for name in numbers]
 
 
-def _kept(text: str | None) -> list[tuple[list[str], list[float]] | None]:
+def _kept(text: str | None) -> list[tuple[list[str], str, list[float]] | None]:
     """The shares that an entry of the ledger holds; none where it says anything else."""
     try:
         found = [_numbers(one) for one in json.loads(text or "[]")]

@@ -23,7 +23,7 @@ from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.handles import Handle
 from reticent.learning.linear import WHOLE, LinearModel
-from reticent.learning.odd import LABELS, Beside, odd_share
+from reticent.learning.odd import Beside
 from reticent.learning.scoring import Scored, Scoring, accuracy, of_labels
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
@@ -58,7 +58,6 @@ class Classifier(Estimator):
     score_epsilon: Number | None = None
 
     _estimator_type = "classifier"
-    _lacks = LABELS
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """The likeliest class of every row the caller holds."""
@@ -88,7 +87,7 @@ class Classifier(Estimator):
         """The share of incomplete rows for a part of ``epsilon``, or for none where it is known without."""
         vouched = here.complete or (isinstance(y, Handle) and y.shelf.vouched(y.columns[0]))
         known = here.complete or (self._counts and here.exact is not None)
-        return Beside(None if known else odd_share(here, epsilon), self._labels(y), vouched, known)
+        return Beside.of(here, epsilon, self._labels(y), vouched=vouched, known=known)
 
     def _labelled(self, rows: Floats) -> NDArray[np.generic]:
         raise TypeError("a classifier says how rows are labelled")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import Field, dataclass, fields, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
@@ -32,7 +33,7 @@ from reticent.learning.fit_release import (
 )
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held_arrays import held
-from reticent.learning.odd import ATTRIBUTE, VALUES, Beside, by_complete, caveats, odd_share
+from reticent.learning.odd import ATTRIBUTE, Beside, by_complete
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger
@@ -139,7 +140,6 @@ class Estimator(Priced):
     who: str = "curator"
 
     _counts = False  # whether a fit may buy the number of complete rows
-    _lacks = VALUES  # which rows are incomplete, in words
 
     def fit(self: E, X: object, y: object = None) -> E:
         """Charge the ledger, read the rows, draw the noise; returns the estimator.
@@ -163,24 +163,21 @@ class Estimator(Priced):
             raise ValueError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
         with np.errstate(all="ignore"):  # of public numbers, and still no business of the caller's settings
             work, beside = self._planned_with(here, y)
-        guarantee = work.guarantee if beside is None else beside.whole(work.guarantee)
+        guarantee = beside.whole(work.guarantee)
 
         def draw(entropy: Entropy) -> dict[str, object]:
-            if beside is None:
-                return self._drawn(work, *here.read(), entropy)
             values, given = here.read()
             targets, odd = beside.judged(values, given)
             found = self._drawn(work, values, targets, entropy)
             return {**found, **self._left_by(beside.draw(odd, entropy))}
 
-        tell = self._stating("fit")
         try:
             _, made = bought(
                 here,
                 guarantee,
                 type(self).__name__,
                 draw,
-                tell if beside is None else beside.telling(tell),
+                beside.telling(self._stating("fit")),
                 purpose=self.purpose,
                 who=self.who,
             )
@@ -191,18 +188,16 @@ class Estimator(Priced):
         self._note(here, guarantee, made)
         return self
 
-    def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, Beside | None]:
-        """The fit, and the share of rows that lack a value beside it; None where none can, or where the fit tells it.
+    def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, Beside]:
+        """The fit, and the share of rows that lack a value beside it, which is not bought where the fit tells it.
 
         That a share is left out is said here, before anything is charged.
         """
-        if here.complete:
-            return self._work(here, y), None
-        if self._counts and here.exact is not None:
+        if here.complete or (self._counts and here.exact is not None):
             work = self._work(here, y)
-            if work.counts:
-                return work, None
-        beside = Beside(odd_share(here, price_of(self.epsilon, self.delta, here).epsilon))
+            if here.complete or work.counts:
+                return work, Beside.of(here, Fraction(0), known=True)
+        beside = Beside.of(here, price_of(self.epsilon, self.delta, here).epsilon)
         work = self._work(replace(here, aside=beside.share), y)
         beside.announce(3)
         return work, beside
@@ -340,7 +335,7 @@ class Estimator(Priced):
         before a row is read.
         """
         public = shown({name: value for name, value in self.get_params().items() if name not in APART})
-        return lambda found: Statement(type(self).__name__, what, public, shown(found), caveats(self._lacks, found))
+        return lambda found: Statement(type(self).__name__, what, public, shown(found))
 
     def _keep_score(self, made: Certificate) -> None:
         self.score_certificate_ = made

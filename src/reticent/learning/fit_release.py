@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import by_ledger, column_to_json
 from reticent.certificate.makers import ARRAYS, Axes, Statement, of_model
+from reticent.certificate.snapshot import recorded
 from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.learning.array_check import cells
@@ -281,14 +282,14 @@ def _certified(
 ) -> Certificate:
     """The certificate of what ``found`` states; ``about``: name, purpose, who."""
     proof = compose.in_zcdp(guarantee) if here.ledger.currency == "zcdp" else guarantee
-    source, declared = ARRAYS, {}
+    source, declared, snapshot = ARRAYS, {}, ""
     if here.shelf is not None:
-        source = here.shelf.source
+        source, snapshot = here.shelf.source, here.shelf.known().word
         names = (*(here.names or ()), *(() if here.target is None else (here.target,)))
         declared = {name: column_to_json(column) for name, column in here.shelf.declared(names).items()}
     columns = here.names or tuple(f"x{place}" for place in range(len(here.bounds)))
     axes = Axes(columns, here.bounds, here.target, declared)
-    public = by_ledger(here.ledger, *about, source, here.people or None)
+    public = replace(by_ledger(here.ledger, *about, source, here.people or None), snapshot=snapshot)
     return of_model(found, axes, public, proof, receipt, here.ledger)
 
 
@@ -332,8 +333,9 @@ def bought(
     here.charged()
     try:
         found = draw(gate.coins_for(here.source))
-        certificate = _certified(here, guarantee, receipt, tell(found), (what, purpose, who))
-        here.ledger.commit(receipt, digest=certificate.digest)
+        statement = tell(found)
+        certificate = _certified(here, guarantee, receipt, statement, (what, purpose, who))
+        here.ledger.commit(receipt, digest=certificate.digest, shares=recorded(statement.incomplete))
         here.released(receipt)
         return found, certificate
     except BaseException as cause:

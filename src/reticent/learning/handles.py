@@ -18,6 +18,7 @@ from typing import Final, Generic, NoReturn, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.snapshot import Known
 from reticent.data.schema import Column, Key
 from reticent.errors import QuestionError
 from reticent.ledger import Ledger, Receipt
@@ -85,6 +86,18 @@ class Shelf(Protocol):
 
     def vouched(self, column: str) -> bool:
         """Tell if the curator vouches that every value of the column is a declared one."""
+        ...
+
+    def listed(self, column: str, labels: Sequence[object]) -> bool:
+        """Tell if every cell of the column that can be read has one of these labels, by what is declared."""
+        ...
+
+    def lacking(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The declared columns of which a row can lack a value, among those behind these, in the order of the study."""
+        ...
+
+    def known(self) -> Known:
+        """Shares of incomplete rows that earlier releases told of the declared snapshot."""
         ...
 
     def charged(self) -> None:

@@ -25,14 +25,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.certificate.makers import Statement
+from reticent.certificate.snapshot import NOTHING, Known
 from reticent.entropy import Entropy
 from reticent.learning.array_check import cells
 from reticent.learning.fit_release import Circumstances
 from reticent.outcome import Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee
+from reticent.statistics.answer import IncompleteRows
 from reticent.statistics.scaling import Floats
-from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, OddShare, share_of, words
+from reticent.statistics.shares import ASSUMED, SHARE, WIDEST, OddShare, again, share_of, words
 
 Tell = Callable[[Mapping[str, object]], Statement]
 
@@ -42,15 +44,9 @@ VALUES: Final = "lack a value that can be read"
 LABELS: Final = f"{VALUES} or a label that is one of the classes"
 
 
-def told(which: str, found: Outcome[Estimate] | None) -> str:
-    """The caveat beside a model; None where the share is left out."""
-    return words(found, which, "they do not count")
-
-
-def caveats(which: str, found: Mapping[str, object]) -> tuple[str, ...]:
-    """The caveat of the share, if it is among what a fit found."""
-    share = found.get(ATTRIBUTE)
-    return (told(which, share),) if isinstance(share, Reply | NoReply) else ()
+def told(which: str, found: Outcome[Estimate] | None, origin: str = "") -> str:
+    """The caveat beside a model; None where the share is left out; ``origin`` is the earlier release that told it."""
+    return f"{words(found, which, 'they do not count')}{again(origin)}"
 
 
 def odd_share(here: Circumstances, epsilon: Fraction) -> OddShare | None:
@@ -72,13 +68,39 @@ class Beside:
     """The share of odd rows beside a fit of the same rows: ``odd`` is None where none is bought.
 
     With ``classes`` a row is odd by its label too, unless labels are ``vouched`` for: an odd one then counts as the
-    first class. The share is ``known`` where no row can be odd, or where the fit tells it.
+    first class. The share is ``known`` where no row can be odd, or where the fit tells it. ``columns`` are those of a
+    study whose odd cells make a row odd, where nothing else does. ``told`` are the shares told earlier, and ``earlier``
+    is that of these columns.
     """
 
     odd: OddShare | None
     classes: NDArray[np.generic] | None = None
     vouched: bool = False
     known: bool = False
+    columns: tuple[str, ...] = ()
+    told: Known = NOTHING
+    earlier: IncompleteRows | None = None
+
+    @classmethod
+    def of(
+        cls,
+        here: Circumstances,
+        epsilon: Fraction,
+        classes: NDArray[np.generic] | None = None,
+        *,
+        vouched: bool = False,
+        known: bool = False,
+    ) -> Beside:
+        """The share for a part of ``epsilon``, or for none where it is known without: by the fit, or an earlier one."""
+        columns: tuple[str, ...] = ()
+        told = NOTHING if here.shelf is None else here.shelf.known()
+        if here.shelf is not None and not here.complete:
+            target = () if here.target is None else (here.target,)
+            if classes is None or not target or here.shelf.listed(target[0], classes.tolist()):
+                columns = here.shelf.lacking((*(here.names or ()), *target))
+        earlier = told.share(columns) if columns and not known else None
+        odd = None if known or earlier is not None else odd_share(here, epsilon)
+        return cls(odd, classes, vouched, known or earlier is not None, columns, told, earlier)
 
     @property
     def which(self) -> str:
@@ -109,7 +131,9 @@ class Beside:
     def judged(
         self, values: Floats, targets: NDArray[np.generic] | None
     ) -> tuple[NDArray[np.generic] | None, NDArray[np.bool_]]:
-        """The targets as the fit meets them, and which rows are odd."""
+        """The targets as the fit meets them, and which rows are odd, where that is asked for."""
+        if self.odd is None and not self.vouched:
+            return targets, np.zeros(0, np.bool_)
         there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
         if targets is None:
             return None, ~there
@@ -125,19 +149,25 @@ class Beside:
         return mended, ~there
 
     def draw(self, odd: NDArray[np.bool_], entropy: Entropy) -> Mapping[str, object]:
-        """The share, by its attribute."""
+        """The share, by its attribute; that of an earlier release where it is shown again."""
+        if self.earlier is not None:
+            return {ATTRIBUTE: self.earlier.outcome}
         return {} if self.odd is None else {ATTRIBUTE: self.odd.draw(int(odd.sum()), int((~odd).sum()), entropy)}
 
     def telling(self, tell: Tell) -> Tell:
-        """Statement of a certificate, with the caveat if the share is left out."""
-        if not self.left_out:
-            return tell
+        """Statement of a certificate, with the share that the fit found, or that it is left out."""
 
         def said(found: Mapping[str, object]) -> Statement:
-            made = tell(found)
-            return replace(made, caveats=(*made.caveats, told(self.which, None)))
+            made, share = tell(found), found.get(ATTRIBUTE)
+            if not isinstance(share, Reply | NoReply):
+                return replace(made, caveats=(*made.caveats, told(self.which, None))) if self.left_out else made
+            stated = self.earlier
+            if stated is None and self.columns:
+                stated = self.told.marked(IncompleteRows(self.columns, share))
+            text = told(self.which, share, "" if stated is None else stated.origin)
+            return replace(made, caveats=(*made.caveats, text), incomplete=() if stated is None else (stated,))
 
         return said
 
 
-__all__ = ["ATTRIBUTE", "LABELS", "VALUES", "Beside", "by_complete", "caveats", "odd_share", "told"]
+__all__ = ["ATTRIBUTE", "LABELS", "VALUES", "Beside", "by_complete", "odd_share", "told"]

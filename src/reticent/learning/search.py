@@ -34,7 +34,6 @@ from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held_arrays import held
-from reticent.learning.odd import caveats
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page
 from reticent.mechanisms import Candidates, Exponential, gate
@@ -319,7 +318,7 @@ class GridSearchCV(Priced):
         searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}
         searched |= {} if self.cv is None else {"folds": self.cv.count}
         name, public = type(self.estimator).__name__, shown(searched)
-        return lambda found: Statement(name, "grid search", public, shown(found), caveats(self.estimator._lacks, found))
+        return lambda found: Statement(name, "grid search", public, shown(found))
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """By the estimator chosen."""

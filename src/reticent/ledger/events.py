@@ -69,7 +69,7 @@ class Reserved:
 class Committed:
     """The release ``id`` left; ``digest`` is that of its certificate.
 
-    ``shares`` is the text of released numbers that later releases may show again (``study.snapshot``).
+    ``shares`` is the text of released numbers that later releases may show again (``certificate.snapshot``).
     """
 
     id: str

@@ -91,7 +91,7 @@ class Claim:
 
 def fingerprint(source: Source, columns: Sequence[str]) -> str:
     """The text a ledger records about its source; the first word alone says where it is, a pattern as it is written."""
-    return f"{_place(source)} {digest_of(canonical(sorted(columns)))}"
+    return f"{place_of(source)} {digest_of(canonical(sorted(columns)))}"
 
 
 def open_for(
@@ -322,8 +322,8 @@ def _files(source: Source) -> list[Source]:
     return [*sorted(found)]
 
 
-def _place(source: Source) -> str:
-    """Digest of where the source is."""
+def place_of(source: Source) -> str:
+    """Digest of where the source is: the first word of its fingerprint."""
     match source:
         case Path():
             where = ["file", os.path.normcase(source.expanduser().resolve())]
@@ -350,7 +350,7 @@ def _state() -> Path:
 
 def _places(source: Source) -> list[Path]:
     """Places of a claim by the path of ``source``: beside it, and in the user's state folder."""
-    own = _state() / f"{_place(source)}{SUFFIX}"
+    own = _state() / f"{place_of(source)}{SUFFIX}"
     if isinstance(source, Table):
         return [own]
     file = source.expanduser().resolve()
@@ -409,7 +409,9 @@ def _all_claims(source: Source) -> list[Claim]:
 
 def _claimed_here(source: Source) -> bool:
     """Tell if a claim was made for this place or this very file, and was not moved or copied to it."""
-    return any(found.file is not None or found.fingerprint.split(" ")[0] == _place(source) for found in _claims(source))
+    return any(
+        found.file is not None or found.fingerprint.split(" ")[0] == place_of(source) for found in _claims(source)
+    )
 
 
 def _read(place: Path) -> Claim | None:

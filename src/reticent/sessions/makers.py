@@ -99,7 +99,7 @@ def holdout(
         if not bar:
             raise PublicParameterError("threshold must be > 0")
         training = None if public is None else public_rows(axes, public)
-        size = counted(study.schema, axes, total)
+        size = counted(study.schema, axes, total, known=study._known())
         made = round_of(_share(total, size.cost, rounds), study.schema.person.neighbours())
         part = _entered(study, [made.guarantee])
         way = ("holdout", {"epsilon": total, "rounds": rounds, "threshold": read(threshold, "threshold")})
@@ -165,7 +165,7 @@ def sparse_vector(
         axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
         neighbours = study.schema.person.neighbours()
         needed = of == "means" and show == "values"
-        size = counted(study.schema, axes, total, sized=needed)
+        size = counted(study.schema, axes, total, known=study._known(), sized=needed)
         direction: Direction = "together" if of == "counts" and neighbours.kind == "add_remove" else "either"
         one, two = split(positives, direction)
         shares = (one, two, one + two if show == "values" else 0)
@@ -231,7 +231,7 @@ def ladder(
         rung, best = steps(step, "step"), steps(start, "start")
         if not rung:
             raise PublicParameterError("step must be > 0")
-        size = counted(study.schema, axes, total)
+        size = counted(study.schema, axes, total, known=study._known())
         made = board_of(_share(total, size.cost, 1), improvements, study.schema.person.neighbours())
         rungs = {"step": read(step, "step"), "start": read(start, "start")}
         way = ("ladder", {"epsilon": total, "improvements": improvements, **rungs})
@@ -294,7 +294,7 @@ def noisy_answers(
         axes = axes_of(study.schema, columns)
         if answers > MOST_ANSWERS:
             raise PublicParameterError(f"at most {MOST_ANSWERS:,} answers: every one is a part of the proof")
-        size = counted(study.schema, axes, within.rho, in_rho=True)
+        size = counted(study.schema, axes, within.rho, known=study._known(), in_rho=True)
         made = answer_of(_share(within.rho, size.cost, answers), study.schema.person.neighbours())
         buying = [] if size.bought is None else [size.bought]
         whole = _entered(study, [*buying, *[made.guarantee] * answers], within.delta)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from reticent.certificate.snapshot import Known
     from reticent.data.schema import Schema
     from reticent.data.table import Table
     from reticent.errors import Refusal
@@ -31,6 +32,8 @@ class Payer(Protocol):
 
     @property
     def _currency(self) -> str: ...
+
+    def _known(self) -> Known: ...
 
     def _table(self) -> Table: ...
 

@@ -6,7 +6,8 @@
 
 A number is bought where a row may be left out, and it is that of the complete rows. Under substitution with one row a
 person the number of all is public, so the share of the others follows. Else both numbers are drawn: a row is in one of
-them, so that the pair moves as far as one number under add/remove, and twice as far under substitution.
+them, so that the pair moves as far as one number under add/remove, and twice as far under substitution. A share that
+was told of the declared snapshot is shown again, and then the one number is drawn alone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, assert_never
 
+from reticent.certificate.snapshot import NOTHING, Known
 from reticent.statistics.answer import IncompleteRows
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ class Counted:
     schema : Schema
     told, untold : tuple of str
         The columns whose rows without a value the number tells, and other columns that can lack one.
+    known : Known
+        What earlier releases told.
     """
 
     source: Geometric | Gaussian | int | None
@@ -51,6 +55,12 @@ class Counted:
     schema: Schema
     told: tuple[str, ...] = ()
     untold: tuple[str, ...] = ()
+    known: Known = NOTHING
+
+    @property
+    def earlier(self) -> IncompleteRows | None:
+        """The share that the number tells, where an earlier release told it."""
+        return self.known.share(self.told) if self.told else None
 
     @property
     def bought(self) -> Guarantee | None:
@@ -64,7 +74,7 @@ class Counted:
         from reticent.mechanisms.geometric import Geometric
         from reticent.sessions.above_threshold import NORMAL, Size
 
-        pair = self.told and not _public(self.schema)
+        pair = self.told and not _public(self.schema) and self.earlier is None
         exact = (complete, odd) if pair else (complete,)
         match self.source:
             case None:
@@ -85,18 +95,22 @@ class Counted:
         """The share by the numbers that were drawn; ``rows`` is looked at where it is public."""
         from reticent.statistics.shares import share_of, share_of_both
 
-        if not self.told:
-            return None
-        if _public(self.schema):
-            return IncompleteRows(self.told, share_of(rows - drawn[0], rows, [scale]))
-        return IncompleteRows(self.told, share_of_both(drawn[1], drawn[0], scale))
+        if not self.told or self.earlier is not None:
+            return self.earlier
+        public = _public(self.schema)
+        found = share_of(rows - drawn[0], rows, [scale]) if public else share_of_both(drawn[1], drawn[0], scale)
+        return self.known.marked(IncompleteRows(self.told, found))
+
+    def shares(self, share: IncompleteRows | None) -> tuple[IncompleteRows, ...]:
+        """Share by the number of rows, and that of other columns where an earlier release told it."""
+        others = self.known.share(self.untold) if self.untold else None
+        return tuple(one for one in (share, others) if one is not None)
 
     def caveats(self, share: IncompleteRows | None) -> tuple[str, ...]:
-        """The share in words, and that of other columns none is told."""
+        """The shares in words, and that of other columns none is told."""
         from reticent.statistics.incomplete import words
 
-        said = () if share is None else (words(share, self.schema),)
-        return (*said, *self.left_out)
+        return (*(words(one, self.schema) for one in self.shares(share)), *self.left_out)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -104,7 +118,7 @@ class Counted:
         from reticent.statistics.estimand import odd_cells
         from reticent.statistics.incomplete import instead
 
-        if not self.untold:
+        if not self.untold or self.known.share(self.untold) is not None:
             return ()
         question = f"incomplete({', '.join(self.untold)})"
         which, then = odd_cells(self.untold, self.schema), instead(self.untold, self.schema)
@@ -112,7 +126,13 @@ class Counted:
 
 
 def counted(
-    schema: Schema, axes: Mapping[str, Axis], total: Fraction, *, in_rho: bool = False, sized: bool = True
+    schema: Schema,
+    axes: Mapping[str, Axis],
+    total: Fraction,
+    *,
+    in_rho: bool = False,
+    sized: bool = True,
+    known: Known = NOTHING,
 ) -> Counted:
     """Where the number of rows comes from; ``sized`` is whether answers need one at all.
 
@@ -121,25 +141,27 @@ def counted(
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.geometric import Geometric
     from reticent.privacy.sensitivity import L1, L2
+    from reticent.statistics.incomplete import odd_among
 
     person = schema.person
     neighbours, cost = person.neighbours(), total * SIZE_SHARE
-    odd = tuple(name for name in axes if not schema.column(name).complete)
+    odd = odd_among([*axes], schema)
     told = tuple(name for name in odd if not axes[name].stands_in) if sized else ()
     untold = tuple(name for name in odd if name not in told)
     if not sized:
-        return Counted(1, Fraction(0), schema, (), untold)
+        return Counted(1, Fraction(0), schema, (), untold, known)
     if person.rows == 1 and not told:
         if neighbours.size_public:
-            return Counted(None, Fraction(0), schema, (), untold)
+            return Counted(None, Fraction(0), schema, (), untold, known)
         if person.people is not None:
-            return Counted(person.people, Fraction(0), schema, (), untold)
-    twice = bool(told) and neighbours.kind == "substitute" and not _public(schema)
+            return Counted(person.people, Fraction(0), schema, (), untold, known)
+    pair = bool(told) and not _public(schema) and known.share(told) is None
+    twice = pair and neighbours.kind == "substitute"
     if in_rho:
         squared = Fraction(person.rows) ** 2 * (2 if twice else 1)
-        return Counted(Gaussian(L2(squared, neighbours), cost), cost, schema, told, untold)
+        return Counted(Gaussian(L2(squared, neighbours), cost), cost, schema, told, untold, known)
     moved = Fraction(person.rows * (2 if twice else 1))
-    return Counted(Geometric(L1(moved, neighbours), cost), cost, schema, told, untold)
+    return Counted(Geometric(L1(moved, neighbours), cost), cost, schema, told, untold, known)
 
 
 def _public(schema: Schema) -> bool:

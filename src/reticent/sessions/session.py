@@ -27,6 +27,7 @@ from typing import (
     TypeVar,
 )
 
+from reticent.certificate.snapshot import recorded
 from reticent.entropy import Forks, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.privacy.loss import words
@@ -264,7 +265,8 @@ class Paid(Generic[T]):
         receipt, made = self._receipt, self._certified()
         assert receipt is not None
         self._receipt, self._started = None, None
-        self._ledger.commit(receipt, digest=made.digest)
+        told = [] if self._certificates or self._lacking is None else [self._lacking]
+        self._ledger.commit(receipt, digest=made.digest, shares=recorded(told))
         self._certificates[len(self._certificates) - bool(self._ended) :] = [made]  # in place of that of fewer rounds
         self._ended.append((receipt, made.digest))
         if self._source is not None:
@@ -293,6 +295,8 @@ class Paid(Generic[T]):
             rounds=(*self._ended, (self._receipt, None)),
             transcript=self._told[of_answer:],
             caveats=self.caveats,
+            incomplete=plan.size.shares(self._lacking),
+            snapshot=plan.size.known.word,
         )
         guarantee = compose.in_sequence(self._guarantees[of_round:], label=plan.title)
         return of_session(told, self._schema, tuple(plan.axes), self._taken, guarantee, self._ledger)

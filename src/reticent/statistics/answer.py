@@ -76,12 +76,14 @@ class IncompleteRows:
     """The share of rows with a cell of ``columns`` that is missing, cannot be read or is not listed.
 
     ``outcome`` is None where the share was left out, which the plan said before anything was charged. ``origin`` is the
-    earlier release that told it, where that is shown again; empty where this release told it.
+    earlier release that told it, where that is shown again; empty where this release told it. ``of`` is the digest of
+    the declared snapshot that the share is of, where one is declared.
     """
 
     columns: tuple[str, ...]
     outcome: Outcome[Estimate] | None
     origin: str = ""
+    of: str = ""
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

@@ -203,8 +203,7 @@ def words(beside: IncompleteRows, schema: Schema) -> str:
     """The caveat beside an answer, such as ``1.2 % of rows have a missing or unreadable cost: they are left out``."""
     columns = beside.columns
     which, then = f"have {odd_cells(columns, schema)}", instead(columns, schema)
-    earlier = f" (told by {beside.origin} of this snapshot, not charged again)" if beside.origin else ""
-    return f"{shares.words(beside.outcome, which, then)}{earlier}"
+    return f"{shares.words(beside.outcome, which, then)}{shares.again(beside.origin)}"
 
 
 def instead(columns: tuple[str, ...], schema: Schema) -> str:

@@ -4,6 +4,7 @@ OddShare                       the share as it is bought, beside an answer as be
 share_of(odd, rows, scales)    the share by a noisy number of odd rows, or by rows less those that are not odd
 share_of_both(odd, rest, ...)  the share by the noisy odd rows and the noisy rest
 words(found, which, then)      the share in words, or that it is left out, or could not be told
+again(origin)                  the release that told a share, in words, where it is shown again
 
 Odd rows and the others are protected together: adding or removing a person moves the pair by at most the rows of one
 person, replacing one by twice that. Where every person has one row and their number is public, the first alone is
@@ -75,7 +76,7 @@ class OddShare:
         return float(self.mechanism.scale)
 
     def _weight(self, share: float) -> float:
-        """Of the noisy odd rows beside the number of rows less the others: the least variance of the share."""
+        """Weight of the noisy odd rows beside the number of rows less the others: the least variance of the share."""
         one, two = self.scale**2, float(self.of_rows or 0) ** 2
         return (one + (1.0 - share) * two) / (2.0 * one + two)
 
@@ -115,6 +116,11 @@ def words(found: Outcome[Estimate] | None, which: str, then: str) -> str:
             return f"how many rows {which} could not be told: {then}"
 
 
+def again(origin: str) -> str:
+    """The release that told a share, in words after it; none where ``origin`` is empty."""
+    return f" (told by {origin} of this snapshot, not charged again)" if origin else ""
+
+
 def _percent(estimate: Estimate) -> str:
     """``1.2 % ± 0.4 %``, to the digits that the half-width is worth; ``at most 0.4 %`` where none may be there."""
     radius = 100 * estimate.noise
@@ -125,4 +131,4 @@ def _percent(estimate: Estimate) -> str:
     return f"{100 * estimate.value:.{digits}f} % ± {radius:.{digits}f} %"
 
 
-__all__ = ["ASSUMED", "SHARE", "WIDEST", "OddShare", "share_of", "share_of_both", "words"]
+__all__ = ["ASSUMED", "SHARE", "WIDEST", "OddShare", "again", "share_of", "share_of_both", "words"]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
+from reticent.certificate.snapshot import NOTHING, Known
 from reticent.data.query import Keys
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
@@ -17,7 +18,6 @@ from reticent.statistics.shares import SHARE
 from reticent.statistics.specs import Statistic
 from reticent.study.allocation import CAVEAT_SHARE, Asked, Question, caveat_is_due, deltas, name_of, understand
 from reticent.study.incomplete import due
-from reticent.study.snapshot import NOTHING, Known
 
 STEPS: Final = 1000  # of the grid of epsilons
 

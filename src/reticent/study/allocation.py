@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
 from reticent.certificate.particulars import check_text
+from reticent.certificate.snapshot import NOTHING, Known
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Column, Key, Person, Schema
 from reticent.errors import Fault, PublicParameterError, QuestionError, SpecError
@@ -34,7 +35,6 @@ from reticent.statistics.incomplete import IncompleteStep
 from reticent.statistics.prepare import prepare as prepare_statistic
 from reticent.statistics.specs import CapShare, Count, IncompleteShare, People, Statistic, delta_of
 from reticent.study.incomplete import NO_SHARES, Beside, beside, place_of_count
-from reticent.study.snapshot import NOTHING, Known
 
 if TYPE_CHECKING:
     from reticent.data.table import Table

@@ -18,6 +18,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from reticent.certificate.snapshot import Known
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Column, Integer, Key, Schema
@@ -40,14 +41,16 @@ PLAIN = (Fraction(0), Fraction(1))
 class Columns:
     """The columns of one study, as estimators ask for them.
 
-    ``place`` is the path of the rows, empty where they are in memory; ``rows`` opens them, after the charge. ``keys``
-    has for each column that is one key of a category its name, and the place of the key.
+    ``place`` is the path of the rows, empty where they are in memory; ``rows`` opens them, after the charge. ``known``
+    looks up the shares of incomplete rows that were told of the declared snapshot. ``keys`` has for each column that is
+    one key of a category its name, and the place of the key.
     """
 
     schema: Schema
     ledger: Ledger
     place: str
     rows: Callable[[], Table]
+    known: Callable[[], Known]
     keys: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     @property
@@ -116,6 +119,14 @@ class Columns:
 
     def vouched(self, column: str) -> bool:
         return self.schema.column(column).complete
+
+    def listed(self, column: str, labels: Sequence[object]) -> bool:
+        declared = self.schema.column(column)
+        return declared.complete or (isinstance(declared, Category) and set(declared.among) <= set(labels))
+
+    def lacking(self, columns: Sequence[str]) -> tuple[str, ...]:
+        found = {source for source in self._sources(columns)[0] if self.schema.column(source).stand_in is None}
+        return tuple(name for name in self.schema.columns if name in found)
 
     def owned(self, columns: Sequence[str]) -> tuple[Floats, Integers]:
         """Rows, and a number for the person of each."""

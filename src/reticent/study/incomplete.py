@@ -16,6 +16,7 @@ from fractions import Fraction
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final
 
+from reticent.certificate.snapshot import NOTHING, Known, Snapshot, recorded
 from reticent.data.query import Query
 from reticent.data.schema import Person, Schema
 from reticent.data.table import Result
@@ -35,7 +36,6 @@ from reticent.statistics.incomplete import (
 )
 from reticent.statistics.shares import ASSUMED, SHARE, WIDEST
 from reticent.statistics.specs import Count, IncompleteShare
-from reticent.study.snapshot import NOTHING, Known, Snapshot, recorded
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Expected
@@ -131,13 +131,17 @@ class Beside:
         found = {answer.incomplete.columns: answer.incomplete for answer in answers if answer.incomplete is not None}
         for answer, columns in zip(answers, self.asked_for, strict=False):
             if columns:
-                found[columns] = IncompleteRows(columns, answer.outcome)
-        return recorded(self.snapshot, list(found.values()))
+                found[columns] = self.snapshot.marked(IncompleteRows(columns, answer.outcome))
+        return recorded(list(found.values()))
 
     def _earlier(self, columns: Columns) -> IncompleteRows | None:
         return next((share for share in self.earlier if share.columns == columns), None)
 
     def _share(self, columns: Columns, answers: Sequence[Answer], told: Sequence[Answer]) -> IncompleteRows:
+        found = self._told(columns, answers, told)
+        return found if self.snapshot is None or found.origin else self.snapshot.marked(found)
+
+    def _told(self, columns: Columns, answers: Sequence[Answer], told: Sequence[Answer]) -> IncompleteRows:
         if columns in self.left_out:
             return IncompleteRows(columns, None)
         earlier = self._earlier(columns)

@@ -21,6 +21,7 @@ from reticent.privacy.numbers import Number
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
+    from reticent.certificate.snapshot import Known
     from reticent.conformance.plan import Audited
     from reticent.data.query import Keys
     from reticent.data.spec import ReleaseSpec, Spec
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
-    from reticent.study.snapshot import Known
     from reticent.study.synthetic import Synthetic
 
 
@@ -193,12 +193,10 @@ class Study:
         ----------
         questions : Plan, or sequence of statistics or text
             What ``plan`` returned, whose cost is settled, or questions as it takes them.
-        epsilon, rho, delta, people, want
-            As for ``plan``; not beside a plan.
+        epsilon, rho, delta, people, want, override
+            As for ``plan``; not beside a plan, which has its own.
         triples : int
             How many pairs, each with one tape of noise, extremes first.
-        override : str
-            As for ``release``: the reason for an epsilon above 10; not beside a plan, which has its own.
 
         Returns
         -------
@@ -273,7 +271,7 @@ class Study:
         from reticent.study.allocation import check_request, understand
         from reticent.study.release import run
 
-        about, stage = Record() if record is None else record, self.on_stage or _silent
+        about, stage = Record() if record is None else record, self.on_stage or (lambda _: None)
         if not isinstance(about, Record):
             raise PublicParameterError("record is rt.Record(name=…, who=…, key=…, override=…)")
         check_request(purpose, audit)
@@ -364,7 +362,7 @@ class Study:
         """Handles on columns for the models of ``reticent.learning``, as ``handles.xy`` says. Nothing is read."""
         from reticent.study.handles import Columns, xy
 
-        return xy(Columns(self.schema, self.ledger, self._place, self._table), columns, y)
+        return xy(Columns(self.schema, self.ledger, self._place, self._table, self._known), columns, y)
 
     def named(self, name: str | None = None) -> ReleaseSpec:
         """A release of the study file, by name; the only one where no name is given."""
@@ -457,7 +455,7 @@ class Study:
         return settle(asked, within, self.schema, units, self._currency, self._known())
 
     def _known(self) -> Known:
-        from reticent.study.snapshot import known
+        from reticent.certificate.snapshot import known
 
         return known(self.spec, self._place, self._existing)
 
@@ -525,10 +523,6 @@ def open(path: str | Path) -> Study:  # noqa: A001 - rt.open is the name of the 
     from reticent.data.spec import read_spec
 
     return Study(read_spec(path), None)
-
-
-def _silent(stage: str) -> None:
-    """Nobody is told."""
 
 
 __all__ = ["Study", "open"]

@@ -2,19 +2,21 @@
 
     Snapshot.of(spec, place)        the word a curator gave the rows, and what decides which of their cells are odd
     known(spec, place, ledger)      the shares told so far, by their columns, each with the release that told it
-    recorded(snapshot, shares)      what a ledger's entry holds of the shares that a release told
+    Known.share, Known.marked       a share told earlier; a share told now, with the digest of what it is of
+    recorded(shares)                what a ledger's entry holds of the shares that a release told
 
 A share that was released is public, and showing it again is post-processing. That the rows are still the same is a
 fact about them, so it is not looked up: the curator declares it by a word, ``[study] snapshot``. Without the word every
-release buys its own share. A share belongs to the word, the name of the source, who a person is, how text is read, and
-how its columns are declared; where one of these is another, a new share is bought.
+release buys its own share. A share belongs to the word and to the place of the source, as its ledger's fingerprint has
+it. It belongs to who a person is, how text is read and how its columns are declared. Where one of these is another, a
+new share is bought. Releases, fits and sessions look here, and leave here what they tell.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +34,10 @@ NUMBERS: Final = ("value", "low", "high", "noise")
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The rows of a study as they are declared, under the curator's ``word`` for them."""
+    """The rows of a study as they are declared, under the curator's ``word`` for them.
+
+    ``source`` is the digest of their place, or "in memory".
+    """
 
     word: str
     source: str
@@ -41,9 +46,17 @@ class Snapshot:
 
     @classmethod
     def of(cls, spec: Spec, place: str) -> Snapshot | None:
-        """That of a study whose rows are at ``place``, an empty text in memory; None where no word is declared."""
-        source = Path(place).name if place else "in memory"
-        return cls(spec.snapshot, source, spec.schema, spec.delimiter) if spec.snapshot else None
+        """Snapshot of a study whose rows are at ``place``, an empty text in memory; None where no word is declared."""
+        if not spec.snapshot:
+            return None
+        from reticent.ledger.fingerprint import place_of
+
+        source = place_of(Path(place)) if place else "in memory"
+        return cls(spec.snapshot, source, spec.schema, spec.delimiter)
+
+    def marked(self, share: IncompleteRows) -> IncompleteRows:
+        """A share that was told, with the digest of what it is of; others as they are."""
+        return replace(share, of=self.digest(share.columns)) if isinstance(share.outcome, Reply) else share
 
     def digest(self, columns: Sequence[str]) -> str:
         """The digest of everything declared that the share of these columns depends on."""
@@ -73,16 +86,26 @@ class Known:
     snapshot: Snapshot | None = None
     told: Mapping[str, tuple[str, Estimate]] | None = None
 
+    @property
+    def word(self) -> str:
+        """The curator's word for the rows; empty where none is declared."""
+        return "" if self.snapshot is None else self.snapshot.word
+
     def share(self, columns: tuple[str, ...]) -> IncompleteRows | None:
         """The share of these columns that an earlier release told, or None."""
         if self.snapshot is None or not self.told:
             return None
-        found = self.told.get(self.snapshot.digest(columns))
-        return None if found is None else IncompleteRows(columns, Reply(found[1]), found[0])
+        of = self.snapshot.digest(columns)
+        found = self.told.get(of)
+        return None if found is None else IncompleteRows(columns, Reply(found[1]), found[0], of)
+
+    def marked(self, share: IncompleteRows) -> IncompleteRows:
+        """A share that is told now, as ``Snapshot.marked`` says."""
+        return share if self.snapshot is None else self.snapshot.marked(share)
 
 
 def known(spec: Spec, place: str, ledger: Callable[[], Ledger | None]) -> Known:
-    """What the ledger's entries hold of a study's snapshot; of several shares the one with the least noise.
+    """Shares of a study's snapshot in the ledger's entries; of several the one with the least noise.
 
     The ledger is opened where a word is declared, and not otherwise.
     """
@@ -98,18 +121,18 @@ def known(spec: Spec, place: str, ledger: Callable[[], Ledger | None]) -> Known:
     return Known(snapshot, told)
 
 
-def recorded(snapshot: Snapshot | None, shares: Sequence[IncompleteRows]) -> str | None:
+def recorded(shares: Sequence[IncompleteRows]) -> str | None:
     """The text of a ledger's entry: the shares that this release told for the first time; None where there are none.
+
+    A share without the digest of a snapshot is not kept.
 
     What goes beyond the length of a text in a ledger is left out, and is bought anew.
     """
-    if snapshot is None:
-        return None
     kept: list[dict[str, object]] = []
     for share in shares:
-        if isinstance(share.outcome, Reply) and not share.origin:
+        if isinstance(share.outcome, Reply) and share.of and not share.origin:
             numbers = {name: repr(float(getattr(share.outcome.value, name))) for name in NUMBERS}
-            one: dict[str, object] = {"columns": list(share.columns), "of": snapshot.digest(share.columns), **numbers}
+            one: dict[str, object] = {"columns": list(share.columns), "of": share.of, **numbers}
             if len(canonical([*kept, one])) <= LONGEST:
                 kept.append(one)
     return canonical(kept) if kept else None
