@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 class Certificate(Record):
     """A certificate, version 1 or 2. Make one with ``Certificate.of`` or ``read_certificate``."""
 
+    __setstate__ = Record.__setstate__  # a class with slots gets one of its own otherwise
+
     @classmethod
     def of(cls, document: dict[str, object]) -> Certificate:
         """The certificate with this content.

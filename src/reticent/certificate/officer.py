@@ -15,7 +15,7 @@ from reticent.certificate.summary import methods, parameters, subject
 from reticent.certificate.verify import UNSIGNED, audit_words
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import at_most, epsilon_delta, odds, one_in_most
-from reticent.privacy.loss import from_json, words
+from reticent.privacy.loss import words
 
 TIERS: Final = {
     1: ("name", "description", "organisation", "contact", "date", "data_source", "publication"),
@@ -39,7 +39,7 @@ def checklist(certificate: Record) -> str:
 def _parameters(certificate: Record) -> Iterator[str]:
     document, tree = certificate.document, certificate.guarantee
     epsilon, _ = epsilon_delta(tree.loss)
-    spent, approved = from_json(document["budget"]["spent"]), from_json(document["budget"]["approved"])
+    spent, approved = certificate.spent, certificate.approved
     yield f"[x] loss of this release: {words(tree.loss)}; odds about one person change by at most {_factor(epsilon)}"
     yield f"[x] so far: {words(spent)} of the approved {words(approved)}"
     yield f"[x] if all of it is spent: at most {_factor(epsilon_delta(approved)[0])}"

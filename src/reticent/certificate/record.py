@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from reticent.certificate import schema
@@ -33,14 +34,34 @@ class Record:
     ----------
     text : str
         Its canonical JSON, the signature included.
+    guarantee : Guarantee
+        The proof as stated; ``verify`` derives it again.
+    charged : Loss
+        Charge to the ledger, in its currency.
+    approved, spent, left : Loss
+        The budget of the ledger, what it had spent with this charge, and what was left.
     """
 
     text: str
+    guarantee: Guarantee = field(init=False, repr=False, compare=False)
+    charged: Loss = field(init=False, repr=False, compare=False)
+    approved: Loss = field(init=False, repr=False, compare=False)
+    spent: Loss = field(init=False, repr=False, compare=False)
+    left: Loss = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         document = schema.parsed(self.text)
         schema.well_formed(document)
-        _readable(document)
+        for name, value in _stated(document).items():
+            object.__setattr__(self, name, value)
+
+    def __reduce__(self) -> tuple[type[Record], tuple[str]]:
+        return type(self), (self.text,)
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        """Fill the record from a pickle of version 0.1.0, which holds the text alone."""
+        object.__setattr__(self, "text", state[0])
+        self.__post_init__()
 
     @property
     def document(self) -> dict[str, Any]:
@@ -62,16 +83,6 @@ class Record:
     def digest(self) -> str:
         """SHA-256 of ``canonical``, as hex."""
         return hashlib.sha256(self.canonical).hexdigest()
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The proof as stated; ``verify`` derives it again."""
-        return serialization.from_json(self.document["guarantee"])
-
-    @property
-    def charged(self) -> Loss:
-        """Charge to the ledger, in its currency."""
-        return from_json(self.document["charged"])
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -103,15 +114,23 @@ class Record:
         return bool(self.document["ledger"]["durable"])
 
 
-def _readable(document: dict[str, Any]) -> None:
-    """Refuse losses, neighbours or proofs that have the right form but no meaning, such as a delta of 7."""
+def _stated(document: dict[str, Any]) -> dict[str, Guarantee | Loss]:
+    """The proof and the losses of a document, each read once.
+
+    Raises
+    ------
+    CheckError
+        For losses, neighbours or proofs that have the right form but no meaning, such as a delta of 7.
+    """
     budget = document["budget"]
     try:
-        serialization.from_json(document["guarantee"])
+        found: dict[str, Guarantee | Loss] = {"guarantee": serialization.from_json(document["guarantee"])}
         serialization.adjacency_from_json(document["adjacency"])
-        for fields in (document["charged"], budget["approved"], budget["spent"], budget["left"]):
-            from_json(fields)
+        found["charged"] = from_json(document["charged"])
+        for name in ("approved", "spent", "left"):
+            found[name] = from_json(budget[name])
         for answer in document["answers"]:
             answer_from_json(answer)
     except (PublicParameterError, KeyError, TypeError, ValueError):
         raise CheckError("This certificate is malformed: a loss or its neighbours have no meaning.") from None
+    return found

@@ -21,7 +21,6 @@ from reticent.certificate.verify import nodes
 from reticent.outcome import Estimate
 from reticent.privacy import explain
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import from_json
 
 MOST_LINES: Final = 1000
 LONGEST: Final = 400  # characters of one line; the certificate itself has every digit
@@ -66,13 +65,12 @@ def parameters(certificate: Record) -> dict[str, object] | None:
 def meaning(certificate: Record, prior: float) -> str:
     """The release in odds for one person, for someone who believed with probability ``prior``."""
     document, tree = certificate.document, certificate.guarantee
-    budget = document["budget"]
     lines = explain.meaning(
         tree.loss,
         tree.adjacency,
         prior=prior,
-        spent=from_json(budget["spent"]),
-        budget=from_json(budget["approved"]),
+        spent=certificate.spent,
+        budget=certificate.approved,
     )
     of = subject(certificate)
     more = [f"What was let out: {of}."] if of else []

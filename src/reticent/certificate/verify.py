@@ -24,7 +24,7 @@ from reticent.mechanisms import axiom_again
 from reticent.privacy import compose, convert, filters, ptr, serialization
 from reticent.privacy.group_privacy import largest
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ApproxDP, Loss, from_json, words
+from reticent.privacy.loss import ApproxDP, Loss, words
 from reticent.privacy.rederivation import rederive
 
 UNSIGNED: Final = "unsigned: nothing ties this certificate to an officer"
@@ -212,7 +212,6 @@ def _kept(text: str | None) -> list[tuple[list[str], str, list[float]] | None]:
 
 def _totals(certificate: Record, ledger: Ledger, charges: list[Reserved]) -> Check:
     """Charge and neighbours are the ledger's. Others may have charged since, so spent is at least the last entry's."""
-    document = certificate.document
     charged = reduce(
         lambda total, event: filters.add(total, event.charge, ledger.budget), charges[1:], charges[0].charge
     )
@@ -220,7 +219,7 @@ def _totals(certificate: Record, ledger: Ledger, charges: list[Reserved]) -> Che
         return Check("charge", False, f"charge differs: the ledger says {words(charged)}")
     if ledger.adjacency != certificate.guarantee.adjacency:
         return Check("charge", False, f"neighbours differ: the ledger says {ledger.adjacency.words()}")
-    spent = filters.parts(from_json(document["budget"]["spent"]))
+    spent = filters.parts(certificate.spent)
     if any(mine < theirs for mine, theirs in zip(spent, filters.parts(charges[-1].spent), strict=True)):
         return Check("charge", False, "total differs: the certificate says less was spent than the ledger")
     return Check("charge", True, "charge and neighbours equal")
@@ -237,7 +236,7 @@ def _derivation(certificate: Record) -> Iterator[Check]:
     except (PublicParameterError, ValueError, ArithmeticError, LookupError, RecursionError):
         yield Check("losses", False, "losses not derived: the numbers of the proof do not fit its theorems")
     else:
-        same = certificate.charged in (derived, _entered(derived, from_json(document["budget"]["approved"])))
+        same = certificate.charged in (derived, _entered(derived, certificate.approved))
         ending = "equal" if same else f"not equal to the charge {words(certificate.charged)}"
         yield Check("losses", same, f"losses re-derived: {words(derived)} {ending}")
     honest = document["adjacency"] == serialization.adjacency_to_json(tree.adjacency) and _own_words(

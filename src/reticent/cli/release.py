@@ -180,12 +180,12 @@ def show(voice: Voice, made: Release, written: Sequence[str]) -> None:
     """A release on standard output, what surrounds it on standard error."""
     from reticent.certificate.verify import audit_words
     from reticent.privacy.explain import as_data, sentence
-    from reticent.privacy.loss import from_json, words
+    from reticent.privacy.loss import words
     from reticent.statistics.answer import estimates
 
     document = made.certificate.document
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
-    left, approved = (words(from_json(document["budget"][name])) for name in ("left", "approved"))
+    left, approved = (words(loss) for loss in (made.certificate.left, made.certificate.approved))
     ending = [
         *layout.under("estimates", estimates(made.answers)),
         *layout.under("note", made.certificate.caveats),

@@ -117,7 +117,7 @@ def _item(asked: DensityOf, epsilon: str | None, delta: str | None) -> ReleaseSp
 
 def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
     from reticent.privacy.explain import as_data, sentence
-    from reticent.privacy.loss import from_json, words
+    from reticent.privacy.loss import words
     from reticent.study.release import save
 
     voice.charged = words(made.certificate.charged)
@@ -135,7 +135,7 @@ def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:
         voice.say(f"Not every file could be written. {voice.charged} stays spent; --json holds the certificate.")
     promised = sentence(made.guarantee.loss, made.guarantee.adjacency)
     budget = made.certificate.document["budget"]
-    left, approved = (words(from_json(budget[name])) for name in ("left", "approved"))
+    left, approved = (words(loss) for loss in (made.certificate.left, made.certificate.approved))
     once = [text for text in made.certificate.caveats if text not in good]
     ending = [*layout.under("note", once), *layout.under("good for", good[:-1]), *layout.under("", good[-1:])]
     if not made.replied:

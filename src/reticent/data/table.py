@@ -24,7 +24,7 @@ from reticent.data.engines.duckdb import DIALECT, Limits, Session, session
 from reticent.data.order_statistics import Fetched, Integers, Needs, Order, RunLength, Sorted
 from reticent.data.query import Capped, Keys, Moments, Ordered, Persons, Query, Ranks, Records, Rows, Tally, keys_of
 from reticent.data.rank_search import Bracket, fetch
-from reticent.data.schema import Column, Person, Schema, category, integer, real
+from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.data.source import Source, open_source
 from reticent.errors import QuestionError, ReticentError
 
@@ -433,7 +433,11 @@ PROBE_DIGEST: Final = "1e6969bb4e503a4ecca7997258ba82a70387e440169dfd366e516dba5
 
 
 def _probe_schema() -> Schema:
-    columns: dict[str, Column] = {"x": real("-1.5", 3), "k": integer(0, 9), "g": category(["a", "b", "c"])}
+    columns: dict[str, Column] = {
+        "x": Real(Fraction(-3, 2), Fraction(3)),
+        "k": Integer(0, 9),
+        "g": Category(("a", "b", "c")),
+    }
     return Schema(columns, Person("add_remove", "who", rows=2))
 
 

@@ -184,11 +184,22 @@ class Ledger:
             except LedgerError:
                 if path is None or not store.found(store.at(path)):
                     raise  # else another process made it in between: open that one
-        ledger = cls.open(path)
-        ledger._read(lambda replay: agree(replay, ledger.name, adjacency, person, budget, source, ends))
+        return cls.open(path).on_terms(adjacency=adjacency, budget=budget, person=person, source=source, ends=ends)
+
+    def on_terms(
+        self, *, adjacency: Adjacency, budget: Loss, person: str | None, source: str | None, ends: date | None
+    ) -> Ledger:
+        """This ledger, if it was opened on these terms; other declared columns of its source are recorded.
+
+        Raises
+        ------
+        LedgerError
+            When it has another adjacency, person column, currency, budget, last day or source.
+        """
+        self._read(lambda replay: agree(replay, self.name, adjacency, person, budget, source, ends))
         if source is not None:
-            ledger._write(lambda replay: None if replay.source == source else Described(source))
-        return ledger
+            self._write(lambda replay: None if replay.source == source else Described(source))
+        return self
 
     # charging
 
@@ -464,8 +475,8 @@ class Ledger:
             event = choose(self._replay)
             if event is None:
                 return None
-            entry = Entry(self._replay.number + 1, _now(), self._replay.head, event)
-            parse(entry.body)  # what could not be read back would make the file useless: it is not written
+            made = Entry(self._replay.number + 1, _now(), self._replay.head, event)
+            entry = parse(made.body)  # what could not be read back would make the file useless: it is not written
             row = Row(entry.number, entry.body, entry.digest)
             written.append((row, entry))
             return row
@@ -481,7 +492,7 @@ class Ledger:
             if not written:
                 return None
             row, entry = written[0]
-            self._replay.feed(row)
+            self._replay.feed(row, entry)
             return entry
 
     def _append(self, decide: Callable[[Sequence[Row]], Row | None]) -> None:

@@ -125,21 +125,24 @@ def open_for(
             )
         raise _taken(claimed)
     text = fingerprint(source, columns)
-    if path is not None and claims:
-        kept = Ledger.open(path)
+    kept = None if path is None or not claims else Ledger.open(path)
+    if kept is not None:
         _same(claims, kept)
         if kept.source is not None and any(_claimed_here(file) for file in _files(source)):
             text = " ".join([kept.source.split(" ")[0], text.split(" ")[1]])  # known to it under another spelling
-    ledger = Ledger.open_or_create(
-        path,
-        title=title,
-        adjacency=adjacency,
-        budget=budget,
-        person=person,
-        source=text,
-        approved=approved,
-        ends=ends,
-    )
+    if kept is not None:
+        ledger = kept.on_terms(adjacency=adjacency, budget=budget, person=person, source=text, ends=ends)
+    else:
+        ledger = Ledger.open_or_create(
+            path,
+            title=title,
+            adjacency=adjacency,
+            budget=budget,
+            person=person,
+            source=text,
+            approved=approved,
+            ends=ends,
+        )
     if ledger.durable:
         claim(source, columns, ledger)
     return ledger

@@ -102,8 +102,8 @@ class Replay:
     def next_id(self) -> str:
         return f"r-{len(self.lines) + 1:04d}"
 
-    def feed(self, row: Row) -> Entry:
-        """Take in the next entry.
+    def feed(self, row: Row, entry: Entry | None = None) -> Entry:
+        """Take in the next entry; ``entry`` is that of ``row`` where its text was parsed already.
 
         Raises
         ------
@@ -111,7 +111,7 @@ class Replay:
             With the number of the entry that does not fit; the totals are then as before it.
         """
         try:
-            entry = parse(row.body)
+            entry = parse(row.body) if entry is None else entry
             if digest_of(row.body) != row.digest:
                 raise LedgerError("its digest does not match its text")
             if row.number != self.number + 1 or entry.number != row.number:

@@ -52,11 +52,7 @@ def read(number: Number, name: str) -> Fraction:
     if isinstance(number, Fraction):
         return _sane(Fraction(_plain(number.numerator, name), _plain(number.denominator, name)), name)
     if isinstance(number, Decimal):
-        if not _as_it_is(Decimal.is_finite, number, name):
-            raise PublicParameterError(f'{name} must be a number such as "0.1" or "1/3", got {number}')
-        if abs(Decimal.adjusted(number)) > WIDEST_EXPONENT:
-            raise _too_wide(name)
-        return Fraction(*Decimal.as_integer_ratio(number))
+        return _from_decimal(number, name)
     if isinstance(number, str):
         return _from_text(_as_it_is(str.__str__, number, name).strip().replace("_", ""), name)
     return _sane(Fraction(_whole(number, name)), name)
@@ -88,13 +84,21 @@ def _whole(number: SupportsIndex, name: str) -> int:
         raise PublicParameterError(f"{name} must be an int, decimal text, Fraction or Decimal, got {found}") from None
 
 
+def _from_decimal(number: Decimal, name: str) -> Fraction:
+    if not _as_it_is(Decimal.is_finite, number, name):
+        raise PublicParameterError(f'{name} must be a number such as "0.1" or "1/3", got {number}')
+    if abs(Decimal.adjusted(number)) > WIDEST_EXPONENT:
+        raise _too_wide(name)
+    return Fraction(*Decimal.as_integer_ratio(number))
+
+
 def _from_text(text: str, name: str) -> Fraction:
     words = f'{name} must be a number such as "0.1" or "1/3", got {text[:LONGEST_TEXT]!r}'
     if len(text) > 10 * LONGEST_TEXT:
         raise PublicParameterError(words)
     if "/" not in text:
         try:
-            return read(Decimal(text), name)
+            return _from_decimal(Decimal(text), name)
         except ArithmeticError:
             raise PublicParameterError(words) from None
     try:

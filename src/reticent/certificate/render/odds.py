@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from reticent.certificate.render.figure import GREY, INK, WIDTH, as_svg, quiet
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import Promise, at_most, chance, odds, percent, percent_least, percent_most, promise
-from reticent.privacy.loss import Loss, from_json, words
+from reticent.privacy.loss import Loss, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,13 +105,12 @@ class OddsBands:
 
 def of(certificate: Record, prior: float = 0.1) -> OddsBands:
     """This release, everything the study has released so far, and the whole budget."""
-    budget = certificate.document["budget"]
     hides_presence = certificate.guarantee.adjacency.kind == "add_remove"
     return OddsBands(
         (
             ("this release", certificate.guarantee.loss),
-            ("everything so far", from_json(budget["spent"])),
-            ("the whole budget", from_json(budget["approved"])),
+            ("everything so far", certificate.spent),
+            ("the whole budget", certificate.approved),
         ),
         "you took part" if hides_presence else "a guess about you is right",
         prior,

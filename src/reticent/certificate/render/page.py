@@ -18,7 +18,7 @@ from reticent.certificate.verify import audit_words, source_of
 from reticent.outcome import NoReply, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import outline, sentence
-from reticent.privacy.loss import from_json, words
+from reticent.privacy.loss import words
 from reticent.statistics.answer import Answer, Cell
 
 NO_REPLY_WORDS: Final = (
@@ -229,8 +229,7 @@ def _figure(certificate: Record) -> str:
 
 def _label(certificate: Record) -> str:
     document, tree = certificate.document, certificate.guarantee
-    budget = document["budget"]
-    spent, approved = from_json(budget["spent"]), from_json(budget["approved"])
+    spent, approved = certificate.spent, certificate.approved
     signature = document["signature"]
     lines = (
         ("Who is protected", _protected(tree.adjacency)),
