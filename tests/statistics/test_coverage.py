@@ -105,6 +105,24 @@ def test_intervals_cover_as_often_as_they_say_and_their_mutants_do_not(case: Cas
     assert too_high(wide, len(found)), wide / len(found)
 
 
+def test_a_fourth_moment_that_is_told_is_not_taken_for_a_normal_one() -> None:
+    """Few great values: 271 times the squared variance. 200 tables, of which .80 were covered.
+
+    Without privacy .94 are. A share of .91 is below .85 once in 300 runs, and half as wide intervals cover .65.
+    """
+    values, shares = np.array([0.0, 1.0, 4.0, 12.0, 55.0]), np.array([0.7, 0.2, 0.089, 0.0095, 0.0015])
+    truth = float(np.sqrt(shares @ (values - shares @ values) ** 2))
+    schema = schema_of(real(0, 60), Person("add_remove"))
+    step = prepare(parse("sd(x)")[0], Setting(schema, None), Fraction(1))
+    generator, found = np.random.default_rng(2026), []
+    for run in range(200):
+        answer = answered(step, Fake(schema, {"x": generator.choice(values, 10_000, p=shares)}), Replayed(f"{run}"))
+        assert isinstance(answer.outcome, Reply)
+        found.append(stretch(answer.outcome.value, truth))
+    assert 0.85 < np.mean(np.array(found) <= 1.0) < 0.98
+    assert np.mean(np.array(found) <= 0.5) < 0.85
+
+
 def integers(question: str, epsilon: str, drawn_at: str, runs: int = 2_000) -> tuple[int, int]:
     """Covered runs and runs of an integer answer whose noise is drawn at another epsilon than its interval's."""
     schema = schema_of(integer(0, 10), Person("add_remove"))

@@ -25,6 +25,7 @@ TERMS: Final = 512
 POINTS: Final = 33
 FEWEST: Final = 10.0  # below this many values no interval is formed
 UNSURE: Final = 0.002
+LIGHTER, HEAVIER = 1.0, 3.0  # widths, in logarithms, of what is likelier beforehand below and above a usual variance
 STUDENT: Final = 2.42  # (1 + 1.96^2) / 2
 FEW: Final = "no reply: too few people for this ε"
 
@@ -77,15 +78,16 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
     """What a noisy variance says of the true one, known to lie in [least, most].
 
     Weights are the likelihood of what was released, exp(-|v - estimate| / scale), on an even grid. With ``usual``
-    (then ``least`` > 0) the grid is even in the logarithm and values within a factor e of ``usual`` are likelier
-    beforehand. Mixing over the grid keeps the coverage that plugging in one noisy variance would lose.
+    (then ``least`` > 0) the grid is even in the logarithm and values near ``usual`` are likelier beforehand: within a
+    factor e below it, and e^3 above, as laws with long tails have variances that much greater. Mixing over the grid keeps the coverage that plugging in one noisy variance would lose.
     """
     if most <= least or scale <= 0.0:
         return known(min(max(estimate, least), max(most, least)))
     before = np.zeros(POINTS)
     if usual is not None:
         logs = np.linspace(math.log(least), math.log(most), POINTS)
-        values, before = np.exp(logs), 0.5 * (logs - math.log(usual)) ** 2
+        away = logs - math.log(usual)
+        values, before = np.exp(logs), 0.5 * (away / np.where(away > 0.0, HEAVIER, LIGHTER)) ** 2
     else:
         centre = min(max(estimate, least), most)
         values = np.linspace(max(least, centre - 8.0 * scale), min(most, centre + 8.0 * scale), POINTS)
