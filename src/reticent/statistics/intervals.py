@@ -79,7 +79,8 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
 
     Weights are the likelihood of what was released, exp(-|v - estimate| / scale), on an even grid. With ``usual``
     (then ``least`` > 0) the grid is even in the logarithm and values near ``usual`` are likelier beforehand: within a
-    factor e below it, and e^3 above, as laws with long tails have variances that much greater. Mixing over the grid keeps the coverage that plugging in one noisy variance would lose.
+    factor e below it, and e^3 above, as laws with long tails have variances that much greater. Mixing over the grid
+    keeps the coverage that plugging in one noisy variance would lose.
     """
     if most <= least or scale <= 0.0:
         return known(min(max(estimate, least), max(most, least)))

@@ -33,7 +33,7 @@ from reticent.statistics.regression.products import SPREAD
 from reticent.statistics.regression.sandwich import Meat, Told
 from reticent.statistics.regression.squares import MEAT, WORTH, Fitted
 from reticent.statistics.regression.sums import Loads, Sums
-from reticent.statistics.scaling import UNIT, Scaling, scored
+from reticent.statistics.scaling import UNIT, Floats, Scaling, scored
 
 LEFT: Final = Fraction(1, 20)
 CUT: Final = Fraction(1)  # half-widths of y
@@ -131,17 +131,13 @@ class Point:
         held, (start, turn) = self.frame.held(values, targets), self.frame.back
         rows, y = self.frame.featured(held), held.y
         plain = rows[:, int(self.frame.intercept) :] / UNIT
-        around, size = self.plan.draw(plain, y / UNIT, entropy).around, len(start)
+        around = self.plan.draw(plain, y / UNIT, entropy).around
         assert around is not None
         left = y[:, None] / UNIT - scored(rows.astype(np.float64), around.at[None, :])
         cut = np.floor(np.clip(left, -1.0, 1.0) ** 2 * UNIT**2).astype(np.int64) - UNIT**2 // 2
         (half,) = gate.draw(self.leaving, [int(cut.sum())], entropy)
-        upper = size * (size + 1) // 2
         n = float(around.bent[0, 0]) if self.frame.intercept else float(self.people or len(start))
-        loads = Loads.of(np.vstack([np.eye(upper + size), np.zeros((2, upper + size))]))
-        deviations = np.concatenate([np.full(upper, around.off), np.full(size, around.loud)])
-        tail = 0.0 if self.price.delta else LAPLACE
-        sums = Sums(around.bent, around.push, 0.0, n, loads, deviations, tail)
+        sums = self._sums(around.bent, around.push, n, around.off, around.loud)
         whole = max(half / UNIT**2 + n / 2, deviation(self.leaving) / UNIT**2)
         times = self.meat.times(max(n, 1.0))
         told = Told(sums, turn, times, self.price.neighbours.rows, around.at, whole)
@@ -149,6 +145,23 @@ class Point:
         estimates = told.estimates(meat, self.meat.deviation, start)
         model = told.whole if None not in estimates else around.at
         return Fitted(start + turn @ model, estimates, n)
+
+    @property
+    def noise_of_sums(self) -> Sums:
+        """As for ``LeastSquares``."""
+        assert self.plan.curved is not None
+        size = len(self.frame.features)
+        return self._sums(
+            np.zeros((size, size)), np.zeros(size), 0.0, deviation(self.plan.curved) / UNIT**2, self.noise
+        )
+
+    def _sums(self, bent: Floats, push: Floats, n: float, off: float, loud: float) -> Sums:
+        """The curvature and the slope at the point, every entry with noise of its own."""
+        size = len(push)
+        upper = size * (size + 1) // 2
+        loads = Loads.of(np.vstack([np.eye(upper + size), np.zeros((2, upper + size))]))
+        deviations = np.concatenate([np.full(upper, off), np.full(size, loud)])
+        return Sums(bent, push, 0.0, n, loads, deviations, 0.0 if self.price.delta else LAPLACE)
 
 
 __all__ = ["Point"]

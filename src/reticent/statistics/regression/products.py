@@ -117,11 +117,10 @@ class Products:
 
     def error(self, way: Way) -> float:
         """Standard deviation of the noise in a slope of a number, times rows: for columns of ``SPREAD`` at random."""
-        loads, _ = self._linear(way)
         many = len(self.frame.numbers)
         slope = math.sqrt(0.5 / max(many, 1))  # half of the variance of y, of the same spread, is told
         model, size = self._usual(slope)
-        sums = Sums(*self._nothing, loads, self._deviations(way), 0.0)
+        sums = self._noise(way)
         errors = [
             float(np.linalg.norm(sums.weights(np.eye(len(size))[at], model))) / size[at] for at in range(len(size))
         ]
@@ -129,15 +128,17 @@ class Products:
 
     def hidden(self, rows: int) -> float:
         """How far noise hides the squares and products of so many rows of usual columns (``least_squares.hidden``)."""
-        loads, _ = self._linear(self.way)
-        sums = Sums(*self._nothing, loads, self._deviations(self.way), 0.0)
         first, (_, size) = int(self.frame.intercept), self._usual(0.0)
-        return hidden(sums.of_gram[first:, first:], size[first:] * rows)
+        return hidden(self.noise.of_gram[first:, first:], size[first:] * rows)
 
     @property
-    def _nothing(self) -> tuple[Floats, Floats, float, float]:
-        size = len(self.frame.features)
-        return np.zeros((size, size)), np.zeros(size), 0.0, 0.0
+    def noise(self) -> Sums:
+        """The sums of no rows, with their noise."""
+        return self._noise(self.way)
+
+    def _noise(self, way: Way) -> Sums:
+        size, (loads, _) = len(self.frame.features), self._linear(way)
+        return Sums(np.zeros((size, size)), np.zeros(size), 0.0, 0.0, loads, self._deviations(way), 0.0)
 
     @property
     def noise_of_cross(self) -> float:

@@ -28,6 +28,7 @@ from reticent.statistics.regression.frame import Frame
 from reticent.statistics.regression.least_squares import shrunk, solved
 from reticent.statistics.regression.products import Products
 from reticent.statistics.regression.sandwich import Meat, Told
+from reticent.statistics.regression.sums import Sums
 from reticent.statistics.scaling import UNIT, Floats
 
 MEAT: Final = Fraction(3, 20)
@@ -98,6 +99,11 @@ class LeastSquares:
     @cached_property
     def products(self) -> Products:
         return Products(self.frame, self.price, self.clip, self.known, 1 - MEAT)
+
+    @property
+    def noise_of_sums(self) -> Sums:
+        """The sums of no rows, with their noise."""
+        return self.products.noise
 
     @cached_property
     def meat(self) -> Meat:

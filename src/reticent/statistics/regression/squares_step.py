@@ -6,12 +6,9 @@ sums. What a plan shows is what made-up rows show, drawn by the plan itself.
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -20,7 +17,7 @@ from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Integer, Key
 from reticent.data.table import Result
-from reticent.entropy import Entropy, Replayed
+from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
@@ -30,18 +27,15 @@ from reticent.statistics.column_step import Drawn, PlannedStep
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.estimand import kept
 from reticent.statistics.price import Price
+from reticent.statistics.regression.assumed_columns import MIDDLE, SHAPES, TABLES, rows_of_keys, shown
 from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import MOST_KEYS, Block, Frame, Keys
 from reticent.statistics.regression.plain import Plain
-from reticent.statistics.regression.plans import unit_values
-from reticent.statistics.scaling import Bound, Floats, Integers
+from reticent.statistics.scaling import Integers
 from reticent.statistics.specs import Regression
 
 FINE: Final = 20  # a unit is about 2^-FINE of a column's range
-MIDDLE: Final = "1/8"
-SHAPES: Final = {"1/16": 0.125, MIDDLE: 0.25, "1/4": 0.5}  # deviation of a made-up column: in words, in half-widths
-TABLES: Final = 5
 NONE: Final = (
     "by public numbers noise would hide the intervals of usual columns: coefficients are told for prediction, without "
     "intervals"
@@ -50,7 +44,10 @@ RULE: Final = (
     "where noise and the ridge move a coefficient by less than half of the largest plausible one, by which y crosses "
     f"its range as the column does, for independent columns whose deviation is {MIDDLE} of their range"
 )
-LARGEST_SHOWN: Final = 20_000
+KEYS: Final = (
+    "; of a rare key it is told in half of tables with {:,} rows of it, in nine of ten with {:,}; where the reference "
+    "is rare, with {:,} and {:,} of that"
+)
 MOST_FEATURES: Final = 60
 
 
@@ -91,85 +88,14 @@ class Squares:
         assert shapes is not None
         told = ", ".join(f"{name} of their range in {shape.told}" for name, shape in shapes.items())
         note = f"every coefficient is told, of {TABLES} made-up tables whose columns have a deviation of {told}"
-        note += "; rare keys are told less often" if self.plan.frame.numbers != self.plan.frame.blocks else ""
+        if (rare := rows_of_keys(self.plan, people)) is not None:
+            note += KEYS.format(*rare)
         for name in (MIDDLE, *SHAPES):
             if (widths := shapes[name].widths) is not None:
                 return Expected(
                     *widths, f"of the first slope, for columns whose deviation is {name} of their range; {note}"
                 )
         return Expected(None, None, note, max(shape.told for shape in shapes.values()) / TABLES)
-
-
-def shown(plan: Engine, people: int) -> dict[str, Shape] | None:
-    """What made-up tables of each shape show; None where no intervals are bought.
-
-    Fewer rows at a larger epsilon have the same noise for each row; with a delta, the same epsilon has more.
-    """
-    if isinstance(plan, Plain):
-        return None
-    size = min(people, LARGEST_SHOWN)
-    if plan.people is not None:
-        plan = replace(plan, people=size)
-    more, pure = size / people, not plan.price.delta
-    if pure:
-        plan = replace(plan, price=replace(plan.price, epsilon=plan.price.epsilon * people / size))
-    found = {}
-    for name, spread in SHAPES.items():
-        widths, told = _made_up(plan, size, spread)
-        if widths is not None:  # noise falls with n, sampling with its root
-            widths = widths[0] * (1.0 if pure else more), widths[1] * math.sqrt(more)
-        found[name] = Shape(widths, told)
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Half-widths of the first slope on made-up rows, and in how many of ``TABLES`` every coefficient is told."""
-
-    widths: tuple[float, float] | None
-    told: int
-
-
-@lru_cache(maxsize=192)
-def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[float, float] | None, int]:
-    """What made-up rows of one shape show."""
-    found, told, first = [], 0, int(plan.frame.intercept)
-    for key in range(TABLES):
-        values, targets = made_up_rows(plan.frame, size, key, spread)
-        estimates = plan.draw(values, targets, Replayed(f"expected {key}")).estimates
-        told += None not in estimates
-        if (slope := estimates[first]) is not None:
-            found.append((slope.noise, slope.sampling))
-    if len(found) <= TABLES // 2:
-        return None, told
-    noise, sampling = (statistics.median(widths) for widths in zip(*found, strict=True))
-    return (noise, sampling), told
-
-
-def made_up_rows(frame: Frame, n: int, key: int, spread: float = SHAPES[MIDDLE]) -> tuple[Floats, Floats]:
-    """Normal numbers about the middle of their bounds, even categories, and y of which the numbers tell half."""
-    columns, told, many = [], np.zeros(n), max(len(frame.numbers), 1)
-    for place, block in enumerate(frame.blocks):
-        if isinstance(block, Keys):
-            words = Replayed(f"keys {place} {key}").words(n) >> np.uint64(32)
-            columns.append((words % np.uint64(block.count)).astype(np.float64))
-            continue
-        unit = _normal(n, 97 * key + place)
-        told += unit * math.sqrt(0.5 / many)
-        columns.append(_placed(unit, block, spread))
-    y = told + math.sqrt(0.5) * _normal(n, 97 * key + 96)
-    return np.column_stack(columns), _placed(y, frame.y, spread)
-
-
-def _normal(n: int, key: int) -> Floats:
-    """n made-up normal values of deviation 1."""
-    values = unit_values("normal", n, key)
-    return np.asarray(values / max(float(values.std()), 1e-9))
-
-
-def _placed(unit: Floats, bounds: Bound, spread: float) -> Floats:
-    low, high = float(bounds[0]), float(bounds[1])
-    return np.asarray((low + high) / 2 + unit * spread * (high - low) / 2)
 
 
 def is_bounded(asked: Regression, setting: Setting) -> bool:
@@ -278,4 +204,4 @@ def _caveats(asked: Regression, setting: Setting) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-__all__ = ["Shape", "Squares", "is_bounded", "least_squares", "made_up_rows", "shown"]
+__all__ = ["Squares", "is_bounded", "least_squares"]
