@@ -17,6 +17,7 @@ from reticent.mechanisms.gate import Recorder
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.convert import rho_for
+from reticent.privacy.cost import Cost
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import NO_INTERVAL, Cell
 from reticent.statistics.column_step import PlannedStep
@@ -31,7 +32,7 @@ from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.regression.squares_step import Squares
 from reticent.statistics.scaling import Floats
-from reticent.study.allocation import Asked, Limit, settle
+from reticent.study.allocation import Asked, settle
 
 BOX = (Fraction(-1), Fraction(1))
 TINY = Fraction(1, 10**6)
@@ -172,8 +173,8 @@ def test_in_rho_a_delta_pays_for_a_descent() -> None:
     assert spent.rho <= rho_for(Fraction(1), TINY)
 
 
-@pytest.mark.parametrize("within", [Limit(Fraction(1), None, TINY), Limit(None, Fraction(1, 10), TINY)], ids=["ε", "ρ"])
-def test_a_question_in_rho_is_planned_in_rho(within: Limit) -> None:
+@pytest.mark.parametrize("within", [Cost(Fraction(1), None, TINY), Cost(None, Fraction(1, 10), TINY)], ids=["ε", "ρ"])
+def test_a_question_in_rho_is_planned_in_rho(within: Cost) -> None:
     names = [f"x{place}" for place in range(6)]
     schema = Schema({name: Real(Fraction(-1), Fraction(1)) for name in ("y", *names)}, Person("substitute"))
     question = Asked(parse(f"regress(y ~ {' + '.join(names)}, delta=1e-6)")[0])
@@ -188,7 +189,7 @@ def test_a_question_in_rho_spends_its_share_and_is_not_refused_for_less() -> Non
     """Its ε was sought from that of a pure draw: .84 of the share was spent, and 150 rows were refused as too few."""
     schema = Schema({name: Real(Fraction(-1), Fraction(1)) for name in "xy"}, Person("substitute"))
     question, rho = Asked(parse("regress(y ~ x, delta=1e-6)")[0]), Fraction(1, 20)
-    loss = settle([question], Limit(None, rho, TINY), schema, 150, "zcdp").guarantee.loss
+    loss = settle([question], Cost(None, rho, TINY), schema, 150, "zcdp").guarantee.loss
     assert isinstance(loss, ZCDP)
     assert rho * Fraction(99, 100) < loss.rho <= rho
 
