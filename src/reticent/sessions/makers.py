@@ -6,7 +6,7 @@
     rt.noisy_answers(study, ...)   every question answered, with Gaussian noise
     rt.cheaper(...)                which of them costs less for a plan: free
 
-A session, or a round of one, is charged when it opens, before a row is read or a threshold drawn; closing gives nothing
+A session, or a round of one, is charged when it opens, before a row is read or a threshold drawn. Closing gives nothing
 back, and a crash can only have charged too much. What may be asked: ``sessions.row_functions``. How it is kept:
 ``sessions.session``. What an officer gets when a session has ended: ``session.certificate``.
 """

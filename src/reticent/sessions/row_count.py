@@ -6,8 +6,8 @@
 
 A number is bought where a row may be left out, and it is that of the complete rows. Under substitution with one row a
 person the number of all is public, so the share of the others follows. Else both numbers are drawn: a row is in one of
-them, so that the pair moves as far as one number under add/remove, and twice as far under substitution. A share that
-was told of the declared snapshot is shown again, and then the one number is drawn alone.
+them. The pair thus moves as far as one number under add/remove, and twice as far under substitution. A share that was
+told of the declared snapshot is shown again, and then the one number is drawn alone.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Counted:
 
     @property
     def bought(self) -> Guarantee | None:
-        """What the number costs; None where it is public."""
+        """Guarantee of the purchase of the number; None if it is public."""
         return None if isinstance(self.source, int | None) else self.source.guarantee
 
     def draw(self, complete: int, odd: int, entropy: Entropy) -> tuple[Size, IncompleteRows | None]:
@@ -134,7 +134,7 @@ def counted(
     sized: bool = True,
     known: Known = NOTHING,
 ) -> Counted:
-    """Where the number of rows comes from; ``sized`` is whether answers need one at all.
+    """Source of the number of rows; ``sized`` tells if answers need one at all.
 
     It is public where every person has one row and no row can lack a value: read under substitution, else declared.
     """
@@ -165,5 +165,5 @@ def counted(
 
 
 def _public(schema: Schema) -> bool:
-    """Whether the number of all rows is public and exact."""
+    """Tell if the number of all rows is public and exact."""
     return schema.person.neighbours().size_public and schema.person.rows == 1

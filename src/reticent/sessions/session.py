@@ -4,9 +4,9 @@
 belongs to the process that opened it: it is not copied or pickled, a forked child is refused, and threads are answered
 one at a time. Whatever interrupts an answer ends the session, so that what was drawn is never drawn again.
 
-Where a round ends, the certificate of the session so far is made, and the ledger records its digest under the receipt
-of the round, before the last answer is shown. A session of very many rounds has several certificates, one after the
-other, each of ``VOLUME`` rounds at most: a single one would take longer to write from round to round.
+When a round ends, the certificate of the session so far is made. The ledger records its digest under the receipt of the
+round, before the last answer is shown. A session of very many rounds has several certificates, one after the other,
+each of ``VOLUME`` rounds at most: a single one would take longer to write from round to round.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ VOLUME: Final = 64  # rounds of one certificate
 
 @dataclass(frozen=True, slots=True)
 class Agreed:
-    """What a session was agreed to be, all of it public.
+    """Terms of a session, all of them public.
 
-    ``size`` is where the number of rows comes from, and ``sized`` whether answers rest on one; ``parts`` are the rounds
-    it may open; ``what`` and ``parameters`` say which session it is, for its certificate.
+    ``size`` is the source of the number of rows, and ``sized`` tells if answers rest on one. ``parts`` are the rounds
+    it may open. ``what`` and ``parameters`` identify the session in its certificate.
     """
 
     title: str
@@ -316,7 +316,7 @@ class Paid(Generic[T]):
 
 
 class Open(Generic[T]):
-    """What every session shows of itself: what is told, what is charged, and that it is not copied."""
+    """Public face of every session: its answers, its charge, and a refusal to be copied."""
 
     __slots__ = ("_axes", "_paid")
 
@@ -325,17 +325,17 @@ class Open(Generic[T]):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of everything charged so far, derived from its parts."""
+        """Guarantee of everything charged so far, derived from its parts."""
         return self._paid.guarantee()
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is answered: closed, interrupted, or all used that it may charge."""
+        """True if nothing more is answered: the session is closed, interrupted, or has used all that it may charge."""
         return self._paid.over
 
     @property
     def rounds(self) -> int:
-        """How many rounds were opened, and charged."""
+        """Number of rounds opened and charged."""
         return self._paid.opened
 
     @property
@@ -369,7 +369,8 @@ class Open(Generic[T]):
 
     @property
     def certificate(self) -> Certificate:
-        """Of the rounds that have ended: every answer, the proof, and the receipts, whose digests the ledger has.
+        """Certificate of the rounds that have ended: every answer, the proof, and the receipts, whose digests the
+        ledger has.
 
         A session of more than 64 rounds has several ``certificates``; this is the last of them.
 
@@ -492,7 +493,7 @@ class Sparse(Open["Conversation"]):
         self._made, self._of = made, of
 
     def above(self, question: Question, at_least: Number) -> Found:
-        """Whether the mean (0 to 1), or the number of rows where the session counts, is at least ``at_least``.
+        """Tell if the mean (0 to 1), or the number of rows in a session that counts, is at least ``at_least``.
 
         Raises
         ------
@@ -541,7 +542,7 @@ class Ladder(Open["Conversation"]):
         return self._best / STEPS
 
     def submit(self, question: Question) -> Standing:
-        """Whether the score beats the best by a step, and if it does the score, with noise.
+        """Tell if the score beats the best by a step; a score that does is shown, with noise.
 
         Raises
         ------
