@@ -29,7 +29,6 @@ from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
-from reticent.sessions.makers import cheaper, holdout, ladder, noisy_answers, sparse_vector
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.logarithms import geometric_mean, log_mean
 from reticent.statistics.questions import (
@@ -82,20 +81,16 @@ __all__ = [
     "SpecError",
     "Study",
     "category",
-    "cheaper",
     "count",
     "density",
     "geometric_mean",
     "histogram",
-    "holdout",
     "integer",
     "iqr",
-    "ladder",
     "location",
     "log_mean",
     "mean",
     "median",
-    "noisy_answers",
     "open",
     "persons",
     "proportion",
@@ -106,7 +101,6 @@ __all__ = [
     "regress",
     "scale",
     "sd",
-    "sparse_vector",
     "study",
     "sum",
     "test",

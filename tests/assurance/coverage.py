@@ -36,7 +36,7 @@ LEARNED_HEADS: Final = ("session or estimator", "ways", "pairs of tables", "else
 UNREPLAYED: Final[dict[str, str]] = {
     "Clip": "learns nothing and charges nothing: tests/unit/test_learning_estimators.py",
 }
-SESSIONS: Final = ("holdout", "sparse vector", "ladder", "noisy answers")
+SESSIONS: Final = ("holdout", "sparse vector", "leaderboard", "noisy answers")
 NO_MODELS: Final = ("Accuracy", "Between", "Level", "Product")  # questions of sessions
 MODULES: Final[tuple[ModuleType, ...]] = (*mechanisms.ALL, subsampled, shuffled)
 

@@ -35,9 +35,8 @@ from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, Counted, Loss, PureDP, words
-from reticent.sessions import makers
 from reticent.sessions.row_functions import Question
-from reticent.sessions.session import Answers, Holdout, Ladder, Open, Sparse
+from reticent.sessions.session import Answers, Holdout, Leaderboard, Open, Sparse
 from reticent.study.memory import study as in_memory
 from reticent.study.study import Study
 from tests.assurance.session_rules import by_rules
@@ -243,22 +242,22 @@ def _kinds() -> Iterator[tuple[str, Counted, Callable[[Study], Session], tuple[A
     names, pure, rho = list(NUMBERS), PureDP(2 * EPSILON), ZCDP(EPSILON)
 
     def holdout(study: Study) -> Session:
-        return makers.holdout(study, names, public=PUBLIC, epsilon=EPSILON, rounds=2, threshold="0.1")
+        return study.holdout(names, public=PUBLIC, epsilon=EPSILON, rounds=2, threshold="0.1")
 
     def claims(study: Study) -> Session:
-        return makers.holdout(study, names, epsilon=EPSILON, rounds=2, threshold="0.1")
+        return study.holdout(names, epsilon=EPSILON, rounds=2, threshold="0.1")
 
     def means(study: Study) -> Session:
-        return makers.sparse_vector(study, names, epsilon=EPSILON, positives=2)
+        return study.sparse_vector(names, epsilon=EPSILON, positives=2)
 
     def counts(study: Study) -> Session:
-        return makers.sparse_vector(study, names, epsilon=EPSILON, positives=3, of="counts", show="above")
+        return study.sparse_vector(names, epsilon=EPSILON, positives=3, of="counts", show="above")
 
-    def ladder(study: Study) -> Session:
-        return makers.ladder(study, names, epsilon=EPSILON, improvements=2, step="0.05")
+    def leaderboard(study: Study) -> Session:
+        return study.leaderboard(names, epsilon=EPSILON, improvements=2, step="0.05")
 
     def answers(study: Study) -> Session:
-        return makers.noisy_answers(study, names, rho=Fraction(1, 2), answers=len(ASKED) - 1)
+        return study.noisy_answers(names, rho=Fraction(1, 2), answers=len(ASKED) - 1)
 
     def above(*bars: str | int) -> tuple[Ask, ...]:
         pairs = zip(ASKED, cycle(bars), strict=False)
@@ -270,7 +269,7 @@ def _kinds() -> Iterator[tuple[str, Counted, Callable[[Study], Session], tuple[A
     yield "sparse vector of means", pure, means, above("0.2", "0.9", "0.5")
     yield "sparse vector of counts", pure, counts, above(0, 5, 2)
     yield "sparse vector of counts in ρ", rho, counts, above(1, 3)
-    yield "ladder", pure, ladder, tuple(partial(_submit, question) for question in ASKED)
+    yield "leaderboard", pure, leaderboard, tuple(partial(_submit, question) for question in ASKED)
     yield "noisy answers", rho, answers, tuple(partial(_ask, question) for question in ASKED)
 
 
@@ -286,7 +285,7 @@ def _above(question: Question, bar: str | int, session: Sparse) -> object:
     return session.above(question, bar)
 
 
-def _submit(question: Question, session: Ladder) -> object:
+def _submit(question: Question, session: Leaderboard) -> object:
     return session.submit(question)
 
 

@@ -61,7 +61,7 @@ def test_every_session_and_every_estimator_is_replayed_or_has_a_reason() -> None
         (path,) = re.findall(r"tests/\S+\.py", words)
         assert (ROOT / path).exists()
     openers = {name.replace("_", " ") for name, value in vars(makers).items() if public(name, value)}
-    assert openers - {"cheaper"} == set(coverage.SESSIONS)  # that one is free
+    assert openers == set(coverage.SESSIONS)
     names = {way.kind.__name__ for way in models.ways()}
     assert names <= set(coverage.estimators())
 

@@ -93,7 +93,7 @@ def test_pairs_reach_what_is_declared_and_most_of_what_is_charged() -> None:
 
 @pytest.mark.wide
 def test_every_kind_of_session_is_replayed_under_both_relations() -> None:
-    kinds = {"holdout", "sparse vector of means", "sparse vector of counts", "ladder", "noisy answers"}
+    kinds = {"holdout", "sparse vector of means", "sparse vector of counts", "leaderboard", "noisy answers"}
     assert {(name.partition(",")[0], talk.schema.person.adjacency) for name, talk in TALKS.items()} >= {
         (kind, adjacency) for kind in kinds for adjacency in ("add_remove", "substitute")
     }
@@ -126,7 +126,7 @@ def test_only_an_audit_says_what_is_drawn_from() -> None:
 # --- broken sparse vectors --------------------------------------------------------------------------------------------
 
 MEANS, COUNTS, ROUNDS, BOARD = (
-    f"{kind}, {ONE}" for kind in ("sparse vector of means", "sparse vector of counts", "holdout", "ladder")
+    f"{kind}, {ONE}" for kind in ("sparse vector of means", "sparse vector of counts", "holdout", "leaderboard")
 )
 
 

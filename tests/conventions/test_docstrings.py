@@ -61,7 +61,6 @@ UNSTATED: tuple[str, ...] = (
     "reticent.learning",
     "reticent.ledger",
     "reticent.privacy",
-    "reticent.sessions",
     "reticent.statistics",
     "reticent.study",
     "reticent.survey",

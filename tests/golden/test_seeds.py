@@ -245,7 +245,7 @@ def test_16_reusable_holdout() -> None:
     """002 section 7: a round, and no check in it, is charged; an agreeing check shows the training mean itself."""
     of = study()
     before = epsilon_delta(of.left())[0]
-    with rt.holdout(of, ["b"], epsilon=4, rounds=2, threshold="0.2") as session:
+    with of.holdout(["b"], epsilon=4, rounds=2, threshold="0.2") as session:
         for _ in range(3):
             assert session.check(Level("b"), claimed="0.5").value == 0.5
     assert before - epsilon_delta(of.left())[0] == 2

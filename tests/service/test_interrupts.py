@@ -47,11 +47,11 @@ def fit(of: rt.Study) -> None:
 
 
 def session(of: rt.Study) -> None:
-    rt.sparse_vector(of, ["y"], epsilon=1, positives=1)
+    of.sparse_vector(["y"], epsilon=1, positives=1)
 
 
 def asked(of: rt.Study) -> None:
-    rt.holdout(of, ["y"], public={"y": [1.0]}, epsilon=1, rounds=2, threshold="0.1").check(Level("y"))
+    of.holdout(["y"], public={"y": [1.0]}, epsilon=1, rounds=2, threshold="0.1").check(Level("y"))
 
 
 def release(of: rt.Study) -> None:
@@ -100,5 +100,5 @@ def test_a_number_of_the_callers_making_hears_no_exact_sum() -> None:
     bar.heard = []
     assert (100 - bar * 2, bar.heard) == (80, [100])
     bar.heard.clear()
-    rt.sparse_vector(study(), ["y"], epsilon=1, positives=1, of="counts").above(Between("y", 50, None), bar)
+    study().sparse_vector(["y"], epsilon=1, positives=1, of="counts").above(Between("y", 50, None), bar)
     assert bar.heard == []

@@ -26,9 +26,9 @@ from tests.support.cli_kit import run
 
 SESSIONS: dict[str, Callable[[Study], Any]] = {
     "holdout": lambda of: opened(of, rounds=2, epsilon=4),
-    "sparse vector": lambda of: rt.sparse_vector(of, ["y"], epsilon=2, positives=1),
-    "ladder": lambda of: rt.ladder(of, ["x", "y"], epsilon=2, improvements=2, step="0.05"),
-    "noisy answers": lambda of: rt.noisy_answers(of, ["x", "y"], rho="0.1", answers=3, delta="1e-9"),
+    "sparse vector": lambda of: of.sparse_vector(["y"], epsilon=2, positives=1),
+    "ladder": lambda of: of.leaderboard(["x", "y"], epsilon=2, improvements=2, step="0.05"),
+    "noisy answers": lambda of: of.noisy_answers(["x", "y"], rho="0.1", answers=3, delta="1e-9"),
 }
 
 
@@ -37,7 +37,7 @@ def asked(session: Any) -> None:
     ask = {
         "Holdout": lambda: session.check(Level("y")),
         "Sparse": lambda: session.above(Level("y"), "0.1"),
-        "Ladder": lambda: session.submit(Accuracy({"x": 1.0}, "y")),
+        "Leaderboard": lambda: session.submit(Accuracy({"x": 1.0}, "y")),
         "Answers": lambda: session.ask(Level("y")),
     }
     ask[type(session).__name__]()
@@ -79,10 +79,21 @@ def test_a_session_that_ended_verifies(name: str, kind: str, tmp_path: Path) -> 
     assert certificate.to_registry()["hyperparameters"] == stated["parameters"]
 
 
+def test_a_key_signs_the_certificate_of_a_session_and_the_ledger_has_the_signed_one(tmp_path: Path) -> None:
+    private, public = make_keys(tmp_path / "officer")
+    of = study()
+    with of.sparse_vector(["y"], epsilon=1, positives=1, record=rt.Record(key=private)) as session:
+        session.above(Level("y"), "0.9")
+    assert session.certificate.verify(of.ledger, public).ok
+    with pytest.raises(rt.PublicParameterError, match=r"record is rt\.Record"):
+        of.holdout(["y"], epsilon=1, rounds=1, threshold="0.1", record="anna")  # type: ignore[arg-type]
+
+
 def test_what_was_agreed_is_stated() -> None:
     of = study()
-    with rt.sparse_vector(
-        of, ["y"], epsilon=1, positives=3, of="counts", show="above", name="ages", purpose="table 2", who="anna"
+    about = rt.Record(name="ages", who="anna")
+    with of.sparse_vector(
+        ["y"], epsilon=1, positives=3, of="counts", show="above", purpose="table 2", record=about
     ) as session:
         pass
     document = session.certificate.document
@@ -90,7 +101,8 @@ def test_what_was_agreed_is_stated() -> None:
     assert document["session"]["parameters"] == {"epsilon": "1", "positives": "3", "of": "counts", "show": "above"}
     assert (document["session"]["rows"], document["session"]["transcript"]) == (None, [])  # counts need no number
     assert set(document["columns"]) == {"y"}
-    with rt.ladder(study(budget=8), ["y"], epsilon=1, improvements=2, step="0.05", override="a pilot") as board:
+    about = rt.Record(override="a pilot")
+    with study(budget=8).leaderboard(["y"], epsilon=1, improvements=2, step="0.05", record=about) as board:
         pass
     assert board.certificate.document["override"] == "a pilot"
     assert board.certificate.document["session"]["parameters"]["start"] == "0.5"

@@ -24,10 +24,10 @@ N: Final = 4000
 X: Final = np.random.default_rng(5).uniform(0, 1, N)
 ODD: Final = np.where(np.arange(N) < 1000, np.nan, X)  # a quarter of the rows
 SESSIONS: Final[dict[str, Callable[[Study], Any]]] = {
-    "holdout": lambda of: rt.holdout(of, ["x", "z"], epsilon=4, rounds=2, threshold="0.2"),
-    "sparse vector": lambda of: rt.sparse_vector(of, ["x", "z"], epsilon=4, positives=1),
-    "ladder": lambda of: rt.ladder(of, ["x", "z"], epsilon=4, improvements=2, step="0.1"),
-    "noisy answers": lambda of: rt.noisy_answers(of, ["x", "z"], rho=1, answers=2, delta="1e-9"),
+    "holdout": lambda of: of.holdout(["x", "z"], epsilon=4, rounds=2, threshold="0.2"),
+    "sparse vector": lambda of: of.sparse_vector(["x", "z"], epsilon=4, positives=1),
+    "ladder": lambda of: of.leaderboard(["x", "z"], epsilon=4, improvements=2, step="0.1"),
+    "noisy answers": lambda of: of.noisy_answers(["x", "z"], rho=1, answers=2, delta="1e-9"),
 }
 
 
@@ -60,7 +60,7 @@ def test_where_no_number_of_rows_is_bought_a_sentence_says_so_before_the_charge(
     opening = (
         SESSIONS["holdout"]
         if kind == "substitute"
-        else lambda of: rt.sparse_vector(of, ["x"], epsilon=1, positives=1, show="above")
+        else lambda of: of.sparse_vector(["x"], epsilon=1, positives=1, show="above")
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -44,7 +44,7 @@ def study(
 def opened(of: Study, rounds: int = 4, epsilon: Any = 4, training: Any = None) -> Holdout:
     """Rounds of epsilon 1: means are 0 or .5 off, seen at scales of .01 and .02 with an error below 1e-5."""
     rows: Any = OVERFITTED if training is None else training
-    return rt.holdout(of, ["x", "y"], public=rows, epsilon=epsilon, rounds=rounds, threshold="0.25")
+    return of.holdout(["x", "y"], public=rows, epsilon=epsilon, rounds=rounds, threshold="0.25")
 
 
 def eps(value: int | str) -> PureDP:
@@ -92,9 +92,9 @@ def test_all_rounds_together_cost_what_was_said_and_no_more() -> None:
 
 
 OPENERS: dict[str, tuple[Callable[[Study], Any], Loss]] = {
-    "sparse vector": (lambda of: rt.sparse_vector(of, ["y"], epsilon=2, positives=3), eps(2)),
-    "counts": (lambda of: rt.sparse_vector(of, ["y"], epsilon=2, positives=3, of="counts", show="above"), eps(2)),
-    "ladder": (lambda of: rt.ladder(of, ["x", "y"], epsilon=2, improvements=3, step="0.05"), eps(2)),
+    "sparse vector": (lambda of: of.sparse_vector(["y"], epsilon=2, positives=3), eps(2)),
+    "counts": (lambda of: of.sparse_vector(["y"], epsilon=2, positives=3, of="counts", show="above"), eps(2)),
+    "ladder": (lambda of: of.leaderboard(["x", "y"], epsilon=2, improvements=3, step="0.05"), eps(2)),
 }
 
 
@@ -142,7 +142,7 @@ def test_the_charge_is_on_the_disk_before_a_row_is_read(tmp_path: Path, monkeypa
 @pytest.mark.wide
 def test_a_claim_is_checked_without_training_rows_and_costs_a_round_only_where_it_is_off() -> None:
     of = study()
-    with rt.holdout(of, ["x", "y"], epsilon=4, rounds=4, threshold="0.25") as session:
+    with of.holdout(["x", "y"], epsilon=4, rounds=4, threshold="0.25") as session:
         with pytest.raises(QuestionError, match=r"claimed=0\.62.*Nothing was drawn"):
             session.check(Level("y"))
         with pytest.raises(PublicParameterError, match="claimed lies between 0 and 1"):
@@ -184,7 +184,7 @@ def test_a_claim_is_read_once_and_as_a_plain_number() -> None:
 
         __rmul__ = __mul__ = __le__ = __ge__ = __rsub__  # type: ignore[assignment]
 
-    with rt.holdout(study(), ["x", "y"], epsilon=4, rounds=4, threshold="0.25") as session:
+    with study().holdout(["x", "y"], epsilon=4, rounds=4, threshold="0.25") as session:
         session.check(Level("y"), claimed=Changing())
         session.check(Level("y"), claimed=Nosy(1))
         session.check(Between("y", low=Nosy(1)), claimed="0.5")
@@ -220,7 +220,7 @@ def test_questions_are_plain_and_told_as_they_were_asked() -> None:
     end = Turning()
     asked = Between(Named("y"), low=end)
     taken = end.turns
-    with rt.sparse_vector(study(), ["x", "y"], epsilon=4, positives=3, of="counts") as session:
+    with study().sparse_vector(["x", "y"], epsilon=4, positives=3, of="counts") as session:
         session.above(asked, at_least=Ten(10))
         session.above(Product(Named("x"), Named("y")), at_least=0)
         assert [name for name, _ in session.transcript] == ["between(y, low=1) >= 10", "product(x, y) >= 0"]
@@ -257,20 +257,20 @@ def refusals(of: Study) -> dict[str, Callable[[], object]]:
     rows = OVERFITTED
     more: Any = {"public": rows, "epsilon": 1, "rounds": 1, "threshold": "0.1"}
     return {
-        "the study's own rows": lambda: rt.holdout(of, ["y"], **{**more, "public": ROWS}),
-        "no rounds": lambda: rt.holdout(of, ["y"], **{**more, "rounds": 0}),
-        "no threshold": lambda: rt.holdout(of, ["y"], **{**more, "threshold": 0}),
-        "a float that is none": lambda: rt.holdout(of, ["y"], **{**more, "epsilon": 0.1 + 0.2}),
-        "more than is left": lambda: rt.holdout(of, ["y"], **{**more, "epsilon": 9}),
-        "another column": lambda: rt.sparse_vector(of, ["z"], epsilon=1, positives=1),
-        "a text for columns": lambda: rt.sparse_vector(of, "y", epsilon=1, positives=1),
-        "no positives": lambda: rt.sparse_vector(of, ["y"], epsilon=1, positives=0),
-        "another word": lambda: rt.sparse_vector(of, ["y"], epsilon=1, positives=1, of="medians"),  # type: ignore[arg-type]
-        "no step": lambda: rt.ladder(of, ["y"], epsilon=1, improvements=1, step=0),
-        "rho without delta": lambda: rt.noisy_answers(of, ["y"], rho=1, answers=1),
-        "too many answers": lambda: rt.noisy_answers(of, ["y"], rho=1, answers=10_001, delta="1e-9"),
-        "no answers": lambda: rt.noisy_answers(of, ["y"], rho=1, answers=0, delta="1e-9"),
-        "groups": lambda: rt.sparse_vector(of.by("g"), ["y"], epsilon=1, positives=1),
+        "the study's own rows": lambda: of.holdout(["y"], **{**more, "public": ROWS}),
+        "no rounds": lambda: of.holdout(["y"], **{**more, "rounds": 0}),
+        "no threshold": lambda: of.holdout(["y"], **{**more, "threshold": 0}),
+        "a float that is none": lambda: of.holdout(["y"], **{**more, "epsilon": 0.1 + 0.2}),
+        "more than is left": lambda: of.holdout(["y"], **{**more, "epsilon": 9}),
+        "another column": lambda: of.sparse_vector(["z"], epsilon=1, positives=1),
+        "a text for columns": lambda: of.sparse_vector("y", epsilon=1, positives=1),
+        "no positives": lambda: of.sparse_vector(["y"], epsilon=1, positives=0),
+        "another word": lambda: of.sparse_vector(["y"], epsilon=1, positives=1, of="medians"),  # type: ignore[arg-type]
+        "no step": lambda: of.leaderboard(["y"], epsilon=1, improvements=1, step=0),
+        "rho without delta": lambda: of.noisy_answers(["y"], rho=1, answers=1),
+        "too many answers": lambda: of.noisy_answers(["y"], rho=1, answers=10_001, delta="1e-9"),
+        "no answers": lambda: of.noisy_answers(["y"], rho=1, answers=0, delta="1e-9"),
+        "groups": lambda: of.by("g").sparse_vector(["y"], epsilon=1, positives=1),
     }
 
 
@@ -296,7 +296,7 @@ def test_a_question_that_is_none_costs_nothing_and_leaves_the_session_open() -> 
             session.check(wrong)  # type: ignore[arg-type]  # on purpose
     assert session.transcript == ()
     assert session.check(Between("x", high="0.5")).by == "training"
-    sparse = rt.sparse_vector(of, ["y"], epsilon=1, positives=1, of="counts")
+    sparse = of.sparse_vector(["y"], epsilon=1, positives=1, of="counts")
     with pytest.raises(PublicParameterError):
         sparse.above(Level("y"), "0.5")
 
@@ -320,9 +320,9 @@ def test_a_round_the_budget_does_not_hold_is_refused_before_anything_is_drawn() 
 @pytest.mark.wide
 def test_a_budget_in_rho_counts_half_the_square_and_less_where_questions_move_together() -> None:
     of = study(budget=ZCDP(Fraction(1, 4)), kind="add_remove")
-    rt.sparse_vector(of, ["y"], epsilon="0.2", positives=1, show="above")
+    of.sparse_vector(["y"], epsilon="0.2", positives=1, show="above")
     assert of.ledger.spent() == ZCDP(Fraction(1, 50))
-    together = rt.sparse_vector(of, ["y"], epsilon="0.2", positives=1, of="counts", show="above")
+    together = of.sparse_vector(["y"], epsilon="0.2", positives=1, of="counts", show="above")
     loss = together.guarantee.loss
     assert isinstance(loss, ZCDP)
     assert loss.rho == Fraction(9, 8) / 100  # e1 = e2 = .1, a range of .3
@@ -333,7 +333,7 @@ def test_a_budget_in_rho_counts_half_the_square_and_less_where_questions_move_to
 @pytest.mark.wide
 def test_gaussian_answers_are_charged_in_rho_or_at_a_named_delta() -> None:
     of = study(budget=ZCDP(Fraction(1, 4)))
-    with rt.noisy_answers(of, ["x", "y"], rho="0.1", answers=3) as session:
+    with of.noisy_answers(["x", "y"], rho="0.1", answers=3) as session:
         told = [session.ask(Level("y")) for _ in range(3)]
         with pytest.raises(QuestionError):
             session.ask(Level("y"))
@@ -341,7 +341,7 @@ def test_gaussian_answers_are_charged_in_rho_or_at_a_named_delta() -> None:
     assert len({one.value for one in told}) > 1
     assert of.ledger.spent() == ZCDP(Fraction(1, 10))
     named = study(budget=4, delta="1e-6")
-    session = rt.noisy_answers(named, ["x", "y"], rho="0.01", answers=3, delta="1e-7")
+    session = named.noisy_answers(["x", "y"], rho="0.01", answers=3, delta="1e-7")
     spent = named.ledger.spent()
     assert isinstance(spent, ApproxDP)
     assert (spent.delta, spent == session.guarantee.loss) == (Fraction(1, 10**7), True)
@@ -583,9 +583,9 @@ def test_an_older_copy_of_the_ledger_is_noticed(tmp_path: Path, monkeypatch: pyt
     of = rt.open(tmp_path / "study.toml")
     assert of.ledger.spent() == eps(0)
     before = (tmp_path / "t.ledger").read_bytes()
-    rt.sparse_vector(of, ["y"], epsilon=2, positives=1).close()
+    of.sparse_vector(["y"], epsilon=2, positives=1).close()
     for file in tmp_path.glob("t.ledger*"):
         file.unlink()
     (tmp_path / "t.ledger").write_bytes(before)
     with pytest.raises(LedgerError):
-        rt.sparse_vector(rt.open(tmp_path / "study.toml"), ["y"], epsilon=2, positives=1)
+        rt.open(tmp_path / "study.toml").sparse_vector(["y"], epsilon=2, positives=1)

@@ -15,7 +15,6 @@ import pytest
 import scipy
 from numpy.typing import NDArray
 
-import reticent as rt
 from reticent.data.schema import Column, Person, Schema, integer, real
 from reticent.data.table import open_table
 from reticent.entropy import Replayed
@@ -391,9 +390,9 @@ def test_the_radius_of_comparisons_counts_threshold_and_questions() -> None:
 
 @pytest.mark.wide
 def test_one_rare_answer_among_many_is_cheaper_by_sparse_vector_and_a_few_by_gaussian() -> None:
-    many = rt.cheaper(questions=100_000, positives=1, width=0.05, people=5000)
+    many = gaussian_answers.session_prices(questions=100_000, positives=1, width=0.05, people=5000)
     assert (many.best, many.best_in_rho) == ("sparse vector", "sparse vector")
-    few = rt.cheaper(questions=20, positives=10, width=0.05, people=5000)
+    few = gaussian_answers.session_prices(questions=20, positives=10, width=0.05, people=5000)
     assert (few.best, few.best_in_rho) == ("gaussian", "gaussian")
     assert "cheapest: gaussian" in str(few)
 
@@ -401,7 +400,7 @@ def test_one_rare_answer_among_many_is_cheaper_by_sparse_vector_and_a_few_by_gau
 @pytest.mark.wide
 def test_prices_are_those_of_the_formulas_by_hand() -> None:
     """k 100, c 2, width 1/10, 1,000 people, beta 1/20."""
-    found = rt.cheaper(questions=100, positives=2, width=0.1, people=1000)
+    found = gaussian_answers.session_prices(questions=100, positives=2, width=0.1, people=1000)
     assert found["geometric"].pure == pytest.approx(100 * 0.001 * math.log(2000) / 0.1)
     z = scipy.stats.norm.isf(0.05 / 200)
     assert found["gaussian"].rho == pytest.approx(100 * (0.001 * z / 0.1) ** 2 / 2, rel=1e-4)
@@ -419,7 +418,7 @@ def test_the_sparse_price_keeps_its_width() -> None:
     """The priced session, run 300 times on replayed coins: some answer is off by more than the width in at most 5 %
     of them (10 % is the bound of the test, 4 standard errors), and a third of the price is not enough."""
     k, c, width, people = 40, 2, 0.1, 400
-    pure = rt.cheaper(questions=k, positives=c, width=width, people=people)["sparse vector"].pure
+    pure = gaussian_answers.session_prices(questions=k, positives=c, width=width, people=people)["sparse vector"].pure
     assert pure is not None
 
     def failures(epsilon: float) -> int:
@@ -447,7 +446,7 @@ def test_the_sparse_price_keeps_its_width() -> None:
 def test_a_plan_that_is_none_is_refused(change: dict[str, object]) -> None:
     given: dict[str, object] = {"questions": 20, "positives": 2, "width": 0.05, "people": 5000, **change}
     with pytest.raises(PublicParameterError):
-        rt.cheaper(**given)  # type: ignore[arg-type]  # on purpose
+        gaussian_answers.session_prices(**given)  # type: ignore[arg-type]  # on purpose
 
 
 # --- what is no question ----------------------------------------------------------------------------------------------

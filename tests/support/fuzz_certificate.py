@@ -56,7 +56,7 @@ def furnish(room: Room) -> None:
 def _of_others(study: rt.Study) -> tuple[Certificate, Certificate]:
     """Of a model and of a session, charged to the first study's ledger."""
     model = LinearRegression(epsilon="0.1").fit(*study.xy(["age"], "cost"))
-    with rt.sparse_vector(study, ["age", "cost"], epsilon="0.1", positives=3, of="counts") as session:
+    with study.sparse_vector(["age", "cost"], epsilon="0.1", positives=3, of="counts") as session:
         session.above(Level("age"), 5)
         session.above(Level("cost"), 5)
     return model.certificate_, session.certificate

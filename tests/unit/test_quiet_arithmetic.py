@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any, TypeAlias
@@ -188,6 +189,6 @@ def test_a_release_leaves_the_settings_of_other_threads_alone() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         before = list(warnings.filters)
-        study.release([rt.mean("x")], epsilon=Fraction(1, 2), on_stage=stage)
+        replace(study, on_stage=stage).release([rt.mean("x")], epsilon=Fraction(1, 2))
     assert len(told) == len(seen) >= 3
     assert all(filters == before for filters in seen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reticent.errors import PublicParameterError
@@ -34,6 +34,20 @@ class Record:
             check_text(getattr(self, field), field)
         if self.key is not None and not isinstance(self.key, str | Path):
             raise PublicParameterError(f"key is the path of a private key, got {type(self.key).__name__}")
+
+
+def record_of(record: Record | None, name: str = "") -> Record:
+    """The record of a caller; ``name`` where it names nothing.
+
+    Raises
+    ------
+    PublicParameterError
+        For a value of another type.
+    """
+    found = Record() if record is None else record
+    if not isinstance(found, Record):
+        raise PublicParameterError("record is rt.Record(name=…, who=…, key=…, override=…)")
+    return found if found.name else replace(found, name=name)
 
 
 def check_text(text: object, name: str) -> None:

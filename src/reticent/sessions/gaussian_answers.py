@@ -104,7 +104,7 @@ class Prices:
         return "\n".join([head, *shown, f"cheapest: {self.best} in (ε, δ), {self.best_in_rho} in ρ"])
 
 
-def cheaper(
+def session_prices(
     *,
     questions: int,
     positives: int,

@@ -1,10 +1,11 @@
 """Sessions: questions one by one, each after the answers before it, paid from the study's ledger.
 
-    rt.holdout(study, ...)         training means, or claims, checked against the study's rows, round by round
-    rt.sparse_vector(study, ...)   which means, or counts, are above a threshold
-    rt.ladder(study, ...)          a leaderboard: scores of submissions that beat the best
-    rt.noisy_answers(study, ...)   every question answered, with Gaussian noise
-    rt.cheaper(...)                which of them costs less for a plan: free
+    study.holdout(...)         training means, or claims, checked against the study's rows, round by round
+    study.sparse_vector(...)   which means, or counts, are above a threshold
+    study.leaderboard(...)     scores of submissions that beat the best
+    study.noisy_answers(...)   every question answered, with Gaussian noise
+
+These functions are the methods of ``Study`` of the same names; ``study.session_prices`` compares their prices.
 
 A session, or a round of one, is charged when it opens, before a row is read or a threshold drawn. Closing gives nothing
 back, and a crash can only have charged too much. What may be asked: ``sessions.row_functions``. How it is kept:
@@ -18,18 +19,17 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
+from reticent.certificate.particulars import Record, check_text, record_of
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
 from reticent.sessions.row_count import Counted, counted
-from reticent.sessions.session import Agreed, Answers, Holdout, Ladder, Of, Paid, Sparse
+from reticent.sessions.session import Agreed, Answers, Holdout, Leaderboard, Of, Paid, Sparse
 
 if TYPE_CHECKING:
     from reticent.mechanisms.gaussian import Gaussian
     from reticent.mechanisms.sparse_vector import SparseVector
-    from reticent.privacy.adjacency import Kind
     from reticent.privacy.guarantee import Guarantee
-    from reticent.sessions.gaussian_answers import Prices
     from reticent.sessions.payer import Payer
     from reticent.sessions.row_functions import Axis, Rows
 
@@ -46,10 +46,8 @@ def holdout(
     epsilon: Number,
     rounds: int,
     threshold: Number,
-    name: str = "holdout",
     purpose: str = "",
-    who: str = "curator",
-    override: str = "",
+    record: Record | None = None,
 ) -> Holdout:
     """Open a reusable holdout: all rows of the study are the holdout; training rows, if there are any, are yours.
 
@@ -69,7 +67,7 @@ def holdout(
         How many overfitted answers may be corrected, >= 1. With n rows a round has sigma = 2 rounds / (epsilon n).
     threshold : number
         How far training and holdout may be apart before the holdout is shown, in (0, 1).
-    name, purpose, who, override : str
+    purpose, record : optional
         As for a release.
 
     Returns
@@ -91,10 +89,12 @@ def holdout(
     from reticent.sessions.holdout import round_of
     from reticent.sessions.row_functions import axes_of, public_rows, steps
 
+    about = _about(record, purpose, "holdout")
+
     def agreed() -> tuple[Agreed, SparseVector, int, Rows | None]:
         if public is not None and public is study._rows:
             raise QuestionError("The rows of the study are private: they cannot be the public training rows.")
-        axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
+        axes, total = axes_of(study.schema, columns), _total(study, epsilon, about.override)
         bar = steps(threshold, "threshold")
         if not bar:
             raise PublicParameterError("threshold must be > 0")
@@ -103,11 +103,11 @@ def holdout(
         made = round_of(_share(total, size.cost, rounds), study.schema.person.neighbours())
         part = _entered(study, [made.guarantee])
         way = ("holdout", {"epsilon": total, "rounds": rounds, "threshold": read(threshold, "threshold")})
-        return _agreed(study, (name, purpose, who, override), way, axes, size, part, rounds), made, bar, training
+        return _agreed(study, (about, purpose), way, axes, size, part, rounds), made, bar, training
 
-    plan, made, bar, training = _noted(study, agreed, name, who)
+    plan, made, bar, training = _noted(study, agreed, about)
     _announced(plan)
-    paid = _noted(study, lambda: Paid(study, plan, made.start), name, who)
+    paid = _noted(study, lambda: Paid(study, plan, made.start), about)
     return Holdout(paid, plan.axes, made, bar, training)
 
 
@@ -119,16 +119,14 @@ def sparse_vector(
     positives: int,
     of: Of = "means",
     show: Literal["values", "above"] = "values",
-    name: str = "sparse vector",
     purpose: str = "",
-    who: str = "curator",
-    override: str = "",
+    record: Record | None = None,
 ) -> Sparse:
     """Open a sparse vector: which means or counts are above a threshold, any number of them, until some were.
 
     Parameters
     ----------
-    study, columns, name, purpose, who, override
+    study, columns, purpose, record
         As for ``holdout``.
     epsilon : number
         Of the whole session, charged now.
@@ -159,10 +157,12 @@ def sparse_vector(
     from reticent.sessions.above_threshold import reach
     from reticent.sessions.row_functions import axes_of
 
+    about = _about(record, purpose, "sparse vector")
+
     def agreed() -> tuple[Agreed, SparseVector]:
         if of not in ("means", "counts") or show not in ("values", "above"):
             raise PublicParameterError('of is "means" or "counts", show is "values" or "above"')
-        axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
+        axes, total = axes_of(study.schema, columns), _total(study, epsilon, about.override)
         neighbours = study.schema.person.neighbours()
         needed = of == "means" and show == "values"
         size = counted(study.schema, axes, total, known=study._known(), sized=needed)
@@ -172,15 +172,15 @@ def sparse_vector(
         made = SparseVector(reach(neighbours), _share(total, size.cost, 1), positives, shares, direction)
         part = made.concentrated if direction == "together" and study._currency == "zcdp" else made.guarantee
         way = ("sparse vector", {"epsilon": total, "positives": positives, "of": of, "show": show})
-        told, whole = (name, purpose, who, override), _entered(study, [part])
+        told, whole = (about, purpose), _entered(study, [part])
         return _agreed(study, told, way, axes, size, whole, 1, sized=needed), made
 
-    plan, made = _noted(study, agreed, name, who)
+    plan, made = _noted(study, agreed, about)
     _announced(plan)
-    return Sparse(_noted(study, lambda: Paid(study, plan, made.start), name, who), plan.axes, made, of)
+    return Sparse(_noted(study, lambda: Paid(study, plan, made.start), about), plan.axes, made, of)
 
 
-def ladder(
+def leaderboard(
     study: Payer,
     columns: Sequence[str],
     *,
@@ -188,16 +188,14 @@ def ladder(
     improvements: int,
     step: Number,
     start: Number = "0.5",
-    name: str = "ladder",
     purpose: str = "",
-    who: str = "curator",
-    override: str = "",
-) -> Ladder:
+    record: Record | None = None,
+) -> Leaderboard:
     """Open a leaderboard on the study's rows: a submission learns its score only where it beats the best by a step.
 
     Parameters
     ----------
-    study, columns, name, purpose, who, override
+    study, columns, purpose, record
         As for ``holdout``.
     epsilon : number
         Of the whole board, charged now.
@@ -210,7 +208,7 @@ def ladder(
 
     Returns
     -------
-    Ladder
+    Leaderboard
 
     Raises
     ------
@@ -226,8 +224,10 @@ def ladder(
     from reticent.sessions.leaderboard import board_of
     from reticent.sessions.row_functions import axes_of, steps
 
+    about = _about(record, purpose, "leaderboard")
+
     def agreed() -> tuple[Agreed, SparseVector, int, int]:
-        axes, total = axes_of(study.schema, columns), _total(study, epsilon, override)
+        axes, total = axes_of(study.schema, columns), _total(study, epsilon, about.override)
         rung, best = steps(step, "step"), steps(start, "start")
         if not rung:
             raise PublicParameterError("step must be > 0")
@@ -235,12 +235,12 @@ def ladder(
         made = board_of(_share(total, size.cost, 1), improvements, study.schema.person.neighbours())
         rungs = {"step": read(step, "step"), "start": read(start, "start")}
         way = ("ladder", {"epsilon": total, "improvements": improvements, **rungs})
-        told, whole = (name, purpose, who, override), _entered(study, [made.guarantee])
+        told, whole = (about, purpose), _entered(study, [made.guarantee])
         return _agreed(study, told, way, axes, size, whole, 1), made, rung, best
 
-    plan, made, rung, best = _noted(study, agreed, name, who)
+    plan, made, rung, best = _noted(study, agreed, about)
     _announced(plan)
-    return Ladder(_noted(study, lambda: Paid(study, plan, made.start), name, who), plan.axes, made, rung, best)
+    return Leaderboard(_noted(study, lambda: Paid(study, plan, made.start), about), plan.axes, made, rung, best)
 
 
 def noisy_answers(
@@ -250,16 +250,14 @@ def noisy_answers(
     rho: Number,
     answers: int,
     delta: Number | None = None,
-    name: str = "noisy answers",
     purpose: str = "",
-    who: str = "curator",
-    override: str = "",
+    record: Record | None = None,
 ) -> Answers:
     """Open Gaussian answers: every question gets its mean with noise, until their number is used.
 
     Parameters
     ----------
-    study, columns, name, purpose, who, override
+    study, columns, purpose, record
         As for ``holdout``.
     rho : number
         Of the whole session, in zCDP, charged now.
@@ -287,9 +285,11 @@ def noisy_answers(
     from reticent.sessions.gaussian_answers import answer_of
     from reticent.sessions.row_functions import axes_of
 
+    about = _about(record, purpose, "noisy answers")
+
     def agreed() -> tuple[Agreed, Gaussian]:
         _ungrouped(study)
-        within = Cost.read(None, rho, delta, override, study.schema.person.people)
+        within = Cost.read(None, rho, delta, about.override, study.schema.person.people)
         assert within.rho is not None
         axes = axes_of(study.schema, columns)
         if answers > MOST_ANSWERS:
@@ -300,48 +300,27 @@ def noisy_answers(
         whole = _entered(study, [*buying, *[made.guarantee] * answers], within.delta)
         way = {"rho": in_words(within.rho), "answers": str(answers)}
         way |= {} if within.delta is None else {"delta": in_words(within.delta)}
-        return Agreed(name, purpose, who, override, "noisy answers", way, axes, size, whole, 1, whole), made
+        return _written((about, purpose), "noisy answers", way, axes, size, (whole, whole), 1), made
 
-    plan, made = _noted(study, agreed, name, who)
+    plan, made = _noted(study, agreed, about)
     _announced(plan)
-    return Answers(_noted(study, lambda: Paid(study, plan, lambda _: [answers]), name, who), plan.axes, made)
-
-
-def cheaper(
-    *,
-    questions: int,
-    positives: int,
-    width: float,
-    people: int,
-    kind: Kind = "substitute",
-    rows: int = 1,
-    beta: float = 0.05,
-    delta: Number = "1e-6",
-) -> Prices:
-    """The session that answers a plan for less, free and from public numbers: ``sessions.gaussian_answers.cheaper``."""
-    from reticent.sessions import gaussian_answers
-
-    return gaussian_answers.cheaper(
-        questions=questions,
-        positives=positives,
-        width=width,
-        people=people,
-        kind=kind,
-        rows=rows,
-        beta=beta,
-        delta=delta,
-    )
+    return Answers(_noted(study, lambda: Paid(study, plan, lambda _: [answers]), about), plan.axes, made)
 
 
 # --- what is agreed before anything is charged ------------------------------------------------------------------------
 
 
-def _noted(study: Payer, work: Callable[[], A], name: str, who: str) -> A:
+def _about(record: Record | None, purpose: str, name: str) -> Record:
+    check_text(purpose, "purpose")
+    return record_of(record, name)
+
+
+def _noted(study: Payer, work: Callable[[], A], about: Record) -> A:
     """``work``, with a refusal noted in the ledger."""
     try:
         return work()
     except Refusal as refusal:
-        study._note(refusal, name, who)
+        study._note(refusal, about.name, about.who)
         raise
 
 
@@ -389,7 +368,7 @@ def _entered(study: Payer, parts: Sequence[Guarantee], delta: Fraction | None = 
 
 def _agreed(
     study: Payer,
-    told: tuple[str, str, str, str],
+    told: tuple[Record, str],
     way: tuple[str, Mapping[str, object]],
     axes: Mapping[str, Axis],
     size: Counted,
@@ -398,7 +377,7 @@ def _agreed(
     *,
     sized: bool = True,
 ) -> Agreed:
-    """The first part pays for the number of rows too, where it is bought. ``told``: name, purpose, who, override."""
+    """The first part pays for the number of rows too, where it is bought. ``told``: record and purpose."""
     from reticent.privacy import compose
 
     first = part
@@ -406,4 +385,24 @@ def _agreed(
         first = compose.in_sequence([_entered(study, [size.bought]), part])
     what, parameters = way
     said = {name: in_words(value) if isinstance(value, Fraction) else str(value) for name, value in parameters.items()}
-    return Agreed(*told, what, said, axes, size, part, parts, first, sized)
+    return _written(told, what, said, axes, size, (first, part), parts, sized=sized)
+
+
+def _written(
+    told: tuple[Record, str],
+    what: str,
+    parameters: Mapping[str, str],
+    axes: Mapping[str, Axis],
+    size: Counted,
+    first_and_part: tuple[Guarantee, Guarantee],
+    parts: int,
+    *,
+    sized: bool = True,
+) -> Agreed:
+    """The agreement of a session, with the key that will sign its certificates, read before anything is charged."""
+    from reticent.certificate.keys import load_private
+
+    (about, purpose), (first, part) = told, first_and_part
+    signer = None if about.key is None else load_private(about.key)
+    names = (about.name, purpose, about.who, about.override)
+    return Agreed(*names, what, parameters, axes, size, part, parts, first, sized, signer)

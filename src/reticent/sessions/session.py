@@ -37,6 +37,8 @@ from reticent.privacy.numbers import show as in_words
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
     from reticent.certificate.certificate import Certificate
     from reticent.data.table import Table
     from reticent.ledger import Ledger, Receipt
@@ -78,6 +80,7 @@ class Agreed:
     parts: int
     first: Guarantee
     sized: bool = True
+    signer: Ed25519PrivateKey | None = None
 
 
 class Paid(Generic[T]):
@@ -264,6 +267,8 @@ class Paid(Generic[T]):
         """The digest of the certificate goes into the ledger before the last answer of a part is shown."""
         receipt, made = self._receipt, self._certified()
         assert receipt is not None
+        if self._plan.signer is not None:
+            made = made.sign(self._plan.signer)
         self._receipt, self._started = None, None
         told = [] if self._certificates or self._lacking is None else [self._lacking]
         self._ledger.commit(receipt, digest=made.digest, shares=recorded(told))
@@ -523,7 +528,7 @@ class Sparse(Open["Conversation"]):
         return self._paid.answer(f"{name_of(asked)} >= {in_words(number)}", draw)
 
 
-class Ladder(Open["Conversation"]):
+class Leaderboard(Open["Conversation"]):
     """A leaderboard that is open: ``submit`` models until its improvements are used."""
 
     __slots__ = ("_best", "_made", "_step")

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
 
-from reticent.certificate.particulars import Record
+from reticent.certificate.particulars import Record, record_of
 from reticent.data.schema import Key, Schema
 from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError, refusing
 from reticent.privacy.cost import Cost, Written
 from reticent.privacy.filters import currency
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import Number
+from reticent.sessions import makers
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.learning.handles import Handle
     from reticent.ledger import Ledger
+    from reticent.sessions.gaussian_answers import Prices
     from reticent.statistics.density import DensityOf
     from reticent.statistics.scaling import Bound
     from reticent.study.allocation import Asked, Prepared, Question
@@ -271,9 +273,7 @@ class Study:
         from reticent.study.allocation import check_request, understand
         from reticent.study.release import run
 
-        about, stage = Record() if record is None else record, self.on_stage or (lambda _: None)
-        if not isinstance(about, Record):
-            raise PublicParameterError("record is rt.Record(name=…, who=…, key=…, override=…)")
+        about, stage = record_of(record), self.on_stage or (lambda _: None)
         check_request(purpose, audit)
         try:
             within = Cost.read(epsilon, rho, delta, about.override, self.schema.person.people)
@@ -357,6 +357,60 @@ class Study:
             asked = columns if isinstance(columns, DensityOf) else density(columns, checks=CHECKING)
         made = self.release([asked], epsilon=epsilon, rho=rho, delta=delta, purpose=purpose, record=record, audit=audit)
         return made.synthetic(rows=rows)
+
+    # --- sessions: questions that depend on answers -----------------------------------------------------------------
+
+    holdout = makers.holdout
+    sparse_vector = makers.sparse_vector
+    leaderboard = makers.leaderboard
+    noisy_answers = makers.noisy_answers
+
+    def session_prices(
+        self,
+        *,
+        questions: int,
+        positives: int,
+        width: float,
+        people: int | None = None,
+        beta: float = 0.05,
+        delta: Number = "1e-6",
+    ) -> Prices:
+        """Prices of the sessions that could answer a plan: free, from public numbers alone.
+
+        Parameters
+        ----------
+        questions, positives : int
+            How many questions will be asked, and how many are expected above a threshold, or overfitted.
+        width : float
+            How far an answer may be from the mean over the private rows, in (0, 1).
+        people : int, optional
+            How many persons; by default the declared number.
+        beta : float
+            The probability that some answer is further off, in (0, 1).
+        delta : number
+            At which rho is told as epsilon, in (0, 1).
+
+        Raises
+        ------
+        PublicParameterError
+            A number out of its range; no number of people where none is declared.
+        """
+        from reticent.sessions.gaussian_answers import session_prices
+
+        person = self.schema.person
+        units = person.people if people is None else people
+        if units is None:
+            raise PublicParameterError("Say people=…: this study declares no number of persons.")
+        return session_prices(
+            questions=questions,
+            positives=positives,
+            width=width,
+            people=units,
+            kind=person.adjacency,
+            rows=person.rows,
+            beta=beta,
+            delta=delta,
+        )
 
     def xy(self, columns: Sequence[str], y: str | None = None) -> tuple[Handle, Handle | None]:
         """Handles on columns for the models of ``reticent.learning``, as ``handles.xy`` says. Nothing is read."""
