@@ -161,7 +161,7 @@ def test_a_delta_is_left_where_one_draw_has_less_noise() -> None:
 
 
 def test_in_rho_a_delta_pays_for_a_descent() -> None:
-    """Six columns: the pure draw at epsilon 1 that an (epsilon, delta) ledger pays for costs 21 times this rho."""
+    """Six columns: the pure draw at epsilon 1 that an (epsilon, delta) ledger pays for costs 19 times this rho."""
     from reticent.learning import LinearRegression
 
     ledger = Ledger.create(None, title="rho", adjacency=Adjacency("substitute"), budget=ZCDP(Fraction(2)))
