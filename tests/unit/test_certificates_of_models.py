@@ -116,7 +116,7 @@ def test_another_ledger_or_a_commit_of_something_else_is_found(monkeypatch: pyte
     fitted(private.LinearRegression, other)
     assert failing(certificate, other) == ["entry"]
     honest, ledger = Ledger.commit, account()
-    monkeypatch.setattr(Ledger, "commit", lambda self, receipt, *, digest: honest(self, receipt, digest="0" * 64))
+    monkeypatch.setattr(Ledger, "commit", lambda self, receipt, **told: honest(self, receipt, digest="0" * 64))
     assert failing(fitted(private.LinearRegression, ledger).certificate_, ledger) == ["entry"]
 
 
