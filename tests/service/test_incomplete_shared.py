@@ -62,7 +62,7 @@ def searched(of: rt.Study) -> tuple[IncompleteRows, Certificate]:
 
 
 def opened(of: rt.Study) -> tuple[IncompleteRows, Certificate]:
-    with rt.holdout(of, ["x", "z"], epsilon=4, rounds=1, threshold="0.2") as session:
+    with of.holdout(["x", "z"], epsilon=4, rounds=1, threshold="0.2") as session:
         share = session.incomplete
     assert share is not None
     return share, session.certificate
@@ -188,11 +188,11 @@ def test_a_session_shows_the_share_of_columns_that_it_does_not_tell(tmp_path: Pa
     path = tmp_path / "x.ledger"
     of = study(path, "substitute", columns={**COLUMNS, "x": rt.real(0, 1, missing="0.5")})
     with pytest.warns(UserWarning, match="does not tell how many rows"):
-        rt.holdout(of, ["x"], epsilon=1, rounds=1, threshold="0.2").close()
+        of.holdout(["x"], epsilon=1, rounds=1, threshold="0.2").close()
     told = of.release(["incomplete(x)"], epsilon=1)["incomplete(x)"].outcome
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with rt.holdout(of, ["x"], epsilon=1, rounds=1, threshold="0.2") as session:
+        with of.holdout(["x"], epsilon=1, rounds=1, threshold="0.2") as session:
             pass
     (share,) = json.loads(session.certificate.to_json())["session"]["incomplete"]
     assert isinstance(told, rt.Reply)
@@ -208,7 +208,7 @@ def test_a_session_with_a_share_told_draws_one_number_with_less_noise(tmp_path: 
     of = study(path, "substitute", rows=rows, person="who", rows_each=2)
     sizes = []
     for _ in range(2):
-        with rt.holdout(of, ["x"], epsilon=4, rounds=1, threshold="0.2") as session:
+        with of.holdout(["x"], epsilon=4, rounds=1, threshold="0.2") as session:
             pass
         sizes.append(session.certificate.document["session"]["rows"]["noise"])
     assert 1.8 < sizes[0] / sizes[1] < 2.2

@@ -229,7 +229,7 @@ def test_a_round_that_is_missing_in_the_ledger_is_found(monkeypatch: pytest.Monk
 @pytest.mark.wide
 def test_a_commit_of_something_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     honest, of = Ledger.commit, study()
-    monkeypatch.setattr(Ledger, "commit", lambda self, receipt, *, digest: honest(self, receipt, digest="0" * 64))
+    monkeypatch.setattr(Ledger, "commit", lambda self, receipt, *, digest, **_: honest(self, receipt, digest="0" * 64))
     with opened(of) as session:
         session.check(Level("x"))
     assert failing(session.certificate, of.ledger) == ["entry"]
