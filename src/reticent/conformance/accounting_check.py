@@ -2,11 +2,12 @@
 
     again(tree)      a line for each different node of a guarantee
 
-A leaf is compared with the law of its mechanism, listed for the worst neighbours; another node with the worst laws its
-parts' stated losses allow: a coin for (epsilon, delta), discrete Gaussian noise for rho, a chain of k neighbours for a
-group. Products of laws are multiplied out. What is stated may not be below what is found, and not above it by more than
-a stated factor. Nothing of ``privacy`` computes here: of its modules the names of theorems and the types of losses are
-read, and numbers are decimals of 40 digits. A node that nobody can list is said to be not listed.
+A leaf is compared with the law of its mechanism, listed for the worst neighbours. Another node is compared with the
+worst laws that its parts' stated losses allow: a coin for (epsilon, delta), discrete Gaussian noise for rho, a chain of
+k neighbours for a group. Products of laws are multiplied out. What is stated may not be below what is found, and not
+above it by more than a stated factor. Nothing of ``privacy`` computes here: of its modules the names of theorems and
+the types of losses are read, and numbers are decimals of 40 digits. A node that nobody can list is said to be not
+listed.
 """
 
 from __future__ import annotations
@@ -101,8 +102,10 @@ def _judged(name: str, claim: Loss, outcomes: int, share: Decimal | None, factor
 
 
 def _factor(node: Guarantee) -> Decimal:
-    """How far a statement may be above what is listed. Conversions to rho are wide for a large epsilon: a coin loses at
-    most epsilon, and epsilon^2 / 2 is stated. Permute-and-flip reaches its bound with many candidates only."""
+    """Greatest factor by which a statement may exceed the listed loss. Conversions to rho are wide for a large epsilon:
+    a coin loses at most epsilon, and epsilon^2 / 2 is stated. Permute-and-flip reaches its bound with many candidates
+    only.
+    """
     epsilons = [part.loss.epsilon for part in (node, *node.parts) if isinstance(part.loss, PureDP | ApproxDP)]
     if isinstance(node.loss, ZCDP | ApproxZCDP | Renyi) and epsilons:
         return FACTOR * max(Decimal(1), _decimal(max(epsilons)))
@@ -304,7 +307,7 @@ def nearest(rate: Fraction, sensitivity: int, kind: str) -> Law:
     """A data set under KS distance, by its definition: points in the first of two cells, of ``sensitivity`` + 1.
 
     The records lie so that those of one person bring the likeliest outcome a whole person nearer and take another one
-    away, and everything else is as good as impossible: both sides of the bound are reached.
+    away. Everything else is as good as impossible: both sides of the bound are reached.
     """
     points, far = sensitivity + 1, int(200 / rate) + 2 * sensitivity + 2
     size, held = points * far + 1, far - 2 * sensitivity
@@ -418,7 +421,9 @@ def _number(text: str) -> Fraction:
 
 
 def rounded(sensitivity: Fraction, step: Fraction, size: int) -> int:
-    """How many steps of a grid ``size`` answers move together: one by nearly all, the others across a half-way case."""
+    """Number of grid steps that ``size`` answers move together: one by nearly all, the others across a half-way
+    case.
+    """
 
     def index(x: Fraction) -> int:  # to the nearest, half-way cases down
         return -((Fraction(1, 2) - x / step).__floor__())

@@ -33,7 +33,7 @@ class Alarm:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is to be run."""
+        """True if nothing more is to be run."""
         return self.first and bool(self.rung)
 
     def ring(self, words: str) -> None:

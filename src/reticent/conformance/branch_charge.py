@@ -4,8 +4,8 @@
 
 A leaf pays for one call of its kind, or for several that come to it, or for none, where a test declined. Parts in
 sequence pay together, ``one_of`` pays for one of its parts, a partition for any number of runs on disjoint groups.
-Calls and leaves are compared in epsilon, delta and rho, so that what is dear in one currency pays for nothing that is
-dear in another. No number of the rows is looked at: which kinds were drawn, and how often, is enough.
+Calls and leaves are compared in epsilon, delta and rho. A surplus in one currency therefore pays for no deficit in
+another. No number of the rows is looked at: which kinds were drawn, and how often, is enough.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Paid: TypeAlias = tuple[int, ...]  # how many calls of each kind drawn
 
 
 def unpaid(tree: Guarantee, calls: Sequence[Call]) -> tuple[str, ...]:
-    """What the proof does not pay for, a sentence for each kind of call; empty where it pays for all.
+    """Calls that the proof does not pay for, a sentence for each kind; empty if it pays for all.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def cost(stated: Guarantee) -> str:
 
 
 class Payments:
-    """How often a proof can pay for each of the ``kinds``, of which ``wanted`` were drawn."""
+    """Number of times that a proof can pay for each of the ``kinds``, of which ``wanted`` were drawn."""
 
     def __init__(self, kinds: tuple[Guarantee, ...], wanted: Paid) -> None:
         self.kinds, self.wanted = kinds, wanted
@@ -148,7 +148,7 @@ def _pays(node: Guarantee, stated: Guarantee, tested: bool) -> int:
 
 
 def _ratio(whole: object, part: object) -> Fraction | None:
-    """How often one loss goes into another; None where they are of different kinds."""
+    """Ratio of one loss to another; None if they are of different kinds."""
     match whole, part:
         case (PureDP(a), PureDP(b)) | (ZCDP(a), ZCDP(b)) if b:
             return a / b

@@ -1,4 +1,4 @@
-"""What a release writes of its answers, on a made-up ledger: the certificate, and what is made of it.
+"""Documents that a release writes of its answers, on a made-up ledger: the certificate and its renderings.
 
     paper = Paper.of(plan, schema)
     paper.write(answers, caveats)      the texts, which may depend on the answers and on public facts alone
@@ -108,7 +108,7 @@ IDS: Final = ("release", "entry", "digest", "receipt", "receipts")  # which cert
 
 
 def said(document: Mapping[str, object], before: datetime) -> object:
-    """What the certificate of a fit or a session says, but for when, and under which numbers of the ledger."""
+    """Content of the certificate of a fit or a session, without its times and its numbers of the ledger."""
     return _unnumbered(_timeless(dict(document), before))
 
 
@@ -123,7 +123,7 @@ def _unnumbered(part: object) -> object:
 
 
 def first_difference(one: Written, other: Written) -> str:
-    """Where two papers first differ, in words: ``the certificate says 3 at people, and 4 on the other neighbour``."""
+    """First difference of two papers, in words: ``the certificate says 3 at people, and 4 on the other neighbour``."""
     for name in dict.fromkeys((*one, *other)):
         mine, theirs = one.get(name), other.get(name)
         if mine is None or theirs is None:

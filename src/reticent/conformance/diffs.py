@@ -1,4 +1,4 @@
-"""What two runs differ in: how far the exact numbers of a call moved, and whether two values can be told apart."""
+"""Differences of two runs: the change of a call's exact numbers, and any way to tell two values apart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Norm: TypeAlias = Literal["L1", "L2", "Linf"]
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a mechanism says neighbours move: ``bound`` in ``norm``, squared for L2."""
+    """Sensitivity that a mechanism declares: ``bound`` in ``norm``, squared for L2."""
 
     norm: Norm
     bound: Fraction
@@ -83,7 +83,9 @@ def declared_of(mechanism: object) -> Declared | None:
 
 
 def unfit(one: Call, other: Call) -> Unfit | None:
-    """What of two calls of equal mechanisms differs and is public, or is of a type that cannot be trusted."""
+    """Public difference of two calls of equal mechanisms, or a type that cannot be trusted; None if there is
+    neither.
+    """
     if isinstance(one.exact, Candidates) and isinstance(other.exact, Candidates):
         return _unfit_candidates(one, other)
     if isinstance(one.exact, Mapping) and isinstance(other.exact, Mapping):
@@ -164,7 +166,7 @@ def _each(start: NDArray[np.int64], exact: Candidates) -> NDArray[np.object_]:
 
 
 def alike(a: object, b: object) -> bool:
-    """Whether nothing tells two values apart: types, shapes, the bits of floats, names and order."""
+    """Tell if nothing distinguishes two values: types, shapes, the bits of floats, names and order."""
     if a is b:
         return True
     if type(a) is not type(b):

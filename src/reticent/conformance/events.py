@@ -1,7 +1,7 @@
 """Events: the yes-or-no questions about one output that an audit may test.
 
-A *feature* turns every output into a small whole number, by a rule that looks at that output alone and was fixed on
-the training part of the sample. An event is a set of these numbers. Families of features:
+A *feature* turns every output into a small whole number. Its rule looks at that output alone and was fixed on the
+training part of the sample. An event is a set of these numbers. Families of features:
 
     kind          reply, no reply, None, NaN, infinities, exceptions, lengths, texts: the shape of what came out
     atoms         the output itself, where outputs repeat
@@ -311,7 +311,7 @@ def _odd(cell: Any) -> tuple[int, int]:
 
 
 def _several(values: Floats, every: list[Floats], training: NDArray[np.int64]) -> Iterator[Feature]:
-    """Of the several numbers of one output."""
+    """Features of the several numbers of one output."""
     total, most = every[0].copy(), np.full(len(values), -np.inf)
     for column in every[1:]:
         total = total + column
@@ -345,7 +345,7 @@ def reachable(
     *,
     around: int = 8,
 ) -> NDArray[np.bool_]:
-    """Which float outputs a sampler that maps whole-number draws by ``forward`` can give at all.
+    """Mask of the float outputs that a sampler which maps whole-number draws by ``forward`` can give at all.
 
     Parameters
     ----------

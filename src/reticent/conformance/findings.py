@@ -1,4 +1,4 @@
-"""What a replay finds: two runs side by side, call by call, and whatever should not be.
+"""Findings of a replay: two runs side by side, call by call, and every difference that should not be.
 
     unlike(first, second)      other calls, other mechanisms, other public parts
     excess(...)                numbers that moved further than their mechanism declares
@@ -64,8 +64,8 @@ class Seen:
 class Comparison:
     """Two runs side by side.
 
-    ``share`` is how much of the charged loss the exact numbers of this pair account for, at most 1; None where the
-    losses of its parts do not say, or where nothing is charged. ``size`` is the number of cells published.
+    ``share`` is the part of the charged loss that the exact numbers of this pair account for, at most 1. It is None if
+    the losses of its parts do not say, or if nothing is charged. ``size`` is the number of cells published.
     """
 
     calls: tuple[Seen, ...]
@@ -79,7 +79,7 @@ class Comparison:
 
 
 def unlike(first: Sequence[Call], second: Sequence[Call]) -> list[Finding]:
-    """Whether the same calls were made, in the same order, with the same public parts."""
+    """Findings on calls that differ between the runs in number, order or public parts."""
     if len(first) != len(second):
         return [Finding("calls", "", f"{len(first)} noise calls on one neighbour, {len(second)} on the other")]
     found = []
@@ -99,7 +99,7 @@ def unlike(first: Sequence[Call], second: Sequence[Call]) -> list[Finding]:
 
 
 def seen_of(call: Call, other: Call, answer: str = "", times: int = 1) -> Seen:
-    """What a pair of calls showed; ``times`` steps of the mechanism's own neighbours lie between the tables."""
+    """Observed change of a pair of calls; ``times`` steps of the mechanism's own neighbours lie between the tables."""
     change, declared = change_of(call, other), declared_of(call.mechanism)
     moved = None if declared is None else change.in_norm(declared.norm)
     if declared is None or moved is None:
@@ -122,7 +122,7 @@ def excess(call: Call, other: Call, seen: Seen, times: int = 1, *, same: bool = 
 
 
 def raised(one: str | None, other: str | None) -> list[Finding]:
-    """Whether either run failed, and how."""
+    """Findings on runs that failed, with the failure."""
     if one is None and other is None:
         return []
     if one == other:
@@ -141,6 +141,6 @@ def name_of(call: Call) -> str:
 
 
 def values_of(call: Call, other: Call) -> str:
-    """What went in on either side, in short."""
+    """Inputs on either side, in short."""
     shown = [repr(item.exact.scores if isinstance(item.exact, Candidates) else item.exact) for item in (call, other)]
     return " and ".join(text if len(text) <= 60 else text[:57] + "…" for text in shown)

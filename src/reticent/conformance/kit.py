@@ -61,11 +61,11 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is drawn, and how sure a line of chance must be.
+    """Effort of the kit: the number of draws, and the level of each line of chance.
 
-    ``draws`` >= 200 on each neighbour (20,000 see a scale wrong by a tenth); ``level`` in (0, 1e-3] for each line;
-    ``deltas`` where lower bounds are looked for; ``factors`` > 1 by which the noise of mutants is too small, and too
-    large, tried in order until one is caught; none, and no mutant is made.
+    ``draws`` >= 200 on each neighbour (20,000 see a scale wrong by a tenth); ``level`` in (0, 1e-3] for each line.
+    ``deltas`` are those of the lower bounds. ``factors`` > 1 make the noise of mutants too small, and too large. They
+    are tried in order until one is caught; without factors no mutant is made.
     """
 
     draws: int = 20_000
@@ -97,7 +97,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether no line failed."""
+        """True if no line failed."""
         return not self.failures
 
     @property
@@ -208,7 +208,7 @@ def _makers(case: Case) -> Iterator[tuple[str, Callable[[Any], AnyMechanism], Fr
 
 
 def _refused(make: Callable[[Any], AnyMechanism], bad: object, name: str) -> bool:
-    """Whether a value is refused; a Fraction out of range for one parameter may be in range for another."""
+    """Tell if a value is refused; a Fraction out of range for one parameter may be in range for another."""
     try:
         made = make(bad)
         return isinstance(bad, Fraction) and name not in STRENGTHS and made.guarantee is not None
@@ -223,7 +223,7 @@ def _nodes(tree: Guarantee) -> Iterator[Guarantee]:
 
 
 def _undocumented(case: Case, leaf: Guarantee) -> str:
-    """What the docstrings of a leaf's class and module lack; nothing for theorems of ``privacy``."""
+    """Headings that the docstrings of a leaf's class and module lack; none for theorems of ``privacy``."""
     own, theory = (
         type(case.mechanism),
         [modules[name] for name in sorted(modules) if name.startswith("reticent.privacy.")],

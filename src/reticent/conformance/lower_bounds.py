@@ -10,8 +10,8 @@ Proof. Events are chosen on one half of the sample and tested on the other, whic
 test is two Clopper-Pearson bounds; their error rates, fixed on the first half too, add up to beta. See
 docs/theory/auditing.md.
 
-Source. Clopper and Pearson 1934; Ding et al. 2018 (StatDP), Bichsel et al. 2021 (DP-Sniper), Lokna et al. 2023
-(Delta-Siege) for the search of events; splitting as in Jagielski et al. 2020.
+Source. Clopper and Pearson 1934. For the search of events Ding et al. 2018 (StatDP), Bichsel et al. 2021 (DP-Sniper),
+Lokna et al. 2023 (Delta-Siege). Splitting as in Jagielski et al. 2020.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Tested:
     most: float
 
     def epsilon(self, delta: float) -> float:
-        """What this event alone proves, at least 0."""
+        """Lower bound on epsilon by this event alone, at least 0."""
         over = self.least - delta
         return max(0.0, math.log(over / self.most)) if over > 0 else 0.0
 
@@ -95,8 +95,8 @@ class Lower:
     def refutes(self, loss: Loss) -> Tested | None:
         """An event more likely than ``loss`` allows; None where the loss withstands.
 
-        No test of one neighbour against the other has more power than ``profiles.power`` at its level, so this compares
-        with the whole privacy curve, for every kind of loss.
+        No test of one neighbour against the other has more power than ``profiles.power`` at its level. This therefore
+        compares with the whole privacy curve, for every kind of loss.
         """
         for one in self.tested:
             if one.least > one.most and one.least > float(profiles.power(loss, _up(one.most))) + 1e-12:
@@ -318,7 +318,9 @@ def _up(share: float) -> Fraction:
 
 
 def claims(guarantee: Guarantee) -> tuple[Loss, ...]:
-    """What outputs may refute: the stated loss, and where it is no epsilon the dominating pair of the same proof."""
+    """Losses that outputs may refute: the stated loss and, if it is no epsilon, the dominating pair of the same
+    proof.
+    """
     if guarantee.pair is None or guarantee.parts or isinstance(guarantee.loss, PureDP):
         return (guarantee.loss,)
     return (guarantee.loss, convert.as_pld(guarantee).loss)
@@ -346,8 +348,8 @@ def support(impossible: NDArray[Any], *, beta: float = 1e-3) -> float:
 def fit(outputs: Sequence[Hashable], mass: Callable[[Any], float]) -> float:
     """A p-value of independent outputs against a stated law: small where they do not fit.
 
-    Half of it goes to exact binomial tests of every common output and every set of the likeliest ones (Bonferroni),
-    half to Pearson's chi-square with cells of at least 50 expected, taken at a hundredth of its level: the
+    Half of it goes to exact binomial tests of every common output and every set of the likeliest ones (Bonferroni). The
+    other half goes to Pearson's chi-square with cells of at least 50 expected, taken at a hundredth of its level: the
     chi-square law holds in the limit only.
     """
     from scipy.special import bdtr, bdtrc, chdtrc

@@ -37,7 +37,7 @@ STREAM: Final = "plan audit"
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What was seen of one answer: its noise calls, and the greatest observed to declared change of any of them.
+    """Audit of one answer: its noise calls, and the greatest observed to declared change of any of them.
 
     ``ratio`` is 1 where some made-up pair moved the exact numbers as far as declared; above 1 the plan is refuted. It
     is None for an answer that needs no noise, or whose mechanism declares no sensitivity.
@@ -132,7 +132,7 @@ class Audited:
 
 @dataclass(slots=True)
 class Tally:
-    """What several comparisons of one plan come to."""
+    """Running totals of several comparisons of one plan."""
 
     names: tuple[str, ...]
     triples: int = 0
@@ -167,8 +167,8 @@ class Tally:
 def audit(plan: Prepared, schema: Schema, *, triples: int = TRIPLES) -> Audited:
     """Run the plan on made-up neighbours, extremes first, and compare (``replay``).
 
-    The readers are tried row by row first (``readers``), the losses of the proof listed again (``losses_again``), and
-    one made-up release is charged to a scratch ledger, verified and changed (``scratch``).
+    The readers are tried row by row first (``readers``), and the losses of the proof listed again (``losses_again``).
+    One made-up release is charged to a scratch ledger, verified and changed (``scratch``).
 
     Parameters
     ----------

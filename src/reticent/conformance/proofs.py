@@ -1,9 +1,9 @@
 """The tree of a guarantee against what one pair of neighbours really lost at its leaves.
 
-A leaf of the tree is one noise call. Where a call's numbers moved by the share r of what its mechanism declares, an
-epsilon-DP call lost r epsilon and a rho-zCDP call r^2 rho; every node above must be charged at least what its parts
-lost together. Below a node of group privacy over k steps the parts speak of nearer neighbours, so there a share may
-be as large as k.
+A leaf of the tree is one noise call. Let a call's numbers move by the share r of the declared change. An epsilon-DP
+call then lost r epsilon and a rho-zCDP call r^2 rho. Every node above must be charged at least the joint loss of its
+parts. Below a node of group privacy over k steps the parts speak of nearer neighbours, so there a share may be as large
+as k.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What a pair lost below a node, in the currencies in which all its parts can say so."""
+    """Loss of a pair below a node, in the currencies that all its parts can state."""
 
     epsilon: Fraction | None
     rho: Fraction | None
@@ -62,7 +62,7 @@ def charge_of(tree: Guarantee) -> Loss | None:
 
 
 def share_of(lost: Lost, charge: Loss | None) -> Fraction | None:
-    """How much of a charge a pair lost; None where that is not known, or nothing is charged."""
+    """Share of a charge that a pair lost; None if it is not known, or if nothing is charged."""
     match charge:
         case PureDP(epsilon) if epsilon and lost.epsilon is not None:
             return lost.epsilon / epsilon
@@ -73,14 +73,14 @@ def share_of(lost: Lost, charge: Loss | None) -> Fraction | None:
 
 
 def amount(tree: Guarantee, shares: Iterator[Fraction | None], beyond: list[tuple[str, str]]) -> Lost:
-    """What a pair lost in all.
+    """Total loss of a pair.
 
     Parameters
     ----------
     tree : Guarantee
     shares : iterator
-        For each leaf, observed to declared change of the whole pair (squared for an L2 norm), as ``Seen.ratio`` has
-        it; 0 where nothing was drawn, None where it is not known.
+        For each leaf, observed to declared change of the whole pair (squared for an L2 norm), as ``Seen.ratio`` has it.
+        It is 0 if nothing was drawn, and None if it is not known.
     beyond : list
         Takes label and words of each node whose parts lost more than it is charged.
     """
@@ -136,7 +136,7 @@ def nodes(tree: Guarantee, times: int) -> Iterator[tuple[Guarantee, int]]:
 
 
 def _steps(node: Guarantee) -> int:
-    """How many steps of its part's neighbours lie between neighbours of the node."""
+    """Number of steps of its part's neighbours between neighbours of the node."""
     return int(node.parameter("size")) if node.by.name == compose.GROUP.name else 1
 
 

@@ -5,9 +5,9 @@
     uneven(schema)                      what a reader makes of a row because of the rows beside it, if anything
 
 A guarantee counts the rows in which neighbours differ. That is the number of *persons'* rows only if a reader makes the
-same of a row whatever else is in the table: reading must commute with putting tables one after the other. So a table
-is read whole, cut in two at several places, and row by row, and the cells are compared. The rows of the CSV file are
-also cut short, too long, not UTF-8, quoted over several lines, or have a cell that is longer than is read.
+same of a row whatever else is in the table: reading must commute with putting tables one after the other. So a table is
+read whole, cut in two at several places, and row by row, and the cells are compared. The CSV file also has rows that
+are cut short, too long, not UTF-8, or quoted over several lines. Some have a cell longer than the reader's limit.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def engine() -> Iterator[Opener]:
 
 
 def uneven(schema: Schema, key: str = "readers") -> Iterator[tuple[Form, str]]:
-    """Where a reader makes something else of a row because of other rows: the form of the table, and words.
+    """Rows that a reader reads otherwise because of other rows: the form of the table, and words.
 
     Parameters
     ----------

@@ -3,10 +3,10 @@
     first table   every call of the gate is noted, and the tape says what it drew
     second table  the same calls get the same outputs again
 
-A plan may touch rows through its noise calls alone. So, given equal outputs, all that is published must be equal; the
-calls must be the same calls; and the exact numbers that go in may differ by no more than each mechanism declares and,
-taken together, by no more than the plan is charged. Published is also what is certified and written (``written``).
-Whatever exceeds is a ``Finding``. The rows are made up, so its words may show values. What this can and cannot show:
+A plan may touch rows through its noise calls alone. So, given equal outputs, all that is published must be equal, and
+the calls must be the same calls. Their exact inputs may differ by no more than each mechanism declares. Together they
+may differ by no more than the plan is charged. Published is also what is certified and written (``written``). Whatever
+exceeds is a ``Finding``. The rows are made up, so its words may show values. What this can and cannot show:
 docs/theory/replay.md.
 """
 
@@ -55,7 +55,7 @@ Published: TypeAlias = tuple[tuple[Answer, ...], tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Paid:
-    """What pays for one call: a leaf of the proof, its place, and how many such calls it pays for."""
+    """Payment for one call: a leaf of the proof, its place, and the number of such calls it pays for."""
 
     leaf: Leaf
     place: int
@@ -64,7 +64,7 @@ class Paid:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What one run did; ``records`` are the numbers of records it read, table by table."""
+    """Record of one run; ``records`` are the numbers of records it read, table by table."""
 
     calls: tuple[Call, ...]
     tossed: tuple[int, ...]
@@ -116,7 +116,7 @@ class Replayer:
         self._more = filling(plan) if _deals(plan) else {}
 
     def made_up_release(self, rows: Rows, schema: Schema) -> tuple[Finding, ...]:
-        """What is wrong with a release of the plan on made-up rows, charged to a ledger of its own (``scratch``)."""
+        """Findings on a release of the plan on made-up rows, charged to a ledger of its own (``scratch``)."""
         rows = Filled(rows, self._more) if self._more else rows
         ran = self._run(rows, Tape(), ())
         if ran.raised is not None:
@@ -197,7 +197,7 @@ class Replayer:
         return findings, matched
 
     def _unpaid(self, calls: Sequence[Call]) -> tuple[str, ...]:
-        """What the proof does not pay for; the same kinds of calls are looked at once."""
+        """Calls that the proof does not pay for; the same kinds of calls are looked at once."""
         kinds = tuple(call.mechanism for call in calls)
         if kinds not in self._looked:
             self._looked[kinds] = unpaid(self.plan.guarantee, calls)
@@ -294,7 +294,7 @@ def _differs(a: Answer, b: Answer) -> str:
 
 
 def _among(leaf: Guarantee, stated: Guarantee) -> int:
-    """How many calls of the loss stated a leaf of the same theorem pays for; 0 for none.
+    """Number of calls of the loss ``stated`` that a leaf of the same theorem pays for; 0 for none.
 
     Parameters may be in other units (a bin, or parts of it): what moved is compared with what the mechanism that drew
     declares, and the loss is what is paid.
@@ -309,12 +309,12 @@ def _among(leaf: Guarantee, stated: Guarantee) -> int:
 
 
 def _deals(plan: Prepared) -> bool:
-    """Whether records are read: what deals them out into a number of blocks it bought is slow for absurd numbers."""
+    """Tell if records are read: dealing them out into a bought number of blocks is slow for absurd numbers."""
     return any(isinstance(query, Records) for step in plan.all_steps for query in step.queries)
 
 
 def _tests(tree: Guarantee) -> bool:
-    """Whether a release in the tree is made only after a test."""
+    """Tell if a release in the tree is made only after a test."""
     return tree.by.name in ptr.NAMES or any(_tests(part) for part in tree.parts)
 
 

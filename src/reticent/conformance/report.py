@@ -63,7 +63,7 @@ class Declined:
 
     @property
     def line(self) -> str:
-        """Where, what and why, in one line."""
+        """Place, question and reason, in one line."""
         where = ": ".join(part for part in (self.release, self.question) if part)
         return f"{where or 'as asked'}: {self.words}"
 
@@ -80,11 +80,11 @@ class Further:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was run; a part that was not is None.
+    """Parts of a verification; a part that was not run is None.
 
     ``further`` holds the parts of the source tree. ``own`` says that the plans are those of a study, not the built-in
-    ones; ``study`` is its title, ``declined`` what of it was refused and so not run, ``day`` the day of the report.
-    Where no study is named a report has no day: the same version then gives the same report.
+    ones. ``study`` is its title. ``declined`` are its refused questions, which were not run. ``day`` is the day of the
+    report. Where no study is named a report has no day: the same version then gives the same report.
     """
 
     kit: tuple[conformance.Report, ...] | None = None
@@ -119,7 +119,7 @@ class Verified:
 
     @property
     def not_verified(self) -> tuple[str, ...]:
-        """What this run does not show, the parts left out first."""
+        """Limits of this run, the parts left out first."""
         left_out: dict[Part, bool] = {"plans": self.plans is None, "kit": self.kit is None}
         run = {part.name for part in self.further}
         missing = [NOT_RUN[part] for part, out in left_out.items() if out]
@@ -197,7 +197,7 @@ NEVER: Final = (
 
 
 def program() -> str:
-    """What ran, in one line: the version and the digest of the installed source."""
+    """Program of the run, in one line: the version and the digest of the installed source."""
     return f"Program: reticent {software().get('reticent', 'not installed')}, source sha256 {digest()}"
 
 
@@ -245,7 +245,7 @@ def verified(
 
 
 def until(alarm: Alarm, found: Iterator[T], wrong: Callable[[T], str]) -> tuple[T, ...] | None:
-    """What was found, each refutation told; None where an earlier one was enough and this part was not begun."""
+    """Findings, each refutation told; None if an earlier one was enough and this part was not begun."""
     return None if alarm.over else tuple(alarm.watch(found, wrong))
 
 

@@ -64,7 +64,7 @@ class Watched:
 
 
 def found(plan: Prepared, schema: Schema, rows: Rows, calls: Sequence[Call]) -> Iterator[Finding]:
-    """What is wrong with the release of a plan.
+    """Findings on the release of a plan.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def _certificate(certificate: Certificate, ledger: Ledger) -> Iterator[Finding]:
 
 
 def _holds(verified: Verification) -> bool:
-    """Whether all checks hold but that of shares which earlier releases told: the made-up ledger has none of these."""
+    """Tell if all checks hold but that of shares of earlier releases: the made-up ledger has none of these."""
     return all(check.ok for check in verified.checks if check.name != "shares")
 
 

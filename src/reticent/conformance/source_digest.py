@@ -1,4 +1,4 @@
-"""What program made a report: one digest of the installed source.
+"""Digest of the installed source: the program that made a report.
 
 Two installations with one digest have the same files of this package, byte by byte. It says nothing of Python, of other
 packages, or of a program that was changed after its files were read.

@@ -32,7 +32,7 @@ Respond: TypeAlias = Callable[[object, object, NDArray[np.int64] | None], object
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """What mechanisms are made to draw: by their own law, nothing added, much added, or far to either side.
+    """Outputs that mechanisms are made to give: by their own law, nothing added, much added, or far to either side.
 
     Every output of a tape is one the mechanism could have drawn, so a leak that any of them shows is a leak. ``coins``
     names the coins tossed outside the gate, which a release makes the key of (which rows of a person are kept).
@@ -87,7 +87,7 @@ def recorded(tape: Tape, earlier: Sequence[Call] = (), note: Callable[[], None] 
 
 
 def reply(tape: Tape) -> Respond:
-    """What a mechanism is made to draw."""
+    """Function that gives the output of a mechanism on this tape."""
     stream = Replayed(f"audit tape {tape.key}")
 
     def choice(exact: Candidates, start: NDArray[np.int64] | None) -> int:
@@ -134,7 +134,7 @@ def _by_law(
 
 
 def _alike(earlier: Call, mechanism: object, exact: object, start: object) -> bool:
-    """Whether the second run asks what the first one did, so that the same output is a possible one."""
+    """Tell if the second run asks the same as the first, so that the same output is possible."""
     return (
         earlier.mechanism == mechanism
         and (earlier.start is None) == (start is None)

@@ -57,8 +57,8 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Steps in the order asked, the cap's caveat if one is needed, the shares of incomplete rows beside the answers,
-    and the guarantee of everything together.
+    """Steps in the order asked, with the cap's caveat if one is needed and the shares of incomplete rows beside the
+    answers. The guarantee of everything together comes with them.
     """
 
     steps: tuple[Step, ...]
@@ -117,8 +117,8 @@ def name_of(asked: Asked) -> str:
 def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, groups: int | None = None) -> Keys:
     """Public groups of a category column.
 
-    A person of several rows may be in as many groups as they have kept rows, unless the study file says the column is
-    constant per person; ``groups`` states a smaller public bound, which is then enforced.
+    A person may be in as many groups as they have kept rows, unless the study file says the column is constant per
+    person. ``groups`` states a smaller public bound, which is then enforced.
     """
     declared = schema.column(column)
     if not isinstance(declared, Category):
@@ -206,7 +206,7 @@ def settle(
 
 
 def _free(asked: Asked, setting: Setting) -> bool:
-    """Whether the answer is the same for all neighbours: a number of people that is public costs nothing."""
+    """Tell if the answer is the same for all neighbours: a public number of people costs nothing."""
     if not isinstance(asked.statistic, Count | People):
         return False
     return prepare(asked.statistic, setting, Fraction(1)).guarantee.loss == PureDP(Fraction(0))
@@ -218,12 +218,12 @@ def _set_aside(asked: Asked, amount: Fraction, schema: Schema) -> Fraction:
 
 
 def caveat_is_due(asked: Asked, schema: Schema) -> bool:
-    """Whether a cap on rows per person can change what this answer estimates."""
+    """Tell if a cap on rows per person can change the estimand of this answer."""
     return schema.person.column is not None and asked.statistic.counts_rows
 
 
 def shares(asked: Sequence[Asked], within: Cost, free: Sequence[bool]) -> tuple[Fraction, ...]:
-    """What each question may cost: its own epsilon, or an equal part of what those leave. Free ones take no part."""
+    """Epsilon of each question: its own, or an equal part of the rest. Free ones take no part."""
     if all(free):
         return tuple(Fraction(1) for _ in asked)
     if any(free):

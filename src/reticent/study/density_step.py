@@ -88,7 +88,7 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     Raises
     ------
     QuestionError
-        Before rows are read: by group, of a category, without bounds, of a method that cannot be had so; or where the
+        Before rows are read: by group, of a category, without bounds, or of a method that cannot be had so. Also if the
         public number of people is so small at this epsilon that noise hides every shape.
     PublicParameterError
         A grid, lattice or number of coefficients that is too large, with its size.
@@ -168,7 +168,7 @@ def _hopeless(asked: DensityOf, plan: Plan, people: int, epsilon: Fraction) -> N
 
 
 def hidden(density: Density) -> tuple[str, ...]:
-    """That no interval allows for bias, unless every value has a cell of its own and nothing is smoothed."""
+    """Caveat that no interval allows for bias; none if every value has a cell of its own and nothing is smoothed."""
     alone = density.boxes is None and all(one.whole and np.all(one.sizes == 1.0) for one in density.axes)
     if alone and not smooths(density):
         return ()
@@ -176,7 +176,7 @@ def hidden(density: Density) -> tuple[str, ...]:
 
 
 def smooths(density: Density) -> bool:
-    """Whether the method has bias beside the width of its cells."""
+    """Tell if the method has bias beside the width of its cells."""
     return density.method.startswith(SMOOTHING) or "smoothed" in density.method
 
 

@@ -93,7 +93,7 @@ class Columns:
         return not may_be_incomplete(self.schema.column(source) for source in sources)
 
     def unit(self, column: str) -> Fraction:
-        """What one step of a column is worth: 1 for whole numbers, else a power of two, a millionth of its range."""
+        """Size of one step of a column: 1 for whole numbers, else a power of two, a millionth of its range."""
         if isinstance(self.schema.column(column), Integer | Category):
             return Fraction(1)
         low, high = self.bounds(column)
@@ -150,7 +150,7 @@ class Columns:
     def _numbers(
         self, found: Result, columns: Sequence[str], sources: Sequence[str], units: Sequence[Fraction]
     ) -> Floats:
-        """What was read as numbers of the columns asked for."""
+        """Numbers that were read, in the order of the columns asked for."""
         assert found.records is not None
         rows = np.empty((len(found.records), len(columns)))
         for place, column in enumerate(columns):

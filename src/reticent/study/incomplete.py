@@ -3,9 +3,9 @@
     settle --beside(asked, amounts)--> Beside --draw--> answers --stand(answers, told)--> answers with their shares
 
 One share is bought for the same columns, of one part in twenty of the share of each answer it stands beside. None is
-bought where another number tells it: the share itself where it is asked for, an answer's noisy number of values beside
-the number of rows, or an earlier release of the same declared snapshot. It is left out where it would be known to no
-better than one row in ten, which public facts decide, and the plan says so.
+bought where another number tells it: the requested share itself, an answer's noisy number of values beside the number
+of rows, or an earlier release of the same declared snapshot. It is left out if it would be known to no better than one
+row in ten. Public facts decide that, and the plan says so.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ class Beside:
     """The shares beside the answers of a release.
 
     ``columns`` has, for each answer, those that can hold odd cells; ``steps`` are bought; of ``left_out`` none is told.
-    ``tellers`` are the places of answers whose number of values tells the share, by ``rows``; ``earlier`` are shown
-    again; ``snapshot`` is what the shares are of, where one is declared. ``asked_for`` has the columns of each answer
-    that is itself a share.
+    ``tellers`` are the places of answers whose number of values tells the share, by ``rows``. ``earlier`` shares are
+    shown again. ``snapshot`` names the rows of the shares, if one is declared. ``asked_for`` has the columns of each
+    answer that is itself a share.
     """
 
     schema: Schema
@@ -125,7 +125,7 @@ class Beside:
         )
 
     def recorded(self, answers: Sequence[Answer]) -> str | None:
-        """What the ledger holds of the shares in finished answers; None where no snapshot is declared."""
+        """Record of the shares in finished answers for the ledger; None if no snapshot is declared."""
         if self.snapshot is None:
             return None
         found = {answer.incomplete.columns: answer.incomplete for answer in answers if answer.incomplete is not None}

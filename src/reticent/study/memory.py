@@ -1,4 +1,4 @@
-"""What begins without a study file: a study of a table in memory, and reading a certificate."""
+"""Entry points without a study file: a study of a table in memory, and reading a certificate."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _account(rows: object, declared: Sequence[str], spec: Spec) -> Ledger:
 
 
 def _found(source: Path) -> bool:
-    """Whether a file, or a pattern of files, has anything to claim: what is not there is refused where it is read."""
+    """Tell if a file, or a pattern of files, can be claimed; a missing file is refused by its reader."""
     return glob.has_magic(str(source)) or source.expanduser().exists()
 
 

@@ -38,7 +38,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a release would cost and give, for ``people`` persons of an assumed shape.
+    """Plan of a release: its cost and its expected accuracy, for ``people`` persons of an assumed shape.
 
     It holds the compiled steps too, for an audit; they are no part of what it says, compares or saves. ``reason`` says
     why a release of it would be refused, empty where it would not.
@@ -69,7 +69,8 @@ class Plan:
     def power(
         self, test: str, *, effects: Sequence[float] = (), people: int | None = None, level: float = 0.05
     ) -> PowerCurve:
-        """How often a test of this plan rejects, by the size of the true effect. It reads no row and spends nothing.
+        """Power of a test of this plan: its probability of rejection, by the size of the true effect. It reads no row
+        and spends nothing.
 
         Parameters
         ----------

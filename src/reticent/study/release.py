@@ -1,8 +1,8 @@
 """A release: reserve, read, draw, commit.
 
-The order is the promise. Everything that can be refused is refused before ``run`` is called; the charge is on the
-disk before the first row is read; whatever fails after that is one opaque fault, charged. Nothing of the rows but
-the integers a query asked for reaches this module, and nothing but noisy numbers leaves it.
+The order is the promise. Everything that can be refused is refused before ``run`` is called. The charge is on the disk
+before the first row is read. Any later failure is one opaque fault, charged. Nothing of the rows but the integers a
+query asked for reaches this module, and nothing but noisy numbers leaves it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Release:
 
     @property
     def replied(self) -> bool:
-        """Whether every cell of every answer is a reply."""
+        """True if every cell of every answer is a reply."""
         return all(isinstance(cell.outcome, Reply) for answer in self.answers for cell in answer)
 
     def proof(self) -> str:
@@ -116,7 +116,7 @@ class Release:
         return outline(self.guarantee)
 
     def explain(self, prior: float = 0.1) -> str:
-        """What the guarantee means for one person, in odds."""
+        """Meaning of the guarantee for one person, in odds."""
         return self.certificate.explain(prior=prior)
 
     def frame(self) -> object:

@@ -97,7 +97,7 @@ class Study:
         return bounds_of(self.schema)
 
     def left(self) -> Loss:
-        """What the ledger has left."""
+        """Remaining budget of the ledger."""
         return self.ledger.left()
 
     # --- asking ---------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Study:
         want: Mapping[str, float] | None = None,
         override: str = "",
     ) -> Plan:
-        """What a release would cost and give. Free: no row is read and nothing is charged.
+        """Plan a release: its cost and its expected accuracy. Free: no row is read and nothing is charged.
 
         Parameters
         ----------
@@ -492,7 +492,7 @@ class Study:
     def _settled(
         self, questions: Sequence[Question], within: Cost, people: int | None, want: Mapping[str, float] | None
     ) -> tuple[Prepared, int]:
-        """What a plan and an audit are about: the steps, and how many people were taken for granted."""
+        """Steps of a plan or an audit, and the number of people assumed."""
         from reticent.study.plan import ASSUMED
 
         units = people if people is not None else self.schema.person.people

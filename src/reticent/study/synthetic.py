@@ -112,7 +112,7 @@ class Synthetic:
         return Path(path)
 
     def fits(self) -> tuple[Fit, ...]:
-        """How far these rows are from the records, table by table, where ``checks`` were bought; free.
+        """Distance of these rows from the records, table by table, if ``checks`` were bought; free.
 
         Returns
         -------
@@ -125,16 +125,16 @@ class Synthetic:
         return tuple(check.fit(rows, absent=density.missing is not None) for check in density.checks)
 
     def good_for(self) -> tuple[str, ...]:
-        """Which tables the rows reproduce, by charged checks; without them by theory. Nothing is read for it.
+        """Tables that the rows reproduce, by charged checks; without them by theory. Nothing is read for it.
 
         Returns
         -------
         tuple of str
             With ``checks`` a line for each table that was counted: reproduced or not, within how much, at 95 %.
-            Without, for each column, how far noise and drawing the rows may move any share up to a value, at 95 %,
-            where the method can say, which leaves out what wide cells or few coefficients hide; and that nothing was
-            checked. Then for each column from which share of the records on a value that they have in common is found,
-            or that none was looked for: what is not found is spread over the values near it.
+            Without, for each column, the greatest change of any share up to a value by noise and by drawing the rows,
+            at 95 %. A method that cannot say has no such line. It leaves out the bias of wide cells or few
+            coefficients, and says that nothing was checked. Then for each column the share of the records from which on
+            a common value is found, or that none was looked for: what is not found is spread over the values near it.
         """
         density, said = self.density, []
         single = tuple(self._single(one) for one in density.axes)
@@ -156,7 +156,7 @@ class Synthetic:
         return (*said, *single, last)
 
     def _single(self, one: Axis) -> str:
-        """What the rows are good for where single values of a column matter."""
+        """Sentence on the use of the rows for single values of a column."""
         density = self.density
         if all(size == 1.0 for size in one.sizes) and one.whole and not smooths(density):
             return f"single values of {one.column}: each has a cell of its own"

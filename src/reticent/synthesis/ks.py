@@ -199,8 +199,8 @@ def ks_release(
     neighbours : Adjacency
         Of persons with at most ``neighbours.rows`` records.
     epsilon : Fraction
-        Epsilon of the whole release. A tenth of it measures the distance of the release from the data, and one
-        twentieth buys the number of records if it is not public.
+        Epsilon of the whole release. A tenth of it measures the distance of the release from the data. One twentieth
+        buys the number of records if it is not public.
     people : int, optional
         The public number of records.
     points : int, "root", "two_thirds" or "auto"
