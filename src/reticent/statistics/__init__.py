@@ -1,4 +1,4 @@
-"""What people ask for: statistics made of mechanisms, each with an interval and a derived guarantee.
+"""Statistics that people ask for, made of mechanisms, each with an interval and a derived guarantee.
 
 ``asked`` holds the questions, ``prepare`` turns one into a step, ``answer`` is what a step gives. The questions are
 light and are the only part that ``import reticent`` loads.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Law(Protocol):
-    """What an answer to ``density`` carries: ``reticent.synthesis.density.Density``, of which this is a part."""
+    """Law of an answer to ``density``: the part of ``reticent.synthesis.density.Density`` used here."""
 
     @property
     def method(self) -> str: ...
@@ -66,7 +66,7 @@ class Cell:
 
     @property
     def as_it_is(self) -> bool:
-        """Whether it has no interval: the statistic of a test, its p-value, a coefficient that was bought without."""
+        """True if it has no interval: the statistic of a test, its p-value, a coefficient that was bought without."""
         bare = any(column == NO_INTERVAL for column, _ in self.label)
         return bare or self.label in ((("test", "statistic"),), (("test", "p-value"),))
 
@@ -143,7 +143,7 @@ class Answer:
 
     @property
     def bare(self) -> bool:
-        """Whether no interval was bought, so that ``low`` and ``high`` are public ends and say nothing of the data."""
+        """True if no interval was bought, so that ``low`` and ``high`` are public ends and say nothing of the data."""
         return NO_ENDS in self.caveats
 
     @property

@@ -42,7 +42,7 @@ class Drawn:
 
 
 class Plan(Protocol[D_contra]):
-    """What is drawn from the data of one group."""
+    """Draw from the data of one group."""
 
     @property
     def guarantee(self) -> Guarantee: ...
@@ -53,7 +53,7 @@ class Plan(Protocol[D_contra]):
 
 
 class Read(Protocol[D_co]):
-    """Which part of a result a plan reads: the data of each group, in order."""
+    """Reader of the part of a result that a plan uses: the data of each group, in order."""
 
     def __call__(self, result: Result) -> Sequence[D_co]: ...
 

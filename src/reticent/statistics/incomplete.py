@@ -159,7 +159,7 @@ class IncompleteStep:
 
 
 def told_by(asked: Statistic, keys: Keys | None, schema: Schema, units: int | None, *, counted: bool = False) -> bool:
-    """Whether a noisy number of values and the number of rows tell the share, both of which the release has anyway.
+    """Tell if a noisy number of values and the number of rows, both in the release anyway, determine the share.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def words(beside: IncompleteRows, schema: Schema) -> str:
 
 
 def instead(columns: tuple[str, ...], schema: Schema) -> str:
-    """What becomes of rows with an odd cell in these columns, such as ``they are left out``."""
+    """Treatment of rows with an odd cell in these columns, such as ``they are left out``."""
     if all(schema.column(name).stand_in is None for name in columns):
         return "they are left out"
     if any(schema.column(name).stand_in is None for name in columns):

@@ -32,7 +32,7 @@ FEW: Final = "no reply: too few people for this ε"
 
 @dataclass(frozen=True, slots=True)
 class Variances:
-    """What is known of the variance of the normal part: values and their weights, which sum to 1."""
+    """Plausible variances of the normal part: values and their weights, which sum to 1."""
 
     values: tuple[float, ...]
     weights: tuple[float, ...]
@@ -75,7 +75,7 @@ def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL)
 
 @np.errstate(under="ignore")  # a value far from the estimate has likelihood 0
 def plausible(estimate: float, scale: float, least: float, most: float, *, usual: float | None = None) -> Variances:
-    """What a noisy variance says of the true one, known to lie in [least, most].
+    """Plausible true variances given a noisy one, known to lie in [least, most].
 
     Weights are the likelihood of what was released, exp(-|v - estimate| / scale), on an even grid. With ``usual``
     (then ``least`` > 0) the grid is even in the logarithm and values near ``usual`` are likelier beforehand: within a
@@ -101,11 +101,11 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
 @lru_cache(maxsize=256)
 @np.errstate(under="ignore")  # far out a tail is 0
 def rank_shift(variance: float, end: float, value: float) -> float:
-    """How many ranks an end must aim beyond its level so that end and value together miss on one side with 2.5 %.
+    """Number of ranks that an end must aim beyond its level so that end and value together miss on one side with 2.5 %.
 
     The interval reaches to the end or to the value, whichever is further out. It misses if both fall short of the
     sampling error S: solves E[F(S - shift) G(S)] = 0.025, with S normal of this variance and F, G the laws of the rank
-    errors, two-sided geometric of scales ``end`` and ``value``, or with ``pairs`` the difference of two such.
+    errors. These are two-sided geometric of scales ``end`` and ``value``, or with ``pairs`` the difference of two such.
     """
     spread = math.sqrt(max(variance, 0.0))
     nodes = spread * np.linspace(-6.0, 6.0, 241) if spread else np.zeros(1)
@@ -158,8 +158,8 @@ class Side:
 def distance(value: float, sides: tuple[Side, Side], n: float) -> Estimate:
     """The distance of two quantiles of ``n`` values with its 95 % interval.
 
-    The sampling errors of the two are correlated (1/3 for quartiles), their own rank errors are independent, and one
-    that they share moves the distance as far as their slopes differ. That slopes are estimated widens the interval as
+    The sampling errors of the two are correlated (1/3 for quartiles), and their own rank errors are independent. A
+    shared rank error moves the distance as far as their slopes differ. That slopes are estimated widens the interval as
     Student's law does: by (1 + k^2) / 2 of their relative variance, k = 1.96.
     """
     low, high = sides
@@ -175,7 +175,7 @@ def distance(value: float, sides: tuple[Side, Side], n: float) -> Estimate:
 
 
 def too_few(size: float, scales: Sequence[float]) -> bool:
-    """Whether a number of values is too small, or too uncertain, to divide by."""
+    """Tell if a number of values is too small, or too uncertain, to divide by."""
     noise = math.sqrt(sum(scale * scale for scale in scales))
     return size < FEWEST or (noise > 0.0 and size < laplace_radius(noise, UNSURE))
 

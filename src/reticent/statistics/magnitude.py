@@ -3,13 +3,13 @@
     magnitude    the binade of a quantile of |x|, out of all binades: a few candidates, so few values are enough
     candidates   even cells out to 16 times its upper end; what lies beyond counts in the end cells
 
-A prior with equal mass in every binade crowds at 0: the half of its mass that lies within a thousandth of the data's
-size outweighs a few hundred ranks, and what is drawn is 0 or next to it. It is used for the magnitude alone, where it
-does no harm: within one binade even cells differ by a factor of two at most. Far from 0 the even cells are fine enough
-for a column a million times its spread away (``SPREADS``).
+A prior with equal mass in every binade crowds at 0: the half of its mass within a thousandth of the data's size
+outweighs a few hundred ranks, and the draw is 0 or next to it. It is used for the magnitude alone, where it does no
+harm: within one binade even cells differ by a factor of two at most. Far from 0 the even cells are fine enough for a
+column a million times its spread away (``SPREADS``).
 
 The binade of a value is a function of the value, so the score moves as that of any quantile does
-(docs/proofs/quantiles.md); the cells that are drawn from afterwards are chosen by what was released.
+(docs/proofs/quantiles.md). The released binade chooses the cells that are drawn from afterwards.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def flat(base: Cells, binade: int, bits: int) -> Cells:
 
 
 def candidates(base: Cells, binade: int | None, *, tied: bool | None, most: int = DOUBLES) -> Cells:
-    """What a quantile is drawn from: even cells about a magnitude, or as far as bounds go, or the prior.
+    """Candidates of a quantile: even cells about a magnitude, or as far as bounds go, or the prior.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def reach(base: Cells) -> str:
 
 
 def at_the_end(base: Cells, among: Cells, at: int) -> str:
-    """What to say of a value drawn that stands for all beyond it, empty where it does not."""
+    """Caveat of a drawn value that stands for all beyond it, empty if it does not."""
     low, high = among.edges(at)
     value = f"{float(among.value(at)):.6g}"
     if at == among.highest or high > base.edges(base.highest)[0]:

@@ -119,7 +119,7 @@ class Descent:
 
     @cached_property
     def rounds(self) -> int:
-        """How many steps: the given number, or as many as a public estimate of the noise allows."""
+        """Number of steps: the given number, or as many as a public estimate of the noise allows."""
         if self.steps is not None:
             return self.steps
         n = self.people or self.expected
@@ -197,7 +197,7 @@ class Descent:
 
     @cached_property
     def parts(self) -> tuple[Guarantee, ...]:
-        """What every draw costs."""
+        """Guarantees of all draws."""
         single = [self.counting, self.once, self.curved, self.last]
         return (*[self.each.guarantee] * self.bought, *[noise.guarantee for noise in single if noise is not None])
 

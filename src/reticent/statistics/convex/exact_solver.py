@@ -1,8 +1,8 @@
 """The least point again, in whole numbers and slowly: for what doubles could not certify. It always ends.
 
 Gradient descent with the step 1 / M, M a bound of the curvature: in rationals, rounded to P bits at each step, slopes
-with certified error. With ridge L and an error of at most e in each step's gradient, rounding included,
-|grad J(t_{i+1})| <= (1 - L / M) |grad J(t_i)| + e, so the gradient falls below 2 e M / L; e is chosen to make that
+with certified error. Take ridge L and an error of at most e in each step's gradient, rounding included. Then |grad
+J(t_{i+1})| <= (1 - L / M) |grad J(t_i)| + e, so the gradient falls below 2 e M / L. The error e is chosen to make that
 half the tolerance. Nothing bounds rows, slope or tolerance here. docs/proofs/learning.md, section 8.
 """
 

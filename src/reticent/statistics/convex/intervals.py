@@ -5,12 +5,12 @@
     truth       H (truth - point) = score - gradient          score: normal, covariance H
 
 So for the truth ``curvature (t - point) + gradient`` is a score, the gradient's noise and E (t - point), which grows
-with the way from the point. A coefficient's interval holds every value that this does not refute; it widens as the
-noise hides the curvature, and where no value is refuted there is none. Nothing here sees a row.
+with the way from the point. A coefficient's interval holds every value that this does not refute. It widens as the
+noise hides the curvature, and if no value is refuted there is none. Nothing here sees a row.
 
 Source: Fieller 1954 and Anderson and Rubin 1949 (a set of what is not refuted, in place of a quotient's deviation);
 Cornish and Fisher 1938 (tails). Deviations: E's part is that of the point tried, along the line on which the rest of
-the coefficients fits best; the mean curvature on the way is told from that at one point by a term of its own.
+the coefficients fits best. The mean curvature on the way differs from that at one point by a term of its own.
 docs/proofs/learning.md, section 4.
 """
 
@@ -39,7 +39,7 @@ FARTHEST: Final = 100.0  # a coefficient further off than this, per half-width o
 
 @dataclass(frozen=True, eq=False)
 class Around:
-    """What is known about the coefficients of one score, all public.
+    """Public knowledge of the coefficients of one score.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Around:
 
     @cached_property
     def inverse(self) -> Floats | None:
-        """Of the curvature, where it has one."""
+        """Inverse of the curvature, if it has one."""
         return _inverse(self.bent)
 
     @cached_property
@@ -114,7 +114,7 @@ class Around:
         return middle - low, middle + high, AT_95 * math.sqrt(float(weights @ self.sampled(centre) @ weights))
 
     def end(self, weights: Floats, centre: Floats, side: float, farthest: float) -> float | None:
-        """How far row't may lie from its centre to one side, weights = row'inverse."""
+        """Greatest distance of row't from its centre to one side, weights = row'inverse."""
         assert self.inverse is not None
         way, half = centre, 0.0
         for _ in range(ROUNDS):
@@ -130,7 +130,7 @@ class Around:
 
     @cached_property
     def told(self) -> tuple[bool, ...]:
-        """Which coefficients have an interval."""
+        """Mask of the coefficients that have an interval."""
         return tuple(self.interval(row) is not None for row in np.eye(len(self.at)))
 
     @cached_property
@@ -181,7 +181,7 @@ def whole(upper: tuple[int, ...], width: int) -> Floats:
 
 
 def moved(loss: Loss, reach: Fraction, width: int, norm: Norm, neighbours: Adjacency) -> Fraction:
-    """What one row does to the curvature, for ``Price.noise``: the sum of sizes of the triangle, or of squares.
+    """Sensitivity of the curvature to one row, for ``Price.noise``: the sum of sizes of the triangle, or of squares.
 
     Sums over the diagonal hold no number below 0, so that replacing rows moves them less than twice.
 

@@ -95,7 +95,7 @@ def scores_of(loss: Loss) -> int:
 
 
 def of_numbers(loss: Loss) -> bool:
-    """Whether targets are numbers in [-1, 1], and not classes."""
+    """Tell if targets are numbers in [-1, 1], and not classes."""
     return isinstance(loss, Squared | Quantile) or (isinstance(loss, Tabled) and not loss.classes)
 
 
@@ -116,7 +116,7 @@ def most(loss: Loss, norm: Norm) -> Fraction:
 
 
 def halves(loss: Loss) -> bool:
-    """Whether slopes are p - y = (p - 1/2) - (y - 1/2): the second half does not move with the coefficients."""
+    """Tell if slopes are p - y = (p - 1/2) - (y - 1/2): the second half does not move with the coefficients."""
     return isinstance(loss, Logistic) and loss.classes == 2
 
 
@@ -220,7 +220,7 @@ def bent_most(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Float
 
 
 def shifts(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Floats:
-    """How far the slopes of a row move at most, shape (n,), where its scores move by ``off``, shape (n, scores)."""
+    """Greatest change of the slopes of a row, shape (n,), if its scores move by ``off``, shape (n, scores)."""
     if isinstance(loss, Tabled):  # every slope by its own score
         return np.asarray((loss.near(scores, np.where(np.isfinite(targets), targets, 0.0), off) * off).max(axis=1))
     most = off.max(axis=1)
@@ -230,7 +230,7 @@ def shifts(loss: Loss, scores: Floats, targets: Floats, off: Floats) -> Floats:
 def _bent(
     loss: Hinge | Squared | Quantile, scores: Floats, targets: Floats, near: Floats | float = 0.0
 ) -> NDArray[np.bool_]:
-    """Where a score lies on the parabola of its loss, or ``near`` it."""
+    """Mask of the scores on the parabola of their loss, or ``near`` it."""
     match loss:
         case Hinge(classes, round_off):
             here = targets[:, None] == (np.arange(classes) if classes > 2 else 1)

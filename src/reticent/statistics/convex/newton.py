@@ -170,7 +170,7 @@ def newton(
 
 
 def pace(problem: Sum, at: Floats, step: Floats, slope: Floats, ridge: float) -> float:
-    """How far along ``step`` J falls: where its slope along the step is at most half of what it was."""
+    """Length along ``step`` at which the slope of J along the step is at most half of its start."""
     here, along = problem.data @ (at.T / UNIT), problem.data @ (step.T / UNIT)
     loss, targets = problem.problem.loss, problem.problem.targets
 
@@ -190,7 +190,7 @@ def pace(problem: Sum, at: Floats, step: Floats, slope: Floats, ridge: float) ->
 
 
 def exactly(number: Fraction) -> bool:
-    """Whether a double is this number."""
+    """Tell if a double is this number."""
     try:
         return Fraction(float(number)) == number
     except OverflowError:

@@ -5,9 +5,9 @@
     Released    output perturbation: the least point is released with noise for how far a row moves it
     planned     which of these, or the descent, by a public rule
 
-One solution costs what the many gradients of a descent share, so little noise is needed where epsilon and the rows are
-worth a flat ridge. The solver stops by a public tolerance that is in the noise: 2^-42 for each row there may be.
-At a least point the gradient of the losses is known but for the random slope, so that intervals need no other.
+One solution costs as much as the many gradients of a descent together. Little noise is needed if epsilon and the rows
+are worth a flat ridge. The solver stops by a public tolerance that is in the noise: 2^-42 for each row there may be. At
+a least point the gradient of the losses is known but for the random slope, so that intervals need no other.
 
     ridge       1 / C or alpha; where objective perturbation would pay more than ``share`` of its price for the
                 Jacobian, the least ridge for which it does not. The intercept has it too.
@@ -162,7 +162,7 @@ class Perturbed(Minimum):
 
     @cached_property
     def share(self) -> Fraction:
-        """Of the price, what the Jacobian may cost: by the public strength of rows against noise."""
+        """Share of the price for the Jacobian, by the public strength of rows against noise."""
         return next(share for least, share in SHARES if self.strength(self.people or 0) >= least)
 
     def strength(self, rows: int) -> Fraction:
@@ -171,13 +171,13 @@ class Perturbed(Minimum):
 
     @property
     def hidden(self) -> bool:
-        """Whether the ridge would outweigh rows that a descent can tell from noise; labels do not mind a ridge."""
+        """Tell if the ridge would outweigh rows that a descent can tell from noise; labels do not mind a ridge."""
         rows = self.people or USUAL
         return losses.of_numbers(self.loss) and self.ridge > rows and self.strength(rows) >= CLEAR
 
     @property
     def light(self) -> bool:
-        """Whether ridge and noise move a usual slope by less than ``LIGHT`` of the largest plausible one."""
+        """Tell if ridge and noise move a usual slope by less than ``LIGHT`` of the largest plausible one."""
         told, ridge = (self.people or USUAL) * USUAL_SQUARE, float(self.ridge)
         return ridge + AT_95 * math.sqrt(2.0) * float(self.mechanism.scale) < LIGHT * (told + ridge)
 
@@ -192,7 +192,7 @@ class Perturbed(Minimum):
 
     @property
     def paid(self) -> Fraction:
-        """Of epsilon, what the point costs."""
+        """Epsilon of the point."""
         return self.price.epsilon
 
     @cached_property
@@ -245,7 +245,7 @@ class Inferred(Perturbed):
 
     @cached_property
     def bought(self) -> Fraction:
-        """Of the price, for the curvature: more where few rows let the noise hide it."""
+        """Share of the price for the curvature: more if few rows let the noise hide it."""
         length = self.reach * self.reach * self.price.moves / (UNIT**2 * self.price.neighbours.rows)
         strength = (self.people or USUAL) * self.price.epsilon / length
         return next(share for least, share in CURVATURE if strength >= least)
@@ -262,7 +262,7 @@ class Inferred(Perturbed):
 
     @cached_property
     def parts(self) -> tuple[Guarantee, ...]:
-        """What every draw costs."""
+        """Guarantees of all draws."""
         return (self.mechanism.guarantee, self.curved.guarantee)
 
     @cached_property
@@ -301,8 +301,8 @@ class Released(Minimum):
 
     Guarantee
     ---------
-    Within the price. A person's rows move the exact least point by at most moves x slope x length / ridge (strong
-    convexity), and the solver and the grid by a public distance on each side.
+    Within the price. A person's rows move the exact minimiser by at most moves x slope x length / ridge (strong
+    convexity). The solver and the grid add a public distance on each side.
     """
 
     def __post_init__(self) -> None:
@@ -320,7 +320,7 @@ class Released(Minimum):
 
     @cached_property
     def moved(self) -> Fraction:
-        """How far neighbours' exact least points are apart at most."""
+        """Greatest distance between neighbours' exact minimisers."""
         _, steep = losses.steepest(self.loss)
         return self.price.moves * sqrt_up(steep * self.squared) / self.ridge
 
@@ -330,7 +330,7 @@ class Released(Minimum):
 
     @cached_property
     def away(self) -> Fraction:
-        """How far the point on the grid may lie from the exact one: the solver and the rounding."""
+        """Greatest distance of the point on the grid from the exact one: the solver and the rounding."""
         return self.tolerance / self.ridge + sqrt_up(Fraction(self.size)) * Fraction(2) ** (self.grid - 1)
 
     @cached_property
@@ -371,8 +371,8 @@ def planned(
     steps: int | None = None,
     refined: bool = False,
 ) -> Fit:
-    """The plan of a fit. "auto" is objective perturbation where the price is pure, the penalty above 0, coefficients
-    at most ``MOST`` and no ``steps`` are asked for, unless its ridge would hide a regression; else the descent.
+    """The plan of a fit. "auto" is objective perturbation if the price is pure, the penalty above 0, coefficients at
+    most ``MOST`` and no ``steps`` are asked for. It is the descent otherwise, or if its ridge would hide a regression.
 
     Raises
     ------

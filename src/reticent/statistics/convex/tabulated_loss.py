@@ -4,7 +4,7 @@
     table                 divided by its greatest size and rounded to 2^-20; a line for each target, rising in the score
     a row                 between two lines by its target, between two nodes by its score; constant beyond the ends
 
-So the program of the caller meets no row, the loss of every row is convex whatever the program is, and its slope is
+So the program of the caller meets no row, and the loss of every row is convex whatever the program is. Its slope is
 piecewise linear with numbers that doubles hold exactly. Targets are -1 and 1 for a class and for the others, or numbers
 in [-1, 1]. docs/proofs/learning.md, section 2.
 """
@@ -180,7 +180,7 @@ def between(values: Floats, at: Floats) -> Floats:
 
 
 def asked(slope: Slope, scores: Floats, targets: Floats, name: str = "slope") -> Floats:
-    """What the caller's function says on a grid, shape (targets, scores): of arrays, or number by number.
+    """Values of the caller's function on a grid, shape (targets, scores): of arrays, or number by number.
 
     Raises
     ------

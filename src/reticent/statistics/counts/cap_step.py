@@ -1,4 +1,4 @@
-"""How many persons had more rows than are kept: the caveat beside every answer that counts rows.
+"""Share of persons with more rows than are kept: the caveat beside every answer that counts rows.
 
 Persons above the cap and persons not above it are protected together: adding or removing a person moves the pair by
 1, and where persons are replaced their number is public and the first alone is drawn.

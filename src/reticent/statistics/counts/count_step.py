@@ -189,7 +189,7 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
 
 
 def _few(low: int | None, high: int | None) -> bool:
-    """Whether integers with these bounds are so few that a histogram has a bin for each."""
+    """Tell if integers with these bounds are so few that a histogram has a bin for each."""
     return low is not None and high is not None and high - low < EACH
 
 

@@ -1,4 +1,4 @@
-"""Whether two bounded numbers are correlated: Pearson's r of noisy soft counts, held against a law with the noise.
+"""Test of correlation of two bounded numbers: Pearson's r of noisy soft counts, held against a law with the noise.
 
 With t, s in [0, 1] the places of a row's values between their bounds, the row adds b_i(t) b_j(s) to nine numbers,
 b = ((1 - t)^2, 2 t (1 - t), t^2): they sum to 1, so a row moves all nine by 1 in L1. Every sum of u^i v^j, i, j <= 2,
@@ -78,7 +78,7 @@ class Correlation:
 
     @property
     def whole(self) -> int:
-        """What one row adds to all nine integers together."""
+        """Contribution of one row to all nine integers together."""
         return (self.steps[0] * self.steps[1]) ** 2
 
     def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
@@ -180,12 +180,12 @@ class _Pivot:
         return min(max(self.cross / self.middle, -1.0), 1.0) if self.middle > 0.0 else self.value
 
     def scales(self, r: float) -> list[float]:
-        """Of the noise in every count."""
+        """Scales of the noise in every count."""
         found: list[float] = (self.scale * (self.forms[0] - r * self.forms[1])).ravel().tolist()
         return found
 
     def variance(self, r: float, side: float) -> float:
-        """Of sampling: as wide as 95 % of Fisher's z are on this side of r."""
+        """Variance of sampling: as wide as 95 % of Fisher's z are on this side of r."""
         z = math.atanh(min(max(r, -INSIDE), INSIDE))
         return ((math.tanh(z + side * NORMAL * self.spread) - math.tanh(z)) / NORMAL * self.product) ** 2
 
@@ -228,7 +228,7 @@ def _chance(radius: float, variance: float, scales: Floats) -> float:
 
 
 def _end(pivot: _Pivot, inside: float, outside: float) -> float:
-    """Where the r that hold end, between one that does and one that does not; or the end of the range."""
+    """End of the accepted r, between one that is accepted and one that is not; or the end of the range."""
     if inside == outside:
         return inside
     for _ in range(HALVINGS):
@@ -248,7 +248,7 @@ def _bar(kind: Correlation, people: int, level: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Of noisy soft counts of shape (..., 3, 3), u and v in [-1, 1]; the last axis of pairs is the column.
+    """Fit of noisy soft counts of shape (..., 3, 3), u and v in [-1, 1]; the last axis of pairs is the column.
 
     ``own`` are the variances as they come, ``variances`` what is possible of them.
     """
@@ -263,7 +263,7 @@ class Fit:
 
 
 def fit(counts: Floats, scale: float, alike: int) -> Fit:
-    """What noisy soft counts say of both columns, and the statistic."""
+    """Estimates of both columns from noisy soft counts, and the statistic."""
     sums = BACK @ counts @ BACK.T  # of u^i v^j
     size = np.maximum(sums[..., 0, 0], 1.0)
     means = np.clip(np.stack([sums[..., 1, 0], sums[..., 0, 1]], -1) / size[..., None], -1.0, 1.0)
@@ -359,7 +359,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """How a column is read: floor(x / unit) less origin, from 0 to steps."""
+    """Reading of a column: floor(x / unit) less origin, from 0 to steps."""
 
     bounds: tuple[Fraction, Fraction]
     unit: Fraction

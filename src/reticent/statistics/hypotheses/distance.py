@@ -99,7 +99,7 @@ def from_any(data: Steps) -> int:
 
 
 def _near(data: Steps, allowed: int) -> bool:
-    """Whether a line lies between the quantiles of the shares less and more ``allowed`` >= 1 quarter rows."""
+    """Tell if a line lies between the quantiles of the shares less and more ``allowed`` >= 1 quarter rows."""
     whole = STEPS * data.size
     lower = (STEPS * data.low - allowed) * LEVELS // whole
     upper = -(-(STEPS * data.high + allowed) * LEVELS // whole)
@@ -110,7 +110,7 @@ def _near(data: Steps, allowed: int) -> bool:
 
 
 def _between(left: Integers, low: Integers, right: Integers, high: Integers) -> bool:
-    """Whether some line is at least ``low`` at every ``left`` and at most ``high`` at every ``right``.
+    """Tell if some line is at least ``low`` at every ``left`` and at most ``high`` at every ``right``.
 
     The most a line of slope a falls short, g(a) = max (low - a left) - min (high - a right), is convex and a maximum of
     lines alpha - beta a. Two of them, one falling and one rising, meet below its minimum.

@@ -80,7 +80,7 @@ def counting(setting: Setting, epsilon: Fraction) -> Geometric:
 
 
 def several_rows(setting: Setting) -> tuple[str, ...]:
-    """What a test of rows says where one person may have several of them."""
+    """Caveat of a test of rows if one person may have several of them."""
     person = setting.schema.person
     if person.rows == 1:
         return ()

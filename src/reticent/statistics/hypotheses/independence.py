@@ -1,8 +1,8 @@
-"""Whether two columns with public values are independent: a noisy table of counts and its score statistic.
+"""Test of independence of two columns with public values: a noisy table of counts and its score statistic.
 
-One table of counts by both columns, one geometric draw for all cells. The effect is Cramer's V; its interval holds the
-strengths, along the direction seen, under which the statistic that came out is not among the outer 2.5 % on either
-side, by the law of noisy tables (``tables``).
+One table of counts by both columns, one geometric draw for all cells. The effect is Cramer's V. Its interval holds the
+strengths, along the direction seen, that do not put the observed statistic among the outer 2.5 % on either side. The
+law is that of noisy tables (``tables``).
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ def _bar(asked: Independence, people: int, level: float, draws: int) -> float:
 
 
 def hopeless(table: Floats, law: TableLaw) -> bool:
-    """Whether the noisy number of rows is too small to say anything."""
+    """Tell if the noisy number of rows is too small to say anything."""
     return too_few(float(table.sum()), [law.scale] * table.size)
 
 
 def words_of(noise: float, sampling: float, what: str) -> tuple[str, ...]:
-    """What the noise did, from public and noisy numbers."""
+    """Words on the effect of the noise, from public and noisy numbers."""
     hidden = f"the law under the hypothesis includes the noise, which alone hides a {what} below about {noise:.2g}"
     if noise <= 3.0 * sampling:
         return (hidden,)

@@ -2,7 +2,7 @@
 
 The nearest law of a sorted column solves: the least d for which a line passes x_i at or above q(i / n - d) and at or
 below q((i - 1) / n + d), q the normal quantile. Three constraints in turn (above, below, above, or the reverse) decide
-it, as in the best approximation by lines; they are exchanged by Remez's rule until none is broken, all columns at once.
+it, as in the best approximation by lines. Remez's rule exchanges them until none is broken, all columns at once.
 
 sqrt(n) D has a limit, approached like sqrt(n) / (sqrt(n) + c): columns of ``COUNTS`` values stand for all others. For a
 named law c = .12 is Stephens's (1974), to which .11 / sqrt(n) belongs; for the nearest c = 1/4 is ours, by simulation
@@ -76,7 +76,9 @@ def _distances(count: int, to: To) -> Floats:
 
 
 def _worst(shares: Floats) -> tuple[Floats, Integers, Signs]:
-    """How far the distribution function of each column is from ``shares`` at its values, at which, and the sign."""
+    """Greatest distance of each column's distribution function from ``shares`` at its values, with the place and the
+    sign.
+    """
     count, every = shares.shape[1], np.arange(len(shares))
     ranks = np.arange(count)
     above, below = (ranks + 1) / count - shares, shares - ranks / count
@@ -107,7 +109,7 @@ def nearest(columns: Floats) -> Floats:
 
 
 def _apart(columns: Floats, places: Integers, signs: Signs, allowed: Floats) -> tuple[Floats, Floats, Floats]:
-    """How far three constraints are from having a line at ``allowed``, and their places and heights."""
+    """Distance of three constraints from having a line at ``allowed``, and their places and heights."""
     from scipy.special import ndtri
 
     count = columns.shape[1]

@@ -1,4 +1,4 @@
-"""Whether a bounded number has the same mean in two groups: noisy soft counts, held against a law with the noise.
+"""Test of equal means of a bounded number in two groups: noisy soft counts, held against a law with the noise.
 
 Each group gives the soft counts of ``statistics/moments/basis`` (how many values, their sum, their squares), all
 protected by one geometric draw. With N, S the noisy numbers and sums of groups 1 and 2,
@@ -9,9 +9,10 @@ is free of the common mean m under the hypothesis: S = m N + W with W the sampli
 E = (N2 W1 - N1 W2) / (N1 + N2), whatever m. T is E^2 over its variance, of sampling and noise. Variances may differ
 between groups (Welch); a variance that the noise leaves uncertain is drawn towards that of both groups together.
 
-The law of T: values of a beta law on the bounds with the common mean (skewed where the mean is near a bound, as data
-there are), as many as the noisy numbers say, with the same noise, through the same steps; once with each group's own
-variance and once with that of both together, which differ where a few rare values decide. The larger p-value counts.
+The law of T: values of a beta law on the bounds with the common mean (skewed if the mean is near a bound, as data there
+are). There are as many as the noisy numbers say, with the same noise, through the same steps. They are drawn once with
+each group's own variance and once with that of both together; the two differ if a few rare values decide. The larger
+p-value counts.
 """
 
 from __future__ import annotations
@@ -139,7 +140,9 @@ class Means:
         return Expected(noise, sampling, seen_words(seen, "difference", "equal groups, deviations 1/6 of the range"))
 
     def power(self, effect: float, people: int, level: float) -> float:
-        """Of simulated groups of equal size, with means so far apart about the middle and the usual deviation."""
+        """Power for simulated groups of equal size, with means this far apart about the middle and the usual
+        deviation.
+        """
         if abs(effect) > 2.0 * self.half:
             raise PublicParameterError(f"means on this range differ by at most {2.0 * self.half:g}, got {effect:g}")
         bar = critical(fit(self._planned(0.0, people), self.scale, self.alike).statistic, level)
@@ -166,7 +169,7 @@ TOO_FEW: Final = "too few noisy values in a group for a test at this loss: the p
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Of noisy soft counts of shape (..., 2, 3): numbers, the common mean, variances about it, and T."""
+    """Fit of noisy soft counts of shape (..., 2, 3): numbers, the common mean, variances about it, and T."""
 
     sizes: Floats
     mean: Floats

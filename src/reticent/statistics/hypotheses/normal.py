@@ -1,4 +1,4 @@
-"""Whether a number is normal, by a named law or any: Kolmogorov's distance, released itself with noise.
+"""Test of normality of a number, by a named law or any: Kolmogorov's distance, released itself with noise.
 
     released   n D in quarter rows (distance.py): D = sup |share of the values - share of the law|, of the named law or
                of the nearest of all normal laws; and n, where it is not public
@@ -123,7 +123,7 @@ class Normal:
         return found
 
     def _under(self, size: float) -> Floats:
-        """What ``_measure`` finds of normal columns of so many values."""
+        """Distances that ``_measure`` finds of normal columns of so many values."""
         source = null.stream("distances from a normal law")
         pure = self.alike * distances(size / self.alike, "named" if self.frame.numerator else "nearest")
         pure = source.choice(pure, self.draws, replace=False)
@@ -143,7 +143,7 @@ class Normal:
         return null.critical(off, 0.05)
 
     def expected(self, people: int) -> Expected:
-        """Of the distance; persons are taken to have one value each."""
+        """Accuracy of the distance; persons are taken to have one value each."""
         size = self.size if self.size is not None else people
         if size < FEWEST:
             return Expected(None, None, "too few people to test")
@@ -248,7 +248,7 @@ def _power_of_two(width: Fraction) -> Fraction:
 
 
 def _middle(asked: HypothesisTest, setting: Setting) -> Fraction:
-    """Where the values are looked for."""
+    """Middle of the range in which the values are searched."""
     if asked.centre is not None:
         return asked.centre
     if not public_facts.bounded(asked.column, asked.low, asked.high, setting):
@@ -258,7 +258,7 @@ def _middle(asked: HypothesisTest, setting: Setting) -> Fraction:
 
 
 def _frame(asked: HypothesisTest, unit: Fraction, middle: Fraction, *, whole: bool) -> Frame:
-    """Where the column is read, and the named law there. A whole number stands for what is rounded to it."""
+    """Frame in which the column is read, and the named law there. A whole number stands for what is rounded to it."""
     half, ends = Fraction(1, 2), asked.edges[1:-1]
     origin = 0
     edges: tuple[int, ...] = ()

@@ -50,8 +50,8 @@ def geometric(scale: float, shape: tuple[int, ...], source: Simulation) -> Integ
 def p_value(observed: float, under: Floats) -> PValue:
     """(1 + number of ``under`` that are at least ``observed``) / (1 + their number): never too small at any number.
 
-    The statistic of the released numbers and those of N simulated tables are exchangeable under the simulated law, so
-    P(p <= a) <= a for every a = k / (1 + N) (Davison and Hinkley 1997, section 4.2).
+    The statistic of the released numbers and those of N simulated tables are exchangeable under the simulated law.
+    Hence P(p <= a) <= a for every a = k / (1 + N) (Davison and Hinkley 1997, section 4.2).
     """
     count, reached = len(under), int(np.count_nonzero(under >= observed))
     return PValue((1 + reached) / (1 + count), *_range(reached, count))

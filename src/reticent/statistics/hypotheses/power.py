@@ -106,7 +106,7 @@ def _numbers(effects: object) -> tuple[float, ...]:
 
 
 def _is_number(value: object) -> bool:
-    """Of Python or numpy, and finite."""
+    """Tell if a value is a finite number of Python or numpy."""
     return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
 
 

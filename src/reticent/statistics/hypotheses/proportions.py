@@ -1,4 +1,4 @@
-"""Whether the share of one value is the same in two groups: a noisy 2 x 2 table.
+"""Test of equal shares of one value in two groups: a noisy 2 x 2 table.
 
 The value against all others, by group: counted exactly, put together, then protected by one geometric draw. The
 p-value is that of independence in this table (``tables``), where both groups share one fitted share. The effect is the
@@ -101,7 +101,7 @@ class Proportions:
 
 
 def times(variances: Variances, factor: float) -> Variances:
-    """What is known of a variance, times a number."""
+    """Variances times a number."""
     return Variances(tuple(factor * value for value in variances.values), variances.weights)
 
 
@@ -110,7 +110,7 @@ def average(variances: Variances) -> float:
 
 
 def both(one: Variances, other: Variances) -> Variances:
-    """What is known of the variance of a sum of two independent parts: neighbouring values put together, in mean."""
+    """Variances of a sum of two independent parts: neighbouring values put together, in mean."""
     pairs = sorted((a + b, v * w) for a, v in zip(*_of(one), strict=True) for b, w in zip(*_of(other), strict=True))
     count = min(POINTS, len(pairs))
     parts = [pairs[len(pairs) * place // count : len(pairs) * (place + 1) // count] for place in range(count)]
@@ -154,7 +154,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
 
 
 def _place(asked: HypothesisTest, rows: tuple[Key, ...]) -> int:
-    """Which value is meant: the one named, or the only one of True, 1 and "yes"."""
+    """Place of the value that is meant: the one named, or the only one of True, 1 and "yes"."""
     named = [place for place, key in enumerate(rows) if str(key).lower() == str(asked.value).lower()]
     usual = [place for place, key in enumerate(rows) if str(key).lower() in ("yes", "true", "1")]
     found = usual if asked.value is None else named

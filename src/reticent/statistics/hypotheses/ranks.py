@@ -8,8 +8,8 @@
     law        multinomial tables of the noisy sizes and the pooled noisy shares, r rows at a time, with fresh noise
 
 The effect of two groups is P(X < Y) + P(X = Y) / 2 - 1/2, of more the farthest mean rank from 1/2. Every row is in at
-most one cell, so a row moves the table by 1, whatever the number of bins; k even bins keep 1 - 1 / k^2 of the rows'
-worth (the variance of k tied ranks). See docs/theory/hypotheses.md.
+most one cell, so a row moves the table by 1, whatever the number of bins. Moreover k even bins keep 1 - 1 / k^2 of the
+rows' worth (the variance of k tied ranks). See docs/theory/hypotheses.md.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Ranks:
 
     @property
     def variance(self) -> float:
-        """Of the noise of one cell, or a little more."""
+        """Variance of the noise of one cell, or a little more."""
         return 2.0 * self.scale**2
 
     def protected(self, results: Sequence[Result]) -> list[tuple[int, ...]]:
@@ -86,7 +86,7 @@ class Ranks:
         return list(counts.vectors)
 
     def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
-        """Of the groups that have rows enough to be told from noise, by what they have of them."""
+        """Result for the groups that have rows enough to be told from noise."""
         whole = np.array(noisy, np.float64)
         table = whole[[not self._few(size) for size in whole.sum(axis=1)]]
         words = self._left_out(whole)
@@ -131,7 +131,7 @@ class Ranks:
         return found
 
     def _few(self, size: float) -> bool:
-        """Whether noise alone may have made a group of this size, so that it is left out."""
+        """Tell if noise alone may have made a group of this size, so that it is left out."""
         return size < max(FEWEST_ROWS, TOLD * math.sqrt(self.bins * self.variance))
 
     def _chance(self, table: Floats) -> Estimate:

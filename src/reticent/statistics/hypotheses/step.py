@@ -2,8 +2,8 @@
 
     results --protected--> integers --mechanism--> noisy integers --tell--> Told --> cells
 
-A ``Hypothesis`` is one kind on public parameters. It knows the scale of the noise it will get and nothing of the rows;
-what it tells is post-processing of the noisy integers and charges nothing.
+A ``Hypothesis`` is one kind on public parameters. It knows the scale of the noise it will get and nothing of the rows.
+Its result is post-processing of the noisy integers and charges nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STATISTIC: Final = "statistic"
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the noisy integers say: the effect with its interval, the statistic, the p-value and words.
+    """Result of the noisy integers: the effect with its interval, the statistic, the p-value and words.
 
     ``words`` depend on noisy integers and public numbers only.
     """
@@ -41,7 +41,7 @@ class Told:
 
 
 class Hypothesis(Protocol):
-    """What noisy integers are held against: one kind of test on the public parameters of one question."""
+    """Hypothesis on noisy integers: one kind of test on the public parameters of one question."""
 
     @property
     def effect(self) -> str:
@@ -53,7 +53,7 @@ class Hypothesis(Protocol):
         ...
 
     def tell(self, noisy: Sequence[tuple[int, ...]]) -> Told:
-        """What noisy integers of the shape of ``protected`` say. Deterministic."""
+        """Result of noisy integers of the shape of ``protected``. Deterministic."""
         ...
 
     def expected(self, people: int) -> Expected:

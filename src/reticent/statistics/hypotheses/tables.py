@@ -163,7 +163,7 @@ def exact_strength(cells: Floats) -> float:
 
 
 def half_widths(table: Floats, law: TableLaw) -> tuple[float, float]:
-    """How far noise, and sampling, move V at 95 %, along the direction of the residual."""
+    """Half-widths of V at 95 % by noise and by sampling, along the direction of the residual."""
     found = parts(table, law.variance)
     squares = found.z**2
     weights = squares / squares.sum() if squares.sum() > 0.0 else np.full(squares.shape, 1.0 / squares.size)
