@@ -54,7 +54,6 @@ PAGES: tuple[str, ...] = (
 UNSTATED: tuple[str, ...] = (
     "reticent.data",
     "reticent.lab",
-    "reticent.learning",
     "reticent.ledger",
     "reticent.privacy",
     "reticent.statistics",

@@ -140,6 +140,15 @@ def compose(part: Part, times: int = 10, delta: Number = "1e-6") -> Composition:
         1 to 1000; above 40 only some numbers of releases are computed.
     delta : number
         Of all releases together, in (0, 1).
+
+    Returns
+    -------
+    Composition
+
+    Raises
+    ------
+    PublicParameterError
+        For ``times`` or ``delta`` outside these ranges.
     """
     if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= MOST:
         raise PublicParameterError(f"times must be an integer from 1 to {MOST}, got {times}")

@@ -139,10 +139,21 @@ def density_zoo(
     ----------
     values : array, shape (n,), optional
         A public column, each row of another person; by default ``column`` of the packaged public table.
+    column : str
+        Name of the column.
     low, high : number
         Bounds that are known without the column.
     epsilon : number
         Of each release.
+
+    Returns
+    -------
+    Zoo
+
+    Raises
+    ------
+    PublicParameterError
+        For values that are not one column of at least one number.
     """
     cost, bounds = read(epsilon, "epsilon"), (read(low, "low"), read(high, "high"))
     known = _packaged(column) if values is None else np.asarray(values, np.float64)

@@ -464,6 +464,11 @@ def stability_of_risk(slope: Number, weight: Number, people: int, *, gradient: N
     -------
     Fraction
         2 slope / (n weight) + 2 gradient / weight. Docs/proofs/densities.md, section 4.
+
+    Raises
+    ------
+    PublicParameterError
+        For numbers outside these ranges.
     """
     steep, ridge, gap = read(slope, "slope"), read(weight, "weight"), read(gradient, "gradient")
     if steep <= 0 or ridge <= 0 or people < 1:

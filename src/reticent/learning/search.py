@@ -234,6 +234,20 @@ class GridSearchCV(Priced):
 
         ``groups`` is the person of each row of an array, where ``rows_each`` is above 1; ``cv=`` asks for it there.
 
+        Parameters
+        ----------
+        X : array of shape (n, columns), frame or handle
+            The rows, private unless wrapped by ``public``.
+        y : array of shape (n,) or handle
+            The targets.
+        groups : array of shape (n,), optional
+            The person of each row.
+
+        Returns
+        -------
+        GridSearchCV
+            This search, fitted.
+
         Raises
         ------
         Refusal
@@ -325,7 +339,22 @@ class GridSearchCV(Priced):
         return self._best().predict(X)
 
     def score(self, X: object, y: object, *, epsilon: Number | None = None) -> float:
-        """By the estimator chosen; of private rows charged."""
+        """By the estimator chosen; of private rows charged.
+
+        Parameters
+        ----------
+        X : array of shape (n, columns), frame or handle
+            The rows, private unless wrapped by ``public``.
+        y : array of shape (n,) or handle
+            The targets.
+        epsilon : number, optional
+            Price of the score of private rows; by default the estimator's ``score_epsilon``.
+
+        Returns
+        -------
+        float
+            Accuracy or R squared, with noise for private rows.
+        """
         return self._best().score(X, y, epsilon=epsilon)
 
     def _best(self) -> Classifier:

@@ -54,7 +54,26 @@ class Odds:
 
 
 def odds(epsilon: Fraction, prior: float, *, times: int = 1) -> Odds:
-    """Odds between which a belief of probability ``prior`` in (0, 1) can move at ``times`` x ``epsilon``."""
+    """Odds between which a belief of probability ``prior`` in (0, 1) can move at ``times`` x ``epsilon``.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        The epsilon of one step, >= 0.
+    prior : float
+        Belief before the release, in (0, 1).
+    times : int
+        Number of steps.
+
+    Returns
+    -------
+    Odds
+
+    Raises
+    ------
+    PublicParameterError
+        For a prior outside (0, 1).
+    """
     if not 0 < prior < 1:
         raise PublicParameterError(f"prior must lie between 0 and 1, got {prior}")
     if times * epsilon > LARGEST:
@@ -232,7 +251,28 @@ class Meaning:
 
 
 def promise(loss: Loss, *, steps: int = 1, prior: float = 0.1, level: Fraction = LEVEL) -> Promise:
-    """Promise of ``loss`` against neighbours ``steps`` >= 1 apart."""
+    """Promise of ``loss`` against neighbours ``steps`` >= 1 apart.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of a release.
+    steps : int
+        Number of members of a group whose records go together.
+    prior : float
+        Belief before the release, in (0, 1).
+    level : Fraction
+        Type I error that a test is allowed, in (0, 1).
+
+    Returns
+    -------
+    Promise
+
+    Raises
+    ------
+    PublicParameterError
+        For a level or prior outside (0, 1), or fewer steps than one.
+    """
     if not 0 < level < 1:
         raise PublicParameterError(f"level must lie between 0 and 1, got {level}")
     if steps < 1:
@@ -287,6 +327,10 @@ def meant(
         The size of a group whose records go together, >= 1.
     spent, budget : Loss, optional
         Of everything released about the same people so far, and approved in all.
+
+    Returns
+    -------
+    Meaning
     """
 
     def against(what: Loss, steps: int) -> Promise:
@@ -309,7 +353,24 @@ def meant(
 def meaning(
     loss: Loss, adjacency: Adjacency, *, prior: float = 0.1, spent: Loss | None = None, budget: Loss | None = None
 ) -> tuple[str, ...]:
-    """The guarantee in sentences, for a person who believed with probability ``prior``."""
+    """The guarantee in sentences, for a person who believed with probability ``prior``.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of a release.
+    adjacency : Adjacency
+        Its neighbours.
+    prior : float
+        Belief before the release, in (0, 1).
+    spent, budget : Loss, optional
+        Loss of everything released about the same people so far, and the approved limit.
+
+    Returns
+    -------
+    tuple of str
+        One sentence each.
+    """
     return meant(loss, adjacency, prior=prior, spent=spent, budget=budget).lines()
 
 
@@ -433,7 +494,21 @@ def _factor(kept: Promise) -> str:
 
 
 def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
-    """One line for the end of a release: the loss, the neighbours and the odds."""
+    """One line for the end of a release: the loss, the neighbours and the odds.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss of a release.
+    adjacency : Adjacency
+        Its neighbours.
+    prior : float
+        Belief before the release, in (0, 1).
+
+    Returns
+    -------
+    str
+    """
     epsilon, delta = epsilon_delta(loss)
     seen = odds(epsilon, prior)
     believed = "that you took part" if adjacency.kind == "add_remove" else "about your record"

@@ -131,13 +131,37 @@ def enter(charge: Loss, budget: Loss) -> Loss:
 
 
 def add(spent: Loss, charge: Loss, budget: Loss) -> Loss:
-    """Sum of ``spent`` and ``charge`` in the currency of ``budget``; the budget is not checked."""
+    """Sum of ``spent`` and ``charge`` in the currency of ``budget``; the budget is not checked.
+
+    Parameters
+    ----------
+    spent, charge : Loss
+        Terms of the sum.
+    budget : Loss
+        Its kind is the currency of the sum.
+
+    Returns
+    -------
+    Loss
+    """
     before, more = parts(enter(spent, budget)), parts(enter(charge, budget))
     return _loss(before[0] + more[0], before[1] + more[1], budget)
 
 
 def admits(budget: Loss, spent: Loss, charge: Loss) -> bool:
-    """Tell if ``charge`` still fits: every sum stays within the budget, with equality allowed."""
+    """Tell if ``charge`` still fits: every sum stays within the budget, with equality allowed.
+
+    Parameters
+    ----------
+    budget : Loss
+        The limit.
+    spent, charge : Loss
+        The total so far, and the charge asked for.
+
+    Returns
+    -------
+    bool
+    """
     limit, before, more = parts(budget), parts(enter(spent, budget)), parts(enter(charge, budget))
     return all(b + m <= top for top, b, m in zip(limit, before, more, strict=True))
 
@@ -253,7 +277,21 @@ def grains(number: Fraction) -> Fraction:
 def over_orders(
     orders: tuple[Fraction, ...], sums: tuple[Fraction | None, ...], charge: Loss
 ) -> tuple[Fraction | None, ...]:
-    """The sums once ``charge`` is added at each order; None stays None."""
+    """The sums once ``charge`` is added at each order; None stays None.
+
+    Parameters
+    ----------
+    orders : tuple of Fraction
+        Rényi orders, each above 1.
+    sums : tuple of Fraction or None
+        Loss so far at each order.
+    charge : Loss
+        The loss to add.
+
+    Returns
+    -------
+    tuple of Fraction or None
+    """
     new = (at_order(charge, order) for order in orders)
     return tuple(
         None if a is None or b is None else a + b
