@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from reticent.cli import glossary
-from reticent.cli.app import app
+from reticent.cli.app import FILES, GROUPS, Commands
 from tests.support.cli_kit import run
 from tests.support.cli_reference import PAGE, VERBS, renewed
 
@@ -23,13 +23,11 @@ def test_the_reference_is_current() -> None:
 
 
 def test_every_verb_is_in_the_reference() -> None:
-    registered = {command.callback.__name__ for command in app.registered_commands if command.callback is not None}
-    assert registered == {verb for verb in VERBS if " " not in verb}
-    grouped = []
-    for group in app.registered_groups:
-        assert group.typer_instance is not None
-        grouped += [f"{group.name} {command.name}" for command in group.typer_instance.registered_commands]
+    assert set(FILES) == {verb for verb in VERBS if " " not in verb}
+    grouped = [f"{group} {verb}" for group, (_, verbs) in GROUPS.items() for verb in verbs]
     assert grouped == [verb for verb in VERBS if " " in verb]
+    made = Commands()
+    assert {name: made[name].name for name in made} == {name: name for name in (*FILES, *GROUPS)}
 
 
 @pytest.mark.wide
