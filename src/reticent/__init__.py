@@ -11,8 +11,6 @@ Every answer carries a guarantee derived from its parts, an interval, and a line
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from reticent.certificate.particulars import Record
 from reticent.data.schema import category, integer, real
 from reticent.errors import (
@@ -54,21 +52,6 @@ from reticent.statistics.questions import (
     variance,
 )
 from reticent.study import Study, open, read_certificate, study  # noqa: A004 - rt.open is what people type
-
-if TYPE_CHECKING:
-    from reticent.sessions.makers import cheaper, holdout, ladder, noisy_answers, sparse_vector
-
-_OF_SESSIONS = ("cheaper", "holdout", "ladder", "noisy_answers", "sparse_vector")
-
-
-def __getattr__(name: str) -> object:
-    """Import the sessions when one is first asked for."""
-    if name not in _OF_SESSIONS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from reticent.sessions import makers
-
-    return getattr(makers, name)
-
 
 __version__ = "0.2.0.dev0"
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.statistics.answer import Answer, Cell, IncompleteRows
-from reticent.synthesis import density as densities
+
+if TYPE_CHECKING:
+    from reticent.synthesis.density import Density
 
 
 def cell_to_json(cell: Cell) -> dict[str, object]:
@@ -66,10 +68,18 @@ def answer_from_json(found: Mapping[str, Any]) -> Answer:
         tuple(_cell(cell) for cell in found["cells"]),
         tuple(found["caveats"]),
         bool(found["discrete"]),
-        None if found.get("density") is None else densities.from_json(json.dumps(found["density"])),
+        _density(found.get("density")),
         str(found.get("estimand", "")),
         _incomplete(found.get("incomplete")),
     )
+
+
+def _density(found: object) -> Density | None:
+    if found is None:
+        return None
+    from reticent.synthesis import density
+
+    return density.from_json(json.dumps(found))
 
 
 def _incomplete(found: dict[str, Any] | None) -> IncompleteRows | None:

@@ -16,19 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reticent.certificate import officer, schema, summary, verify
+from reticent.certificate import schema
 from reticent.certificate.record import Record
-from reticent.certificate.render import odds
-from reticent.certificate.render.page import page
-from reticent.certificate.verify import Verification
 from reticent.errors import CheckError, PublicParameterError
 from reticent.ledger import Ledger
-from reticent.privacy import explain
 from reticent.privacy.loss import words
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.figure import Figure
+
+    from reticent.certificate.verify import Verification
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -77,6 +75,8 @@ class Certificate(Record):
         file = Path(path)
         if file.suffix not in (".json", ".html"):
             raise PublicParameterError(f"a certificate is saved as .json or .html, not as '{file.suffix}'")
+        from reticent.certificate.render.page import page
+
         file.write_text(self.to_json() if file.suffix == ".json" else page(self), encoding="utf-8")
         return file
 
@@ -107,23 +107,33 @@ class Certificate(Record):
         CheckError, LedgerError
             When the key file or the ledger file cannot be read at all.
         """
+        from reticent.certificate.verify import verify
+
         opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
-        return verify.verify(self, opened, key, allow_unsigned)
+        return verify(self, opened, key, allow_unsigned)
 
     def explain(self, prior: float = 0.1) -> str:
         """Meaning of the release for one person, in odds, for someone who believed with probability ``prior``."""
+        from reticent.certificate import summary
+
         return summary.meaning(self, prior)
 
     def proof(self) -> str:
         """The outline of the proof: each part, its loss, its theorem and the source."""
+        from reticent.privacy import explain
+
         return explain.outline(self.guarantee)
 
     def checklist(self) -> str:
         """The officer's questions in the order of NIST SP 800-226, with what this certificate can and cannot answer."""
+        from reticent.certificate import officer
+
         return officer.checklist(self)
 
     def to_registry(self, tier: int = 3) -> dict[str, object]:
         """An entry for a registry of deployments, by tier 1 to 3; what the certificate does not know is null."""
+        from reticent.certificate import officer
+
         return officer.registry(self, tier)
 
     def odds_plot(self, path: str | Path | None = None) -> Figure:
@@ -132,6 +142,8 @@ class Certificate(Record):
         One band for this release, one for everything released so far, one for the whole budget. With ``path`` the
         figure is saved too, in the format of its ending: .svg, .png or .pdf.
         """
+        from reticent.certificate.render import odds
+
         bands = odds.of(self)
         if path is not None:
             bands.save(path)

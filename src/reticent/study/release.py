@@ -45,12 +45,12 @@ from reticent.privacy.loss import words
 from reticent.statistics.answer import NO_INTERVAL, Answer, Cell, estimates, said
 from reticent.statistics.context import Step
 from reticent.study.allocation import Prepared
-from reticent.study.synthetic import Synthetic
-from reticent.synthesis.density import Density
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.figure import Figure
+
+    from reticent.study.synthetic import Synthetic
 
 VERSION: Final = 1
 FILES: Final = (".csv", ".json", ".html", ".svg")
@@ -155,6 +155,9 @@ class Release:
         NoReplyError
             The density is no reply.
         """
+        from reticent.study.synthetic import Synthetic
+        from reticent.synthesis.density import Density
+
         named = [key for key in self if key.startswith("density(")] if name is None else [name]
         if len(named) != 1:
             raise QuestionError(f"Name the density that the rows are drawn from; this release has {len(named)}.")
