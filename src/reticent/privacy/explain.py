@@ -251,28 +251,7 @@ class Meaning:
 
 
 def promise(loss: Loss, *, steps: int = 1, prior: float = 0.1, level: Fraction = LEVEL) -> Promise:
-    """Promise of ``loss`` against neighbours ``steps`` >= 1 apart.
-
-    Parameters
-    ----------
-    loss : Loss
-        The loss of a release.
-    steps : int
-        Number of members of a group whose records go together.
-    prior : float
-        Belief before the release, in (0, 1).
-    level : Fraction
-        Type I error that a test is allowed, in (0, 1).
-
-    Returns
-    -------
-    Promise
-
-    Raises
-    ------
-    PublicParameterError
-        For a level or prior outside (0, 1), or fewer steps than one.
-    """
+    """Promise of ``loss`` against neighbours ``steps`` >= 1 apart."""
     if not 0 < level < 1:
         raise PublicParameterError(f"level must lie between 0 and 1, got {level}")
     if steps < 1:
@@ -353,24 +332,7 @@ def meant(
 def meaning(
     loss: Loss, adjacency: Adjacency, *, prior: float = 0.1, spent: Loss | None = None, budget: Loss | None = None
 ) -> tuple[str, ...]:
-    """The guarantee in sentences, for a person who believed with probability ``prior``.
-
-    Parameters
-    ----------
-    loss : Loss
-        The loss of a release.
-    adjacency : Adjacency
-        Its neighbours.
-    prior : float
-        Belief before the release, in (0, 1).
-    spent, budget : Loss, optional
-        Loss of everything released about the same people so far, and the approved limit.
-
-    Returns
-    -------
-    tuple of str
-        One sentence each.
-    """
+    """The guarantee in sentences, for a person who believed with probability ``prior``."""
     return meant(loss, adjacency, prior=prior, spent=spent, budget=budget).lines()
 
 
@@ -494,21 +456,7 @@ def _factor(kept: Promise) -> str:
 
 
 def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
-    """One line for the end of a release: the loss, the neighbours and the odds.
-
-    Parameters
-    ----------
-    loss : Loss
-        The loss of a release.
-    adjacency : Adjacency
-        Its neighbours.
-    prior : float
-        Belief before the release, in (0, 1).
-
-    Returns
-    -------
-    str
-    """
+    """One line for the end of a release: the loss, the neighbours and the odds."""
     epsilon, delta = epsilon_delta(loss)
     seen = odds(epsilon, prior)
     believed = "that you took part" if adjacency.kind == "add_remove" else "about your record"
