@@ -364,7 +364,7 @@ def test_a_study_whose_ledger_was_begun_goes_on(tmp_path: Path, monkeypatch: pyt
     """The claim beside the source is by its path, so the copy is told to be in the old place."""
     folder = copied("studies", tmp_path)
     claim = json.loads((folder / "clinic.csv.reticent").read_text("ascii"))
-    monkeypatch.setattr(fingerprint, "_place", lambda _: claim["fingerprint"].split()[0])
+    monkeypatch.setattr(fingerprint, "place_of", lambda _: claim["fingerprint"].split()[0])
     of = rt.open(folder / "add_remove.toml")
     assert to_json(of.left()) == FIGURES["studies"]["add_remove"]["left"]
     release = of.release(["count"], epsilon="0.1")
