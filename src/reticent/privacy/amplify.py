@@ -79,6 +79,8 @@ def poisson(part: Guarantee, rate: Fraction, *, label: str = "") -> Guarantee:
         DP, one dominating pair, or zCDP of a mechanism whose proof names a pair.
     rate : Fraction
         Strictly between 0 and 1.
+    label : str
+        Name of the node in the proof.
 
     Returns
     -------
@@ -140,6 +142,12 @@ def without_replacement(part: Guarantee, size: int, people: int, *, label: str =
         Of the mechanism on the sample, under substitution of one unit: pure or approximate.
     size, people : int
         1 <= ``size`` < ``people``, both public.
+    label : str
+        Name of the node in the proof.
+
+    Returns
+    -------
+    Guarantee
 
     Raises
     ------
@@ -191,6 +199,8 @@ def shuffled(
         Who is trusted to drop the order and the senders; non-empty.
     neighbours : Adjacency
         Substitution, one answer per person.
+    label : str
+        Name of the node in the proof.
 
     Returns
     -------
@@ -232,7 +242,21 @@ def shuffled(
 
 
 def closed_form(epsilon: Fraction, people: int, delta: Fraction) -> Fraction:
-    """Theorem 3.1 of Feldman, McMillan and Talwar, rounded up; where it holds is for the caller to know."""
+    """Theorem 3.1 of Feldman, McMillan and Talwar, rounded up; where it holds is for the caller to know.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        The epsilon of the randomizer.
+    people : int
+        Public number of answers.
+    delta : Fraction
+        In (0, 1).
+
+    Returns
+    -------
+    Fraction
+    """
     grown = exp_up(epsilon)
     spread = 8 * sqrt_up(grown * log_up(4 / delta) / people) + 8 * grown / people
     return round_up(log_up(1 + (grown - 1) / (grown + 1) * spread))

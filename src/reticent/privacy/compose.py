@@ -101,6 +101,19 @@ def across(parts: Sequence[Guarantee], *, neighbours: Adjacency, label: str = ""
     cost there is the group loss of two. (McSherry's theorem is often quoted as the sum of the two dearest parts. That
     forgets the person who stays in a part; docs/proofs/composition.md has the counter-example.)
 
+    Parameters
+    ----------
+    parts : sequence of Guarantee
+        One of each part, at least one.
+    neighbours : Adjacency
+        Those of the whole.
+    label : str
+        Name of the node in the proof.
+
+    Returns
+    -------
+    Guarantee
+
     Raises
     ------
     PublicParameterError
@@ -166,7 +179,28 @@ def one_of(parts: Sequence[Guarantee], *, label: str = "") -> Guarantee:
 
 
 def grouped(part: Guarantee, size: int, *, neighbours: Adjacency, label: str = "") -> Guarantee:
-    """Lift ``part`` to ``neighbours`` that are at most ``size`` >= 1 of its own steps apart."""
+    """Lift ``part`` to ``neighbours`` that are at most ``size`` >= 1 of its own steps apart.
+
+    Parameters
+    ----------
+    part : Guarantee
+        The guarantee to lift.
+    size : int
+        Steps, >= 1.
+    neighbours : Adjacency
+        Those of the whole.
+    label : str
+        Name of the node in the proof.
+
+    Returns
+    -------
+    Guarantee
+
+    Raises
+    ------
+    PublicParameterError
+        For a size below 1 and in the local model.
+    """
     if size < 1:
         raise PublicParameterError(f"a group has at least one member, got {size}")
     if "local" in (part.adjacency.kind, neighbours.kind) and part.adjacency != neighbours:
@@ -185,6 +219,26 @@ def of_person(part: Guarantee, person: Adjacency, *, rows: int, label: str = "")
     """Lift a guarantee about one row (add/remove) to a person with at most ``rows`` of those rows.
 
     Adding or removing a person adds or removes at most ``rows`` rows; replacing one does both.
+
+    Parameters
+    ----------
+    part : Guarantee
+        About adding or removing one row.
+    person : Adjacency
+        Neighbours that differ in one person.
+    rows : int
+        Most rows of a person, >= 1.
+    label : str
+        Name of the node in the proof.
+
+    Returns
+    -------
+    Guarantee
+
+    Raises
+    ------
+    PublicParameterError
+        For a part about other neighbours.
     """
     if part.adjacency != Adjacency("add_remove", unit="row"):
         raise PublicParameterError("only a guarantee about adding or removing one row is lifted to a person")

@@ -65,5 +65,23 @@ class Guarantee:
 
 
 def axiom(loss: Loss, adjacency: Adjacency, by: Theorem, *, pair: Pair | None = None, **parameters: str) -> Guarantee:
-    """A leaf of the tree. Only a module of ``mechanisms`` may call this, with the proof in the same file."""
+    """A leaf of the tree. Only a module of ``mechanisms`` may call this, with the proof in the same file.
+
+    Parameters
+    ----------
+    loss : Loss
+        The proved loss.
+    adjacency : Adjacency
+        The neighbours of the proof.
+    by : Theorem
+        The theorem that states it.
+    pair : Pair, optional
+        A dominating pair, if the proof names one.
+    **parameters : str
+        Numbers from which the theorem states the loss again.
+
+    Returns
+    -------
+    Guarantee
+    """
     return Guarantee(loss, adjacency, by, (), tuple(sorted(parameters.items())), pair=pair)

@@ -80,11 +80,18 @@ def advanced(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") ->
         About the same neighbours, pure or approximate, their losses fixed before the first answer.
     delta : Fraction
         Of the whole, above the sum of the deltas of the parts; what is left of it is the theorem's delta'.
+    label : str
+        Name of the node in the proof.
 
     Returns
     -------
     Guarantee
         It may have a larger epsilon than ``in_sequence``: compare with ``least``.
+
+    Raises
+    ------
+    PublicParameterError
+        For a part of too large an epsilon, or a delta too small for the parts.
     """
     pairs, adjacency = _pairs(parts), _neighbours(parts)
     if max(epsilon for epsilon, _ in pairs) > WIDEST:
@@ -121,12 +128,19 @@ def optimal(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") -> 
         About the same neighbours, pure or approximate, their losses fixed before the first answer.
     delta : Fraction
         Of the whole, at least 1 - prod(1 - delta_i).
+    label : str
+        Name of the node in the proof.
 
     Returns
     -------
     Guarantee
         Exact to 12 digits, rounded up, where the kinds of parts are few; else above by about ``MARGIN``. Where
         epsilon reaches 0 the delta is the least that goes with it.
+
+    Raises
+    ------
+    PublicParameterError
+        For a delta too small for the parts.
     """
     pairs, adjacency = _pairs(parts), _neighbours(parts)
     spare = _spare(pairs, delta)

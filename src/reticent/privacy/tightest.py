@@ -42,6 +42,12 @@ def least(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") -> Le
         About the same neighbours; losses of any kind, fixed before the first answer.
     delta : Fraction
         Of the whole, in (0, 1).
+    label : str
+        Name of the node in the proof.
+
+    Returns
+    -------
+    Guarantee
 
     Raises
     ------
