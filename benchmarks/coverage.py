@@ -69,7 +69,7 @@ def measure(question: str, law: Law, column: Column, bounds: str, kind: str, eps
     setting = Setting(schema, size if kind == "substitute" else None)
     truth = law.truth(question)
     try:
-        step: Step = prepare(parse(question)[0], setting, Fraction(epsilon))
+        step: Step = prepare(parse(question), setting, Fraction(epsilon))
     except QuestionError:
         return Row(question, law.name, bounds, kind, epsilon, size, 0, runs, math.nan, 0, 0, 0, 0, 0)
     generator = np.random.default_rng(zlib.crc32(f"{question} {law.name} {kind} {epsilon} {size}".encode()))

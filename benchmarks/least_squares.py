@@ -223,7 +223,7 @@ def prepared(table: Table, case: tuple[int, str, str, str]) -> Engine | None:
     question = f"regress({table.formula}{f', delta={delta}' if delta != '0' else ''})"
     setting = Setting(schema_of(table, kind), n if kind == "substitute" else None, None, Fraction(delta) or None)
     try:
-        step = prepare(parse(question)[0], setting, Fraction(epsilon))
+        step = prepare(parse(question), setting, Fraction(epsilon))
     except QuestionError:
         return None
     assert isinstance(step, PlannedStep)

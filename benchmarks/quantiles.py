@@ -156,7 +156,7 @@ def measure(cell: Cell, runs: int) -> Row:
     schema = schema_of(cell.declared, Person(cell.kind))
     setting = Setting(schema, cell.size if cell.kind == "substitute" else None)
     try:
-        step: Step = prepare(parse(cell.question)[0], setting, Fraction(cell.epsilon))
+        step: Step = prepare(parse(cell.question), setting, Fraction(cell.epsilon))
     except QuestionError:
         return Row(cell, runs, 0, 0, 0, math.nan)
     generator = np.random.default_rng(zlib.crc32(str(cell).encode()))

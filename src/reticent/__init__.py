@@ -30,46 +30,55 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.logarithms import geometric_mean, log_mean
-from reticent.statistics.questions import (
-    count,
-    density,
-    histogram,
-    iqr,
-    location,
-    mean,
-    median,
-    persons,
-    proportion,
-    quantile,
-    quantiles,
-    regress,
-    scale,
-    sd,
-    sum,  # noqa: A004 - rt.sum is the word people type
-    test,
-    trimmed_mean,
-    variance,
-)
+from reticent.statistics.counts.count import Count as count
+from reticent.statistics.counts.histogram import Histogram as histogram
+from reticent.statistics.counts.persons import Persons as persons
+from reticent.statistics.counts.total import Sum as sum  # noqa: A004 - rt.sum is the word people type
+from reticent.statistics.density import DensityOf as density
+from reticent.statistics.density import Detail
+from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest as test
+from reticent.statistics.hypotheses.hypothesis_test import Normal
+from reticent.statistics.moments.geometric_mean import GeometricMean as geometric_mean
+from reticent.statistics.moments.log_mean import LogMean as log_mean
+from reticent.statistics.moments.mean import Mean as mean
+from reticent.statistics.moments.proportion import Proportion as proportion
+from reticent.statistics.moments.sd import Sd as sd
+from reticent.statistics.moments.variance import Variance as variance
+from reticent.statistics.options import PTR, Clipped, CoinPress
+from reticent.statistics.quantiles.iqr import Iqr as iqr
+from reticent.statistics.quantiles.median import Median as median
+from reticent.statistics.quantiles.quantile import Quantile as quantile
+from reticent.statistics.quantiles.quantiles import Quantiles as quantiles
+from reticent.statistics.regression.regress import Regression as regress
+from reticent.statistics.robust.location import Location as location
+from reticent.statistics.robust.scale import Scale as scale
+from reticent.statistics.robust.trimmed_mean import TrimmedMean as trimmed_mean
+from reticent.statistics.statistic import Ask
 from reticent.study import Study, open, read_certificate, study  # noqa: A004 - rt.open is what people type
 
 __version__ = "0.2.0.dev0"
 
 __all__ = [
     "NO_REPLY",
+    "PTR",
     "ZCDP",
     "Adjacency",
     "Answer",
+    "Ask",
     "ApproxDP",
     "BudgetError",
     "Cell",
     "CheckError",
+    "Clipped",
+    "CoinPress",
+    "Detail",
     "Estimate",
     "Fault",
     "Guarantee",
     "LedgerError",
     "NoReply",
     "NoReplyError",
+    "Normal",
     "Outcome",
     "PublicParameterError",
     "PureDP",

@@ -32,10 +32,14 @@ from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import ApproxDP, Loss, PureDP, words
 from reticent.statistics.column_step import PlannedStep
 from reticent.statistics.context import Setting, Step
+from reticent.statistics.options import PTR
 from reticent.statistics.prepare import prepare
+from reticent.statistics.quantiles.median import Median
 from reticent.statistics.robust.answers import Report
 from reticent.statistics.robust.plans import Bought, Maker, Price
-from reticent.statistics.specs import Quantiles, Scale, Statistic, Tested, TrimmedMean
+from reticent.statistics.robust.scale import Scale
+from reticent.statistics.robust.trimmed_mean import TrimmedMean
+from reticent.statistics.statistic import Statistic
 from tests.assurance.claims import UNSEEN, Line, compared
 from tests.assurance.exact_gate import Gate, through_gate
 from tests.assurance.laws import Law, form
@@ -70,13 +74,12 @@ class Case:
     delta: Fraction = Fraction(1, 2)
 
 
-def median(width: int | None = None) -> Quantiles:
+def median(width: int | None = None) -> Median:
     """M, with a width given or bought."""
-    tested = Tested(width=None if width is None else Fraction(width))
-    return Quantiles("x", MIDDLE, verb="median", method="M", tested=tested)
+    return Median("x", method="M", ptr=PTR(width=width))
 
 
-SMOOTH: Final = Quantiles("x", MIDDLE, verb="median", method="smooth")
+SMOOTH: Final = Median("x", method="smooth")
 STABLE: Final = Scale("x", method="stable")
 TRIMMED: Final = TrimmedMean("x", Fraction(1, 3), method="TM")  # of six values, the least that have a safe width
 SMOOTH_MEAN: Final = TrimmedMean("x", Fraction(1, 5), method="smooth")

@@ -19,6 +19,8 @@ from fractions import Fraction
 from itertools import combinations, combinations_with_replacement
 from typing import Final, TypeAlias, cast
 
+import attrs
+
 from reticent.data.query import Keys, Query
 from reticent.data.schema import Column, Person, Schema, category, integer
 from reticent.data.table import KEY_BYTES, Result, content, open_table
@@ -28,10 +30,19 @@ from reticent.mechanisms.gate import Recorder
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP, words
 from reticent.statistics.context import Setting, Step
+from reticent.statistics.counts.count import Count
+from reticent.statistics.counts.histogram import Histogram
+from reticent.statistics.counts.persons import Persons
+from reticent.statistics.counts.total import Sum
 from reticent.statistics.moments.basis import UNIT
+from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.moment_step import MomentStep
+from reticent.statistics.moments.proportion import Proportion
+from reticent.statistics.moments.variance import Variance
 from reticent.statistics.prepare import prepare
-from reticent.statistics.specs import Count, Histogram, Mean, People, Proportion, Quantiles, Statistic, Sum, Variance
+from reticent.statistics.quantiles.median import Median
+from reticent.statistics.quantiles.quantiles import Quantiles
+from reticent.statistics.statistic import Statistic
 from tests.assurance.claims import Line, Verdict, verify
 from tests.assurance.laws import form
 
@@ -56,12 +67,12 @@ class Case:
     keyed: bool = False
 
 
-MEDIAN: Final = Quantiles("x", (Fraction(1, 2),), verb="median", interval=False)
-ALWAYS: Final = Quantiles("y", (Fraction(1, 2),), verb="median", interval=False)  # y is x with 1 for missing
+MEDIAN: Final = Median("x", interval=False)
+ALWAYS: Final = Median("y", interval=False)  # y is x with 1 for missing
 CASES: Final = (
     Case(Count(), Fraction(2)),
     Case(Count(), Fraction(6), keyed=True),
-    Case(People(), Fraction(2)),
+    Case(Persons(), Fraction(2)),
     Case(Sum("x"), Fraction(2)),
     Case(Histogram("x", edges=EDGES), Fraction(6)),
     Case(Histogram("g"), Fraction(6)),
@@ -74,7 +85,7 @@ WATCHED: Final = (
     Case(Variance("x"), Fraction(1)),
 )
 SIZED: Final = (Case(ALWAYS, Fraction(20)),)  # where the number of values is public
-ENOUGH: Final = (Case(replace(ALWAYS, interval=True), Fraction(40)),)  # for eight values: an interval is possible
+ENOUGH: Final = (Case(attrs.evolve(ALWAYS, interval=True), Fraction(40)),)  # for eight values: an interval is possible
 UNSIZED: Final = (Case(MEDIAN, Fraction(120)), Case(ALWAYS, Fraction(120)))
 QUARTERS: Final = Quantiles("x", (Fraction(1, 4), Fraction(3, 4)), interval=False)
 DEEP: Final = (

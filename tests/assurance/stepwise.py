@@ -34,9 +34,17 @@ from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP, words
 from reticent.statistics.context import Setting, Step
-from reticent.statistics.logarithms import LogMean
+from reticent.statistics.moments.log_mean import LogMean
+from reticent.statistics.moments.mean import Mean
+from reticent.statistics.options import Clipped
 from reticent.statistics.prepare import prepare
-from reticent.statistics.specs import Iqr, Location, Mean, Quantiles, Regression, Statistic, TrimmedMean
+from reticent.statistics.quantiles.iqr import Iqr
+from reticent.statistics.quantiles.median import Median
+from reticent.statistics.quantiles.quantiles import Quantiles
+from reticent.statistics.regression.regress import Regression
+from reticent.statistics.robust.location import Location
+from reticent.statistics.robust.trimmed_mean import TrimmedMean
+from reticent.statistics.statistic import Statistic
 from tests.assurance.claims import Line, Verdict
 from tests.assurance.laws import form
 from tests.assurance.pipelines import KEY
@@ -78,17 +86,17 @@ def cases(*, deep: bool = False) -> Iterator[Case]:
         yield Case(asked, kind, size, many, ((-3,), (1000,)))
     for kind, size in (("substitute", (12,)), SIZES[1]):  # fewer values of a public number have no answer
         yield Case(Mean("x", method="clipped"), kind, size, many, few)
-        yield Case(Mean("x", method="clipped", tail="normal"), kind, size, many, few)
+        yield Case(Mean("x", method=Clipped(tail="normal")), kind, size, many, few)
         yield Case(LogMean("x"), kind, size, many, few)
     yield Case(TrimmedMean("x", Fraction(1, 5), method="inverse"), "substitute", (5,), many, few)
-    for slope in (Regression("y", ("x",), method="theil_sen"), Regression("y", ("x",), method="block_medians")):
+    for slope in (Regression("y ~ x", method="theil_sen"), Regression("y ~ x", method="block_medians")):
         yield Case(slope, "substitute", (8,) if deep else (6,), many, LINE)
 
 
 def free_columns(*, deep: bool = False) -> Iterator[Statistic]:
     """Questions of columns without bounds, real and whole: a magnitude, and draws about it."""
     for column in ("free", "whole") if deep else ("free",):
-        yield Quantiles(column, QUARTERS[1:2], verb="median")
+        yield Median(column)
         yield Iqr(column)
         if deep:
             yield Iqr(column, method="separate")

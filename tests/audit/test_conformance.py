@@ -328,7 +328,7 @@ def results(kind: Kind, high: Fraction, text: str, grouped: bool, rows: Sequence
 
 def step_of(kind: Kind, high: Fraction, text: str, grouped: bool, epsilon: Any, size: int = 4001) -> Step:
     keys = Keys("g", ("a", "b"), 1) if grouped else None
-    return prepare(parse(text)[0], Setting(schema(kind, high), size if kind == "substitute" else None, keys), epsilon)
+    return prepare(parse(text), Setting(schema(kind, high), size if kind == "substitute" else None, keys), epsilon)
 
 
 def case_of(text: str, grouped: bool = False) -> Case:

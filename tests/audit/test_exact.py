@@ -32,11 +32,14 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, GaussianDP, PureDP
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting, Step
+from reticent.statistics.counts.count import Count
+from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.moments import basis as moment_basis
 from reticent.statistics.moments import moment_step as moments
+from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.moment_step import MomentStep
+from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.prepare import prepare
-from reticent.statistics.specs import Count, Histogram, Mean, Proportion
 from tests.assurance import exact, pipelines
 from tests.assurance.claims import Line, delta_bounds, epsilon_bounds, renyi_bounds, verify
 from tests.assurance.coins import Planted, agree, coin_law, floors, table_draws, table_law

@@ -47,10 +47,13 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1, L2, Linf
+from reticent.statistics import public_facts, ranks
 from reticent.statistics.answer import Answer
 from reticent.statistics.counts import count_step as counts
-from reticent.statistics.counts import moments, proportions, public_facts, quantiles, ranks
 from reticent.statistics.hypotheses.hypothesis_test import OfTest
+from reticent.statistics.moments import moment_step as moments
+from reticent.statistics.moments import proportion_step as proportions
+from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.study import release
 from reticent.study.allocation import Prepared, settle, understand
 from reticent.study.incomplete import NO_SHARES

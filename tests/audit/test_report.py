@@ -13,7 +13,7 @@ from reticent.conformance.built_in_plans import ALL, ONE_EACH, QUESTIONS, built_
 from reticent.conformance.plan import audit
 from reticent.conformance.report import NEVER, NOT_HERE, NOT_RUN, Declined, Verified, page
 from reticent.conformance.source_digest import digest
-from reticent.statistics.grammar import VERBS
+from reticent.statistics.grammar import KINDS
 from tests.assurance.claims import Line
 from tests.assurance.report import of_exact
 
@@ -48,7 +48,7 @@ def test_the_plans_ask_every_statistic_under_both_relations() -> None:
     asked |= {question.split("(")[0] for _, questions in (*ALL, *ONE_EACH) for question in questions}
     made, sized = list(built_in()), list(robust())
     own = {"capped", "incomplete"}  # asked where a person may have more rows than are kept, and cells may be odd
-    assert asked | own | {"quantile", "density"} == set(VERBS)
+    assert asked | own | {"quantile", "density"} == set(KINDS)
     for plans in (made, sized):
         assert {schema.person.adjacency for _, _, schema in plans} == {"add_remove", "substitute"}
         assert any(prepared.caveat is not None for _, prepared, _ in plans)

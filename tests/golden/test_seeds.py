@@ -336,7 +336,7 @@ def test_23_the_calculator_of_cascades() -> None:
 def test_24_private_number_of_rows_density_test_and_tests_of_hypotheses() -> None:
     """003 sections 2 and 10: n with noise of scale 1 / epsilon; the density at the median; private tests."""
     release = study("add_remove").release(
-        ["count", rt.test("x", kind="density", density="0.2"), "test(x, kind=density, density=0.8)", "test(u ~ g)"],
+        ["count", rt.test("x", kind="density", against="0.2"), "test(x, kind=density, density=0.8)", "test(u ~ g)"],
         epsilon=8,
     )
     assert release["count"].value == pytest.approx(N, abs=10)  # noise of scale 1/2

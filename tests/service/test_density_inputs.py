@@ -88,7 +88,7 @@ def by_command(spec: Path, ask: str, epsilon: str) -> object:
 def rt_question(ask: str) -> Any:
     from reticent.statistics.grammar import parse
 
-    return parse(ask)[0]
+    return parse(ask)
 
 
 WAYS: list[Way] = [by_release, by_synthesis, by_command]

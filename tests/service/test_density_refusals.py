@@ -102,7 +102,7 @@ def test_a_question_alone_says_nothing_of_a_charge() -> None:
 
 def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
     study = clinic()
-    question = rt.density("x", method="histogram", cells=np.int64(5))  # type: ignore[arg-type]
+    question = rt.density("x", method="histogram", detail=rt.Detail(cells=np.int64(5)))
     made = study.release([question], epsilon=1)
     assert made.certificate.verify(allow_unsigned=True).ok
     assert density_of(made).masses.shape == (5,)

@@ -270,7 +270,7 @@ def test_epsilon_spent_in_a_rho_ledger_costs_half_its_square() -> None:
 def test_own_epsilons_are_taken_and_the_rest_share_equally() -> None:
     column = rt.integer(0, 9, complete=True)
     study = rt.study({"x": [1] * 900}, adjacency="add_remove", columns={"x": column}, budget=9)
-    release = study.release([rt.count(epsilon="0.5"), rt.sum("x"), rt.persons()], epsilon=1)
+    release = study.release([rt.count().at("0.5"), rt.sum("x"), rt.persons()], epsilon=1)
     losses = {part.label: part.loss for part in release.guarantee.parts}
     assert losses == {
         "count": rt.PureDP(Fraction(1, 2)),
@@ -278,7 +278,7 @@ def test_own_epsilons_are_taken_and_the_rest_share_equally() -> None:
         "persons": rt.PureDP(Fraction(1, 4)),
     }
     with pytest.raises(rt.Refusal, match="leaves nothing"):
-        study.release([rt.count(epsilon=1), rt.sum("x")], epsilon=1)
+        study.release([rt.count().at(1), rt.sum("x")], epsilon=1)
 
 
 @pytest.mark.wide
@@ -291,7 +291,7 @@ def test_want_finds_the_least_epsilon_for_several_answers_at_once() -> None:
     tighter = study.plan(want={"count": 5}, people=20_000).lines[0].loss
     assert isinstance(tighter, rt.PureDP)
     step = Fraction(1, 1000)
-    less = study.plan([rt.count(epsilon=tighter.epsilon - step)], people=20_000).lines[0].expected.noise
+    less = study.plan([rt.count().at(tighter.epsilon - step)], people=20_000).lines[0].expected.noise
     assert less is not None
     assert less > 5
     with pytest.raises(rt.Refusal):
@@ -468,7 +468,7 @@ def test_a_study_file_without_a_ledger_releases_nothing(folder: Path) -> None:
 @pytest.mark.wide
 @pytest.mark.parametrize(
     ("questions", "price"),
-    [([rt.count(epsilon=500)], {}), ([rt.count()], {"epsilon": 500}), ([rt.count()], {"rho": 5000})],
+    [([rt.count().at(500)], {}), ([rt.count()], {"epsilon": 500}), ([rt.count()], {"rho": 5000})],
 )
 def test_no_way_of_saying_a_price_avoids_the_reason(questions: list[object], price: dict[str, object]) -> None:
     budget = rt.ZCDP(Fraction(10**6)) if "rho" in price else 10**6

@@ -129,12 +129,12 @@ def test_atoms_and_missing_values_come_out_with_their_shares() -> None:
         (rt.density("wild"), "needs a range known without looking"),
         (rt.density("town"), "is a category"),
         (rt.density("nobody"), "no column 'nobody'"),
-        (rt.density("x", method="bernstein", degree=200), "degree 200"),
+        (rt.density("x", method="bernstein", detail=rt.Detail(degree=200)), "degree 200"),
         (rt.density(["x", "age"], method="ks"), "one column"),
-        (rt.density("x", method="series", degree=600), "600 coefficients"),
-        (rt.density(["x", "age"], method="series", cells=3000), r"9,000,000 cells, about 450 MB"),
-        (rt.density("age", method="kernel", bandwidth="1/1000"), "finer than"),
-        (rt.density("x", method="histogram", degree=3), "no use in method=histogram"),
+        (rt.density("x", method="series", detail=rt.Detail(degree=600)), "600 coefficients"),
+        (rt.density(["x", "age"], method="series", detail=rt.Detail(cells=3000)), r"9,000,000 cells, about 450 MB"),
+        (rt.density("age", method="kernel", detail=rt.Detail(bandwidth="1/1000")), "finer than"),
+        (rt.density("x", method="histogram", detail=rt.Detail(degree=3)), "no use in method=histogram"),
     ],
 )
 def test_what_cannot_be_released_is_refused_before_rows_and_costs_nothing(asked: DensityOf, said: str) -> None:
@@ -152,7 +152,7 @@ def test_bias_is_said_to_be_in_no_interval_unless_there_is_none(method: str) -> 
     made = study.release([rt.density("x", method=method)], epsilon=2)  # type: ignore[arg-type]  # the methods there are
     assert any(said in caveat for caveat in made.certificate.caveats)
     if method == "histogram":
-        exact = study.release([rt.density("age", method=method, cells=100)], epsilon=2)  # type: ignore[arg-type]
+        exact = study.release([rt.density("age", method=method, detail=rt.Detail(cells=100))], epsilon=2)  # type: ignore[arg-type]
         assert not any(said in caveat for caveat in exact.certificate.caveats)
 
 

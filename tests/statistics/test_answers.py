@@ -28,7 +28,7 @@ KEY = bytes(32)
 
 
 def made(text: str, setting: Setting, epsilon: str = "1") -> Step:
-    return prepare(parse(text)[0], setting, Fraction(epsilon))
+    return prepare(parse(text), setting, Fraction(epsilon))
 
 
 @pytest.mark.wide
@@ -191,7 +191,7 @@ def test_a_million_different_values_are_drawn_from_in_seconds() -> None:
 @pytest.mark.parametrize("text", ["count", "mean(x)", "sd(x)", "median(x)", "iqr(x)", "proportion(g, value=1)"])
 def test_the_least_epsilon_reaches_the_width_and_no_smaller_one_does(text: str) -> None:
     schema = schema_of(real(0, 100), Person("add_remove"), groups=category([1, 2]))
-    setting, asked = Setting(schema, None), parse(text)[0]
+    setting, asked = Setting(schema, None), parse(text)
     width = prepare(asked, setting, Fraction(1, 2)).expected(20_000).noise
     assert width is not None
     epsilon = least_epsilon(asked, setting, width, 20_000)
@@ -205,7 +205,7 @@ def test_the_least_epsilon_reaches_the_width_and_no_smaller_one_does(text: str) 
 @pytest.mark.parametrize("text", ["mean(x)", "sd(x)", "median(x)", "proportion(g, value=1)"])
 def test_a_plan_for_too_few_people_says_no_reply(text: str) -> None:
     schema = schema_of(real(0, 100), Person("add_remove"), groups=category([1, 2]))
-    expected = prepare(parse(text)[0], Setting(schema, None), Fraction(1, 10)).expected(30)
+    expected = prepare(parse(text), Setting(schema, None), Fraction(1, 10)).expected(30)
     assert expected.noise is None
     assert expected.note.startswith("no reply")
 
@@ -220,7 +220,7 @@ FREE = ("mean(x, method=clipped)", "median(x)", "iqr(x)", "quantile(x, 0.9)", "l
 def test_a_plan_for_persons_with_several_rows_tells_both_ends(column: Column, text: str) -> None:
     """No question is called hopeless that is answered if persons have as many rows as may be kept of them."""
     schema = schema_of(column, Person("add_remove", "p", 12), groups=category([1, 2]))
-    step = prepare(parse(text)[0], Setting(schema, None), Fraction(1, 5))
+    step = prepare(parse(text), Setting(schema, None), Fraction(1, 5))
     plans = [step.expected(2**k) for k in range(1, 25)]
     assert plans[0].note.startswith("no reply")
     replies = [plan for plan in plans if plan.noise is not None]
@@ -237,7 +237,7 @@ def test_a_width_that_no_epsilon_reaches_is_refused_with_the_reason() -> None:
     schema = schema_of(real(0, 100), Person("add_remove"))
     for text, width, reason in [("mean(x)", 1e-9, "cannot be planned"), ("quantile(x, 0.999)", 1.0, "no reply")]:
         with pytest.raises(Exception, match=reason):
-            least_epsilon(parse(text)[0], Setting(schema, None), width, 300)
+            least_epsilon(parse(text), Setting(schema, None), width, 300)
 
 
 @pytest.mark.wide

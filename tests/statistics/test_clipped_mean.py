@@ -210,7 +210,7 @@ def test_fewer_values_beyond_narrow_what_is_added_and_more_refute() -> None:
 
 def step_of(text: str, column: Column, kind: Kind, n: int = 10_000, epsilon: str = "1"):  # type: ignore[no-untyped-def]
     schema = schema_of(column, Person(kind))
-    return schema, prepare(parse(text)[0], Setting(schema, n if kind == "substitute" else None), Fraction(epsilon))
+    return schema, prepare(parse(text), Setting(schema, n if kind == "substitute" else None), Fraction(epsilon))
 
 
 @pytest.mark.wide

@@ -71,7 +71,7 @@ def missing(rows: dict[str, Any], key: int) -> tuple[dict[str, Any], np.ndarray[
 def asked(question: str, rows: dict[str, Any]) -> Answer:
     people = len(rows["y"])
     schema = Schema(COLUMNS, Person("substitute", None, 1, people))
-    statistic = parse(question)[0]
+    statistic = parse(question)
     setting = Setting(schema, people, None, DELTA)
     return answered(prepare(statistic, setting, HUGE), Fake(schema, rows), Replayed(question))
 

@@ -67,7 +67,7 @@ def ratios(case: Case) -> NDArray[np.float64]:
     """For every reply, the factor by which its interval must be stretched about its value to reach the truth."""
     schema = schema_of(case.column or case.law.column, Person(case.kind))
     setting = Setting(schema, case.size if case.kind == "substitute" else None)
-    step = prepare(parse(case.question)[0], setting, Fraction(case.epsilon))
+    step = prepare(parse(case.question), setting, Fraction(case.epsilon))
     truth = case.law.truth(case.question)
     generator = np.random.default_rng(2026)
     found = []
@@ -113,7 +113,7 @@ def test_a_fourth_moment_that_is_told_is_not_taken_for_a_normal_one() -> None:
     values, shares = np.array([0.0, 1.0, 4.0, 12.0, 55.0]), np.array([0.7, 0.2, 0.089, 0.0095, 0.0015])
     truth = float(np.sqrt(shares @ (values - shares @ values) ** 2))
     schema = schema_of(real(0, 60), Person("add_remove"))
-    step = prepare(parse("sd(x)")[0], Setting(schema, None), Fraction(1))
+    step = prepare(parse("sd(x)"), Setting(schema, None), Fraction(1))
     generator, found = np.random.default_rng(2026), []
     for run in range(200):
         answer = answered(step, Fake(schema, {"x": generator.choice(values, 10_000, p=shares)}), Replayed(f"{run}"))
@@ -127,8 +127,8 @@ def integers(question: str, epsilon: str, drawn_at: str, runs: int = 2_000) -> t
     """Covered runs and runs of an integer answer whose noise is drawn at another epsilon than its interval's."""
     schema = schema_of(integer(0, 10), Person("add_remove"))
     table = Fake(schema, {"x": np.full(1_000, 3.0)})  # far from 0, where ends would be clipped
-    claimed = prepare(parse(question)[0], Setting(schema, None), Fraction(epsilon))
-    drawn = prepare(parse(question)[0], Setting(schema, None), Fraction(drawn_at))
+    claimed = prepare(parse(question), Setting(schema, None), Fraction(epsilon))
+    drawn = prepare(parse(question), Setting(schema, None), Fraction(drawn_at))
     width = claimed.expected(1_000).noise
     assert width is not None
     truth = 3_000.0 if question.startswith("sum") else 1_000.0
@@ -149,7 +149,7 @@ def groups() -> Iterator[tuple[float, float, float]]:
     from reticent.data.query import Keys
 
     schema = schema_of(real(0, 100), Person("add_remove"), groups=category([1, 2]))
-    step = prepare(parse("mean(x)")[0], Setting(schema, None, Keys("g", (1, 2), 1)), Fraction(1))
+    step = prepare(parse("mean(x)"), Setting(schema, None, Keys("g", (1, 2), 1)), Fraction(1))
     generator = np.random.default_rng(7)
     for run in range(1_000):
         which = np.repeat([1.0, 2.0], [600, 400])
@@ -177,7 +177,7 @@ def test_intervals_of_tied_values_cover(epsilon: str) -> None:
     shares = generator.dirichlet(np.ones(13))
     truth = float(spots[np.searchsorted(np.cumsum(shares), 0.5)])
     schema = schema_of(real(0, 100), Person("add_remove"))
-    step = prepare(parse("median(x)")[0], Setting(schema, None), Fraction(epsilon))
+    step = prepare(parse("median(x)"), Setting(schema, None), Fraction(epsilon))
     found = []
     for run in range(300):
         table = Fake(schema, {"x": generator.choice(spots, 10_000, p=shares)})

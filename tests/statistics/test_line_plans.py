@@ -30,7 +30,7 @@ BOX = (Fraction(-1), Fraction(1))
 def step(columns: int, people: int, epsilon: str) -> PlannedStep[Integers]:
     names = [f"x{place}" for place in range(columns)]
     declared = {name: Real(Fraction(-1), Fraction(1)) for name in ("y", *names)}
-    asked = parse(f"regress(y ~ {' + '.join(names)})")[0]
+    asked = parse(f"regress(y ~ {' + '.join(names)})")
     made = prepare(asked, Setting(Schema(declared, Person("add_remove", people=people)), people), Fraction(epsilon))
     assert isinstance(made, PlannedStep)
     return made

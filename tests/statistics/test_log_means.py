@@ -26,8 +26,11 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.grammar import parse
-from reticent.statistics.logarithms import LogMean, geometric_mean, log_mean
+from reticent.statistics.moments.geometric_mean import GeometricMean as geometric_mean
+from reticent.statistics.moments.log_mean import LogMean
+from reticent.statistics.moments.log_mean import LogMean as log_mean
 from reticent.statistics.prepare import prepare
+from reticent.statistics.statistic import ask
 from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.logs import CELLS, REACH, LogMoments
 from tests.support.cut_laws import CUT_LAWS
@@ -147,7 +150,7 @@ def step_of(text: str, column: Column, kind: Kind, keys: Keys | None = None) -> 
     groups = category([0, 1]) if keys else None
     schema = schema_of(column, Person(kind), groups=groups)
     setting = Setting(schema, 6_000 if kind == "substitute" else None, keys)
-    return schema, prepare(parse(text)[0], setting, Fraction(1))
+    return schema, prepare(parse(text), setting, Fraction(1))
 
 
 @pytest.mark.wide
@@ -231,26 +234,26 @@ def test_few_values_above_0_have_no_reply(kind: Kind) -> None:
 def test_what_has_no_logarithm_or_no_meaning_is_refused(text: str, column: Column, refusal: str) -> None:
     schema = schema_of(column, Person("add_remove"), groups=category([0, 1]))
     with pytest.raises((PublicParameterError, QuestionError), match=refusal):
-        prepare(parse(text)[0], Setting(schema, None), Fraction(1))
+        prepare(parse(text), Setting(schema, None), Fraction(1))
 
 
 @pytest.mark.wide
 def test_too_few_people_are_refused_before_rows_are_read() -> None:
     schema = schema_of(real(), Person("add_remove", people=20))
     with pytest.raises(QuestionError, match="gives no reply for 20 values"):
-        prepare(parse("log_mean(x)")[0], Setting(schema, 20), Fraction(1, 10))
+        prepare(parse("log_mean(x)"), Setting(schema, 20), Fraction(1, 10))
 
 
 @pytest.mark.wide
 def test_text_and_functions_name_the_same_question() -> None:
     for asked in (
         log_mean("x"),
-        geometric_mean("x", low="0.5", high=9, per="person"),
-        rt.log_mean("x", per="person"),
+        geometric_mean("x", low="0.5", high=9).per("person"),
+        rt.log_mean("x").per("person"),
         rt.geometric_mean("x"),
     ):
-        assert parse(asked.name) == (asked, None)
-    assert LogMean("x", per="person").counts_rows is False
+        assert parse(asked.name) == ask(asked)
+    assert LogMean("x").per("person").counts_rows is False
 
 
 @pytest.mark.wide
@@ -281,4 +284,4 @@ def test_ends_whose_logarithms_are_one_double_are_refused_before_rows_are_read()
     """Found by record-replay: a division by their difference warned for some rows and not for others."""
     column = real(-1, "1.0000000000000001", resolution="1")
     with pytest.raises(QuestionError, match="are one double"):
-        prepare(parse("log_mean(x)")[0], Setting(schema_of(column, Person("add_remove")), None), Fraction(1))
+        prepare(parse("log_mean(x)"), Setting(schema_of(column, Person("add_remove")), None), Fraction(1))

@@ -23,7 +23,7 @@ QUESTIONS += ["quantile(x, 0.3, method=M)", "trimmed_mean(x, method=TM)", "trimm
 
 def cells(question: str, column: Real, run: int, values: np.ndarray) -> tuple[list[Reply], tuple[str, ...]]:  # type: ignore[type-arg]
     schema = schema_of(column, Person("substitute"))
-    step = prepare(parse(question)[0], Setting(schema, len(values), None, DELTA), Fraction(2))
+    step = prepare(parse(question), Setting(schema, len(values), None, DELTA), Fraction(2))
     answer = answered(step, Fake(schema, {"x": values}), Replayed(f"{question} {run}"))
     return [cell.outcome for cell in answer if isinstance(cell.outcome, Reply)], answer.caveats
 

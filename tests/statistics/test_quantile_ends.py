@@ -22,9 +22,9 @@ from reticent.entropy import Replayed
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.answer import Answer
-from reticent.statistics.estimand import estimand
 from reticent.statistics.grammar import parse
 from reticent.statistics.intervals import rank_shift
+from reticent.statistics.prepare import estimand
 from reticent.statistics.quantiles import quantile_step as quantiles
 from reticent.statistics.quantiles.quantile_step import TIES, QuantileStep, Size
 from tests.statistics.test_coverage import too_high, too_low
@@ -110,9 +110,9 @@ def test_in_a_gap_the_interval_holds_some_value_of_the_gap_and_says_so(kind: Kin
     assert len(found) >= 195
     assert not too_low(sum(e.low <= high and e.high >= low for e in found), len(found))
     assert too_low(sum(e.low <= GAP / 2 <= e.high for e in found), len(found))
-    told = estimand(parse("median(x)")[0], step.setting)
+    told = estimand(parse("median(x)"), step.setting)
     assert told.startswith("population median of x (any of them where there are several)")
-    assert "gap" not in estimand(parse("median(x, method=M)")[0], step.setting)  # which gives no reply in a gap
+    assert "gap" not in estimand(parse("median(x, method=M)"), step.setting)  # which gives no reply in a gap
 
 
 # --- ties -------------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ LAWS: dict[str, tuple[Draw, Callable[[float], float]]] = {
 
 def step_of(question: str, column: Column, kind: Kind, epsilon: str, n: int) -> tuple[Step, Fake]:
     schema = schema_of(column, Person(kind))
-    step = prepare(parse(question)[0], Setting(schema, n), Fraction(epsilon))
+    step = prepare(parse(question), Setting(schema, n), Fraction(epsilon))
     return step, Fake(schema, {"x": np.zeros(0)})
 
 
@@ -242,7 +242,7 @@ def least(question: str, kind: Kind, column: Column, *, public: bool = True) -> 
 def width(question: str, kind: Kind, column: Column, n: int, *, public: bool = True) -> float | None:
     schema = schema_of(column, Person(kind))
     try:
-        step = prepare(parse(question)[0], Setting(schema, n if public or kind == "substitute" else None), Fraction(1))
+        step = prepare(parse(question), Setting(schema, n if public or kind == "substitute" else None), Fraction(1))
     except QuestionError:
         return None
     found = step.expected(n)
@@ -288,7 +288,7 @@ def test_intervals_with_a_public_number_are_no_wider_than_with_a_bought_one(kind
         column = real(missing=0) if public else real()
         schema = schema_of(column, Person(kind))
         step = prepare(
-            parse("median(x)")[0], Setting(schema, 2_000 if public or kind == "substitute" else None), Fraction(1)
+            parse("median(x)"), Setting(schema, 2_000 if public or kind == "substitute" else None), Fraction(1)
         )
         generator = np.random.default_rng(21)
         found = []

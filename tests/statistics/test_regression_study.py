@@ -19,9 +19,9 @@ from reticent.statistics.column_step import PlannedStep
 from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
+from reticent.statistics.regression.regress import OfRegression
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.regression.steps import Bought, Known
-from reticent.statistics.specs import OfRegression
 from tests.support.stat_fake import Fake, answered
 
 DELTA = Fraction(1, 10**6)
@@ -39,7 +39,7 @@ def schema_of(person: Person, column: Column) -> Schema:
 def made(question: str, person: Person, units: int | None, epsilon: int = 8) -> PlannedStep[Integers]:
     method = question.partition("method=")[2].rstrip(")")
     setting = Setting(schema_of(person, BOUNDED if method == "adassp" else FREE), units, None, DELTA)
-    step = prepare(parse(question)[0], setting, Fraction(epsilon))
+    step = prepare(parse(question), setting, Fraction(epsilon))
     assert isinstance(step, PlannedStep)
     return step
 
@@ -90,10 +90,10 @@ def test_mode_paper_needs_a_public_number_of_rows(method: str) -> None:
     for person in (Person("add_remove"), Person("add_remove", "who", rows=2), Person("substitute", "who", rows=2)):
         setting = Setting(schema_of(person, FREE), None, None, DELTA)
         with pytest.raises(QuestionError, match="public number of rows"):
-            prepare(parse(question)[0], setting, Fraction(8))
+            prepare(parse(question), setting, Fraction(8))
     for kind in ("substitute", "add_remove"):
         setting = Setting(schema_of(Person(kind), FREE), 60_000, None, DELTA)
-        loss = prepare(parse(question)[0], setting, Fraction(8)).guarantee.loss
+        loss = prepare(parse(question), setting, Fraction(8)).guarantee.loss
         assert isinstance(loss, ApproxDP)
         assert 0 < loss.delta < DELTA
 
@@ -112,14 +112,14 @@ def test_mode_paper_needs_a_public_number_of_rows(method: str) -> None:
 def test_options_that_a_method_would_not_look_at_are_refused(options: str, says: str) -> None:
     setting = Setting(schema_of(Person("substitute"), FREE), 60_000, None, DELTA)
     with pytest.raises(QuestionError, match=says):
-        prepare(parse(f"regress(y ~ a, {options})")[0], setting, Fraction(1))
+        prepare(parse(f"regress(y ~ a, {options})"), setting, Fraction(1))
 
 
 def test_numbers_that_doubles_do_not_hold_are_refused() -> None:
     for column in (real("-1e200", "1e200"), Real(resolution=Fraction(10**90))):
         for method in METHODS:
             setting = Setting(schema_of(Person("substitute"), column), 60_000, None, DELTA)
-            asked = parse(f"regress(y ~ a, method={method})")[0]
+            asked = parse(f"regress(y ~ a, method={method})")
             with pytest.raises(QuestionError, match=r"between 1e-60 and 1e60|needs public bounds"):
                 prepare(asked, setting, Fraction(8))
     with pytest.raises(QuestionError, match="a row for each coefficient"):

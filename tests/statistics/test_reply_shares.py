@@ -40,7 +40,7 @@ RUNS = 12
 def prepared(text: str, kind: Kind, n: int, epsilon: str = "1") -> tuple[Step, Schema]:
     schema = schema_of(real(), Person(kind))
     setting = Setting(schema, n if kind == "substitute" else None)
-    return prepare(parse(text)[0], setting, Fraction(epsilon)), schema
+    return prepare(parse(text), setting, Fraction(epsilon)), schema
 
 
 def replies(text: str, kind: Kind, n: int, runs: int = RUNS, missing: int = 0) -> int:

@@ -38,7 +38,7 @@ QUESTIONS += ["median(x, method=M, width=0.2)", "quantile(x, 0.3, method=M)", "t
 
 def made(question: str, kind: Kind, n: int | None, epsilon: str = "1", *, person: Person | None = None) -> Step:
     schema = schema_of(real(missing=0 if kind == "substitute" else "drop"), person or Person(kind))
-    return prepare(parse(question)[0], Setting(schema, n, None, DELTA), Fraction(epsilon))
+    return prepare(parse(question), Setting(schema, n, None, DELTA), Fraction(epsilon))
 
 
 def epsilon_delta(loss: object) -> ApproxDP:
@@ -61,7 +61,7 @@ def test_by_group_what_is_derived_is_within_what_was_asked(question: str, kind: 
     for person in (Person(kind), Person(kind, "who", rows=2)):
         schema = schema_of(real(), person, groups=category([0, 1, 2]))
         setting = Setting(schema, None, keys_of(schema, "g"), DELTA)
-        loss = epsilon_delta(prepare(parse(question)[0], setting, Fraction(2)).guarantee.loss)
+        loss = epsilon_delta(prepare(parse(question), setting, Fraction(2)).guarantee.loss)
         assert loss.epsilon <= 2
         assert 0 < loss.delta <= DELTA
         assert loss.epsilon > Fraction(9, 5)
@@ -179,7 +179,7 @@ def test_n_is_public_where_every_row_has_a_value_and_bought_elsewhere() -> None:
     assert made("scale(x)", "add_remove", None).plan.n is None  # type: ignore[attr-defined]
     dropping = schema_of(real(), Person("substitute"))
     assert isinstance(
-        prepare(parse("scale(x, unit=1e-7)")[0], Setting(dropping, 9_000, None, DELTA), Fraction(1)).plan,  # type: ignore[attr-defined]
+        prepare(parse("scale(x, unit=1e-7)"), Setting(dropping, 9_000, None, DELTA), Fraction(1)).plan,  # type: ignore[attr-defined]
         Bought,
     )
 
@@ -232,7 +232,7 @@ def test_whole_numbers_are_read_as_they_are() -> None:
     schema = schema_of(integer(missing=0), Person("substitute"))
     setting = Setting(schema, 9_000, None, DELTA)
     rows = Fake(schema, {"x": np.random.default_rng(1).integers(0, 101, 9_000).astype(float)})
-    step = prepare(parse("median(x, method=M)")[0], setting, Fraction(4))
+    step = prepare(parse("median(x, method=M)"), setting, Fraction(4))
     (query,) = step.queries
     assert isinstance(query, Ordered)
     assert query.unit == 1
@@ -248,14 +248,14 @@ def test_whole_numbers_are_read_as_they_are() -> None:
 def test_smooth_sensitivity_costs_no_delta_needs_bounds_and_tells_no_accuracy(question: str, kind: Kind) -> None:
     missing = {} if kind == "add_remove" else {"missing": 0}
     schema = schema_of(real(0, 200, **missing), Person(kind))  # type: ignore[arg-type]  # one of the two options
-    step = prepare(parse(question)[0], Setting(schema, 4_000), Fraction(1))
+    step = prepare(parse(question), Setting(schema, 4_000), Fraction(1))
     assert step.guarantee.loss == PureDP(Fraction(1))
     rows = Fake(schema, {"x": np.random.default_rng(4).normal(100, 1, 4_000)})
     found = [answered(step, rows, Replayed(f"smooth {run}")).estimate for run in range(40)]
     assert {(one.low, one.high) for one in found} == {(0.0, 200.0)}
     assert 0.0005 < np.median([abs(one.value - 100) for one in found]) < 0.2
     with pytest.raises(QuestionError, match="needs a range"):
-        prepare(parse(question)[0], Setting(schema_of(real(), Person(kind)), 4_000), Fraction(1))
+        prepare(parse(question), Setting(schema_of(real(), Person(kind)), 4_000), Fraction(1))
 
 
 def test_smooth_sensitivity_reads_values_on_the_unit_asked_for_and_stays_within_the_bounds() -> None:
@@ -264,13 +264,13 @@ def test_smooth_sensitivity_reads_values_on_the_unit_asked_for_and_stays_within_
     for text, low, high in (("median", -0.5, 0.5), ("trimmed_mean", -0.5, 0.5)):
         bounds = "low=-0.5, high=0.5, " if text == "median" else ""
         declared = schema if bounds else schema_of(real("-0.5", "0.5"), Person("add_remove"))
-        asked = parse(f"{text}(x, method=smooth, {bounds}unit=0.25)")[0]
+        asked = parse(f"{text}(x, method=smooth, {bounds}unit=0.25)")
         step = prepare(asked, Setting(declared, None), Fraction(2))
         found = [answered(step, rows, Replayed(f"{text} {run}")).estimate for run in range(20)]
         assert all((one.low, one.high) == (low, high) and low <= one.value <= high for one in found)
         assert max(one.value for one in found) == high  # beyond it by half a step before
     with pytest.raises(QuestionError, match="have no use"):
-        prepare(parse("median(x, method=smooth, low=0, high=9, mode=paper)")[0], Setting(schema, None), Fraction(2))
+        prepare(parse("median(x, method=smooth, low=0, high=9, mode=paper)"), Setting(schema, None), Fraction(2))
 
 
 def test_a_plan_says_what_it_takes_for_granted_where_persons_may_have_several_rows() -> None:
@@ -296,7 +296,7 @@ def test_a_release_names_its_method_charges_its_delta_and_verifies() -> None:
     assert plan.lines[0].expected.reply is not None
     assert plan.lines[0].expected.reply > 0.99
     assert plan.lines[1].expected.reply is None
-    release = study.release([rt.scale("x"), rt.median("x", method="M", delta="5e-7")], epsilon=2, delta="1e-6")
+    release = study.release([rt.scale("x"), rt.median("x", method="M").at(delta="5e-7")], epsilon=2, delta="1e-6")
     loss = epsilon_delta(release.guarantee.loss)
     assert loss.epsilon == 2
     assert 0 < loss.delta <= Fraction(1, 10**6)

@@ -53,7 +53,7 @@ def column_of(kind: Kind) -> Column:
 def made(question: str, kind: Kind, n: int, epsilon: str, column: Column | None = None) -> Step:
     schema = schema_of(column or column_of(kind), Person(kind))
     public = n if kind == "substitute" else None
-    return prepare(parse(question)[0], Setting(schema, public, None, DELTA), Fraction(epsilon))
+    return prepare(parse(question), Setting(schema, public, None, DELTA), Fraction(epsilon))
 
 
 def asked(question: str, kind: Kind, values: NDArray[np.float64], entropy: Entropy, epsilon: str = "2") -> Answer:
@@ -153,7 +153,7 @@ def test_what_is_drawn_costs_what_the_guarantee_says(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("kind", KINDS)
 def test_by_group_each_has_its_own_magnitude(kind: Kind) -> None:
     schema = schema_of(real(), Person(kind), groups=category([0, 1]))
-    step = prepare(parse("scale(x)")[0], Setting(schema, None, keys_of(schema, "g"), DELTA), Fraction(8))
+    step = prepare(parse("scale(x)"), Setting(schema, None, keys_of(schema, "g"), DELTA), Fraction(8))
     assert step.guarantee.loss.epsilon <= 8  # type: ignore[union-attr]
     groups = np.repeat([0.0, 1.0], 4_000)
     values = T2.rvs(8_000, random_state=3) * np.where(groups == 0, 1e-9, 1e12)

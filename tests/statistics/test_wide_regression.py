@@ -32,7 +32,7 @@ from reticent.statistics.regression.point import Point
 from reticent.statistics.regression.squares import LeastSquares
 from reticent.statistics.regression.squares_step import Squares
 from reticent.statistics.scaling import Floats
-from reticent.study.allocation import Asked, settle
+from reticent.study.allocation import settle
 
 BOX = (Fraction(-1), Fraction(1))
 TINY = Fraction(1, 10**6)
@@ -173,11 +173,13 @@ def test_in_rho_a_delta_pays_for_a_descent() -> None:
     assert spent.rho <= rho_for(Fraction(1), TINY)
 
 
-@pytest.mark.parametrize("within", [Cost(Fraction(1), None, TINY), Cost(None, Fraction(1, 10), TINY)], ids=["ε", "ρ"])
+@pytest.mark.parametrize(
+    "within", [Cost(Fraction(1), delta=TINY), Cost(rho=Fraction(1, 10), delta=TINY)], ids=["ε", "ρ"]
+)
 def test_a_question_in_rho_is_planned_in_rho(within: Cost) -> None:
     names = [f"x{place}" for place in range(6)]
     schema = Schema({name: Real(Fraction(-1), Fraction(1)) for name in ("y", *names)}, Person("substitute"))
-    question = Asked(parse(f"regress(y ~ {' + '.join(names)}, delta=1e-6)")[0])
+    question = parse(f"regress(y ~ {' + '.join(names)}, delta=1e-6)")
     (step,) = settle([question], within, schema, 2000, "zcdp").steps
     assert isinstance(step, PlannedStep)
     assert isinstance(step.plan, Squares)
@@ -188,8 +190,8 @@ def test_a_question_in_rho_is_planned_in_rho(within: Cost) -> None:
 def test_a_question_in_rho_spends_its_share_and_is_not_refused_for_less() -> None:
     """Its ε was sought from that of a pure draw: .84 of the share was spent, and 150 rows were refused as too few."""
     schema = Schema({name: Real(Fraction(-1), Fraction(1)) for name in "xy"}, Person("substitute"))
-    question, rho = Asked(parse("regress(y ~ x, delta=1e-6)")[0]), Fraction(1, 20)
-    loss = settle([question], Cost(None, rho, TINY), schema, 150, "zcdp").guarantee.loss
+    question, rho = parse("regress(y ~ x, delta=1e-6)"), Fraction(1, 20)
+    loss = settle([question], Cost(rho=rho, delta=TINY), schema, 150, "zcdp").guarantee.loss
     assert isinstance(loss, ZCDP)
     assert rho * Fraction(99, 100) < loss.rho <= rho
 
@@ -212,7 +214,7 @@ def test_a_regression_of_ten_columns_predicts_as_the_model_does() -> None:
     names = [f"x{place}" for place in range(10)]
     columns = {name: Real(Fraction(-1), Fraction(1)) for name in ("y", *names)}
     schema = Schema(columns, Person("add_remove", people=10_000))
-    asked = parse(f"regress(y ~ {' + '.join(names)})")[0]
+    asked = parse(f"regress(y ~ {' + '.join(names)})")
     step = prepare(asked, Setting(schema, 10_000), Fraction(1))
     assert isinstance(step, PlannedStep)
     assert isinstance(step.plan, Squares)
@@ -237,7 +239,7 @@ def asked(columns: int, people: int, epsilon: str, kind: Kind = "substitute") ->
     declared = {name: Real(Fraction(-1), Fraction(1)) for name in ("y", *names)}
     schema = Schema(declared, Person(kind, people=people if kind == "substitute" else None))
     public = people if kind == "substitute" else None
-    step = prepare(parse(f"regress(y ~ {' + '.join(names)})")[0], Setting(schema, public), Fraction(epsilon))
+    step = prepare(parse(f"regress(y ~ {' + '.join(names)})"), Setting(schema, public), Fraction(epsilon))
     assert isinstance(step, PlannedStep)
     assert isinstance(step.plan, Squares)
     assert isinstance(step.plan.plan, Plain)

@@ -34,7 +34,7 @@ from reticent.entropy import Entropy
 from reticent.statistics.answer import Answer
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.prepare import prepare
-from reticent.statistics.specs import Statistic
+from reticent.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True)

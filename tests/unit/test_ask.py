@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import pytest
 
+import reticent as rt
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.statistics import questions as words
 from reticent.statistics.grammar import parse
+from reticent.statistics.statistic import ask
 
 SAME = [
     "count",
@@ -45,10 +46,10 @@ SAME = [
 
 @pytest.mark.parametrize("text", SAME)
 def test_a_name_reads_back_to_the_same_question(text: str) -> None:
-    asked, by = parse(text)
+    asked = parse(text)
     assert asked.name == text
-    assert by is None
-    assert parse(asked.name) == (asked, None)
+    assert asked.groups is None
+    assert parse(asked.name) == asked
 
 
 @pytest.mark.parametrize(
@@ -69,20 +70,20 @@ def test_a_name_reads_back_to_the_same_question(text: str) -> None:
     ],
 )
 def test_other_spellings_mean_the_same(text: str, name: str) -> None:
-    assert parse(text)[0].name == name
+    assert parse(text).name == name
 
 
 def test_a_question_may_name_its_groups_and_its_share() -> None:
-    asked, by = parse("mean(mdvis, epsilon=0.1) by site")
-    assert by == "site"
-    assert asked == words.mean("mdvis", epsilon="0.1")
+    asked = parse("mean(mdvis, epsilon=0.1) by site")
+    assert asked.groups == "site"
+    assert asked == rt.mean("mdvis").by("site").at("0.1")
     assert asked.epsilon == Fraction(1, 10)
-    assert parse("count by site") == (words.count(), "site")
+    assert parse("count by site") == rt.count().by("site")
 
 
 def test_a_step_range_includes_its_end() -> None:
-    asked, _ = parse("histogram(mdvis, edges=0:50:5)")
-    assert asked == words.histogram("mdvis", edges=range(0, 51, 5))
+    asked = parse("histogram(mdvis, edges=0:50:5)")
+    assert asked == ask(rt.histogram("mdvis", edges=range(0, 51, 5)))
 
 
 @pytest.mark.parametrize(
@@ -146,15 +147,15 @@ def test_numbers_out_of_range_are_refused(text: str) -> None:
 
 
 def test_what_coinpress_is_told_reads_back() -> None:
-    asked, _ = parse("mean(x, method=coinpress, centre=0, radius=1000, deviation=0.5, delta=1e-9)")
-    assert asked == words.mean("x", method="coinpress", centre=0, radius=1000, deviation=0.5, delta="1e-9")
+    asked = parse("mean(x, method=coinpress, centre=0, radius=1000, deviation=0.5, delta=1e-9)")
+    assert asked == rt.mean("x", method=rt.CoinPress(centre=0, radius=1000, deviation=0.5)).at(delta="1e-9")
     assert "delta" not in asked.name
 
 
 def test_constructors_read_floats_by_their_shortest_text() -> None:
-    assert words.quantile("x", 0.9).levels == (Fraction(9, 10),)
-    assert words.iqr("x", low=0, high=60.5).high == Fraction(121, 2)
+    assert rt.quantile("x", 0.9).levels == (Fraction(9, 10),)
+    assert rt.iqr("x", low=0, high=60.5).high == Fraction(121, 2)
     with pytest.raises(PublicParameterError):
-        words.mean("x", epsilon=0.1 + 0.2)
+        rt.mean("x").at(0.1 + 0.2)
     with pytest.raises(QuestionError):
-        words.quantiles("x", "0.1 0.5")
+        rt.quantiles("x", "0.1 0.5")

@@ -8,6 +8,7 @@ import reticent as rt
 from reticent.data.schema import Column
 from reticent.errors import QuestionError
 from reticent.statistics.grammar import parse
+from reticent.statistics.statistic import ask
 
 
 def study() -> rt.Study:
@@ -23,13 +24,13 @@ def study() -> rt.Study:
 @pytest.mark.parametrize("text", ["f m", "f, m", "[f, m]", '["f", "m"]', "['f','m']", "[f m]"])
 def test_a_list_is_read_as_it_is_written_in_python_too(text: str) -> None:
     asked = rt.test("age ~ sex", among=["f", "m"])
-    assert parse(f"test(age ~ sex, among={text})")[0] == asked
-    assert parse(asked.name)[0] == asked
+    assert parse(f"test(age ~ sex, among={text})") == ask(asked)
+    assert parse(asked.name) == ask(asked)
 
 
 def test_edges_and_levels_in_brackets_are_those_without() -> None:
-    assert parse("histogram(age, edges=[0, 50, 100])")[0] == parse("histogram(age, edges=0 50 100)")[0]
-    assert parse("quantiles(age, levels=[0.1, 0.9])")[0] == parse("quantiles(age, levels=0.1 0.9)")[0]
+    assert parse("histogram(age, edges=[0, 50, 100])") == parse("histogram(age, edges=0 50 100)")
+    assert parse("quantiles(age, levels=[0.1, 0.9])") == parse("quantiles(age, levels=0.1 0.9)")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 import reticent as rt
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.adjacency import Adjacency
-from reticent.statistics.density import DensityOf
+from reticent.statistics.density import Atoms, DensityOf
 from reticent.statistics.grammar import parse
-from reticent.statistics.specs import delta_of
+from reticent.statistics.statistic import ask
 from reticent.synthesis.linear_queries import Terms
 from reticent.synthesis.options import HAS, LARGEST_GRID, Method, Options, plan_for
 from reticent.synthesis.steps import mixed
@@ -25,11 +25,11 @@ PLAIN = Terms(NEAR)
     "asked",
     [
         rt.density("x"),
-        rt.density(["x", "y"], method="series", degree=5),
-        rt.density("x", method="kernel", bandwidth="0.1", cells=64),
-        rt.density("x", method="bernstein", degree=8, bandwidth="1/5", iterations=2, settle="clip"),
-        rt.density("x", method="ks", size=40),
-        rt.density("x", method="ks", size="two_thirds"),
+        rt.density(["x", "y"], method="series", detail=rt.Detail(degree=5)),
+        rt.density("x", method="kernel", detail=rt.Detail(bandwidth="0.1", cells=64)),
+        rt.density("x", method="bernstein", detail=rt.Detail(degree=8, bandwidth="1/5", iterations=2, settle="clip")),
+        rt.density("x", method="ks", detail=rt.Detail(size=40)),
+        rt.density("x", method="ks", detail=rt.Detail(size="two_thirds")),
         rt.density("x", atoms=[0, "5.5", "missing"], low=-1, high=10),
         rt.density("x", atoms="auto"),
         rt.density("x", atoms=["auto", 7, "missing"]),
@@ -38,7 +38,7 @@ PLAIN = Terms(NEAR)
     ],
 )
 def test_the_name_of_a_density_reads_back_as_the_same_question(asked: DensityOf) -> None:
-    assert parse(asked.name) == (asked, None)
+    assert parse(asked.name) == ask(asked)
 
 
 def test_atoms_are_sought_by_default_of_auto_alone_and_never_beside_a_list() -> None:
@@ -63,14 +63,13 @@ def test_atoms_are_sought_by_default_of_auto_alone_and_never_beside_a_list() -> 
 
 
 def test_atoms_may_be_written_with_commas_and_the_cost_is_no_part_of_the_name() -> None:
-    found, _ = parse("density(x, atoms=0, 1, missing, epsilon=0.2, delta=1e-9)")
-    assert isinstance(found, DensityOf)
-    assert (found.atoms, found.missing, found.epsilon) == ((Fraction(0), Fraction(1)), True, Fraction(1, 5))
+    found = parse("density(x, atoms=0, 1, missing, epsilon=0.2, delta=1e-9)")
+    assert isinstance(found.statistic, DensityOf)
+    assert found.statistic.atoms == Atoms((Fraction(0), Fraction(1)), missing=True)
     assert found.name == "density(x, atoms=0 1 missing)"
-    options = delta_of(found)
-    assert options is not None
-    assert options.delta == Fraction(1, 10**9)
-    assert delta_of(rt.density("x")) is None
+    assert (found.epsilon, found.delta) == (Fraction(1, 5), Fraction(1, 10**9))
+    assert found.spends_delta
+    assert not ask(rt.density("x")).spends_delta
 
 
 @pytest.mark.parametrize(

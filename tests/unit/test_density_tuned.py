@@ -17,6 +17,7 @@ from reticent.outcome import NoReply, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.density import DensityOf
 from reticent.statistics.grammar import parse
+from reticent.statistics.statistic import ask
 from reticent.synthesis import parameter_selection as module
 from reticent.synthesis.density import Density
 from reticent.synthesis.linear_queries import Floats, Sums, Terms
@@ -259,15 +260,15 @@ def test_intervals_of_a_chosen_histogram_hold_and_are_not_wide(near: Near) -> No
 @pytest.mark.parametrize(
     "question",
     [
-        rt.density("x", method="histogram", cells="auto"),
-        rt.density("x", method="series", degree="auto", atoms=[0, "missing"]),
-        rt.density(["x", "y"], method="kernel", bandwidth="auto", settle="clip"),
-        rt.density("x", method="bernstein", degree="auto"),
+        rt.density("x", method="histogram", detail=rt.Detail(cells="auto")),
+        rt.density("x", method="series", atoms=[0, "missing"], detail=rt.Detail(degree="auto")),
+        rt.density(["x", "y"], method="kernel", detail=rt.Detail(bandwidth="auto", settle="clip")),
+        rt.density("x", method="bernstein", detail=rt.Detail(degree="auto")),
     ],
 )
 def test_the_name_of_a_private_detail_reads_back_as_the_same_question(question: DensityOf) -> None:
     assert "=auto" in question.name
-    assert parse(question.name) == (question, None)
+    assert parse(question.name) == ask(question)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +285,7 @@ def test_the_name_of_a_private_detail_reads_back_as_the_same_question(question: 
         (lambda: Options("bernstein", degree="auto", bandwidth=Fraction(1, 9)), "sets bandwidth as well"),
         (lambda: Options("auto", cells="auto"), "cells has no use in method=auto"),
         (lambda: parse("density(x, method=series, degree=best)"), "no value of degree 'best'"),
-        (lambda: rt.density("x", method="kernel", bandwidth="wide"), "bandwidth"),
+        (lambda: rt.density("x", method="kernel", detail=rt.Detail(bandwidth="wide")), "bandwidth"),
         (lambda: parse("density(x, method=histogram, cells=atuo)"), "Did you mean auto"),
         (
             lambda: plan_for(asked("histogram"), columns(4), PLAIN, Fraction(1), Fraction(0)),
@@ -303,7 +304,7 @@ def test_what_cannot_be_chosen_is_refused_in_words(options: Callable[[], object]
 
 def test_a_word_that_is_no_detail_is_refused_where_it_is_written() -> None:
     with pytest.raises(PublicParameterError, match=r"degree must be a whole number >= 1, or .auto., got 'best'"):
-        rt.density("x", method="series", degree="best")  # type: ignore[arg-type]  # refused here
+        rt.density("x", method="series", detail=rt.Detail(degree="best"))  # type: ignore[arg-type]  # refused here
 
 
 @pytest.mark.few(2)
@@ -329,13 +330,17 @@ def test_a_study_plans_charges_and_tells_the_choice(near: Near) -> None:
     )
     text = "density(cost, method=kernel, bandwidth=auto)"
     assert "chosen privately, for ε 0.2, among 10 from 0.25 to 0.0104" in str(study.plan([text], epsilon=1))
-    found = study.release([rt.density("cost", method="histogram", cells="auto", atoms=[0])], epsilon=1)
+    found = study.release(
+        [rt.density("cost", method="histogram", atoms=[0], detail=rt.Detail(cells="auto"))], epsilon=1
+    )
     assert density_of(found).atoms[0][1] == pytest.approx(0.25, abs=0.03)
     each = "0.2" if near == "add_remove" else "0.1"  # beside atoms a replaced record is two rows
     assert f"cells along each column, chosen privately, for ε {each} a row" in "".join(found.answers[0].caveats)
     proof = found.proof()
     assert "histogram with cells chosen privately" in proof
     assert "permute_and_flip" in proof
-    smooth = density_of(study.release([rt.density("age", method="bernstein", degree="auto")], epsilon=1))
+    smooth = density_of(
+        study.release([rt.density("age", method="bernstein", detail=rt.Detail(degree="auto"))], epsilon=1)
+    )
     assert smooth.sample(100).shape[0] == 100
     assert study.release([text.replace("cost", "age")], epsilon=1).guarantee.loss == rt.PureDP(Fraction(1))

@@ -73,7 +73,7 @@ def loss(step: Step) -> Fraction:
 def test_a_step_costs_what_it_was_given_and_its_proof_can_be_repeated(
     text: str, kind: Kind, rows: int, keyed: bool
 ) -> None:
-    asked, _ = parse(text)
+    asked = parse(text)
     here = setting(kind, rows, keyed=keyed)
     epsilon = Fraction(8, 10)
     step = prepare(asked, here, epsilon)
@@ -85,10 +85,10 @@ def test_a_step_costs_what_it_was_given_and_its_proof_can_be_repeated(
 
 
 def test_the_share_of_capped_people_costs_what_it_was_given() -> None:
-    step = prepare(parse("capped")[0], setting("add_remove", 5), Fraction(1, 20))
+    step = prepare(parse("capped"), setting("add_remove", 5), Fraction(1, 20))
     assert loss(step) == Fraction(1, 20)
     with pytest.raises(QuestionError, match="there is no cap"):
-        prepare(parse("capped")[0], setting("add_remove"), Fraction(1))
+        prepare(parse("capped"), setting("add_remove"), Fraction(1))
 
 
 def test_few_integers_have_a_bin_each_and_more_need_edges() -> None:
@@ -96,7 +96,7 @@ def test_few_integers_have_a_bin_each_and_more_need_edges() -> None:
     for most, enough in ((399, True), (400, False)):
         schema = Schema({"n": integer(0, most)}, Person("add_remove"))
         setting = Setting(schema, None)
-        (asked, _) = parse("histogram(n)")
+        asked = parse("histogram(n)")
         if not enough:
             with pytest.raises(QuestionError, match="at most 400 values need none"):
                 prepare(asked, setting, Fraction(1))
@@ -125,34 +125,34 @@ def test_few_integers_have_a_bin_each_and_more_need_edges() -> None:
 )
 def test_what_cannot_be_asked_is_refused_in_words(text: str, says: str) -> None:
     with pytest.raises(QuestionError) as caught:
-        prepare(parse(text)[0], setting("add_remove"), Fraction(1))
+        prepare(parse(text), setting("add_remove"), Fraction(1))
     assert says in str(caught.value)
 
 
 def test_a_share_needs_one_value_that_means_yes() -> None:
     unclear = Schema({"g": category([2, 3])}, Person("add_remove"))
     with pytest.raises(QuestionError, match="Which share"):
-        prepare(parse("proportion(g)")[0], Setting(unclear, None), Fraction(1))
+        prepare(parse("proportion(g)"), Setting(unclear, None), Fraction(1))
     plain = Schema({"g": category([0, 1])}, Person("add_remove"))
-    assert prepare(parse("proportion(g)")[0], Setting(plain, None), Fraction(1)).name == "proportion(g)"
+    assert prepare(parse("proportion(g)"), Setting(plain, None), Fraction(1)).name == "proportion(g)"
 
 
 @pytest.mark.parametrize("text", ["quantile(x, 0.999)", "median(x)", "iqr(x)"])
 def test_a_quantile_that_declared_people_cannot_support_is_refused_before(text: str) -> None:
     few = setting("add_remove", units=200)
     with pytest.raises(QuestionError, match="would be a guess"):
-        prepare(parse(text)[0], few, Fraction(1, 20))
-    prepare(parse(text)[0], setting("add_remove"), Fraction(1, 20))  # n private: nothing can be said beforehand
+        prepare(parse(text), few, Fraction(1, 20))
+    prepare(parse(text), setting("add_remove"), Fraction(1, 20))  # n private: nothing can be said beforehand
 
 
 def test_epsilon_must_be_exact_and_positive() -> None:
     with pytest.raises(PublicParameterError):
-        prepare(parse("count")[0], setting("add_remove"), 0.1)  # type: ignore[arg-type]
+        prepare(parse("count"), setting("add_remove"), 0.1)  # type: ignore[arg-type]
     with pytest.raises(PublicParameterError):
-        prepare(parse("count")[0], setting("add_remove"), Fraction(0))
+        prepare(parse("count"), setting("add_remove"), Fraction(0))
 
 
 def test_bounds_and_caps_are_said_beside_the_number() -> None:
-    step = prepare(parse("mean(x)")[0], setting("add_remove", 5), Fraction(1))
+    step = prepare(parse("mean(x)"), setting("add_remove", 5), Fraction(1))
     assert "values of x outside [0, 100] count as the nearer bound" in getattr(step, "caveats")  # noqa: B009
     assert any("at most 5 rows of each person" in text for text in getattr(step, "caveats"))  # noqa: B009

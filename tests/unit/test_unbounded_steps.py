@@ -68,7 +68,7 @@ def setting(
 
 
 def prepared(text: str, here: Setting, epsilon: str = "0.8") -> Step:
-    return prepare(parse(text)[0], here, Fraction(epsilon))
+    return prepare(parse(text), here, Fraction(epsilon))
 
 
 # --- prices ----------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ def test_a_step_costs_what_it_was_given_and_its_proof_can_be_repeated(
     assert found.epsilon == Fraction("0.8")
     assert step.guarantee.adjacency == here.neighbours
     assert rederive(step.guarantee, axiom_again) == found
-    assert step.name == (f"{parse(text)[0].name} by g" if keyed else parse(text)[0].name)
+    assert step.name == (f"{parse(text).name} by g" if keyed else parse(text).name)
 
 
 @pytest.mark.parametrize("keyed", [False, True])
@@ -124,7 +124,7 @@ def test_coinpress_is_part_of_a_release_in_rho_where_it_names_its_delta() -> Non
         {"x": [1.0] * 50}, adjacency="substitute", columns={"x": rt.real(missing=0)}, budget=ZCDP(Fraction(1, 2))
     )
     for delta in ("1e-9", "0.001"):
-        asked = rt.mean("x", method="coinpress", centre=0, radius=10, deviation=1, delta=delta)
+        asked = rt.mean("x", method=rt.CoinPress(centre=0, radius=10, deviation=1)).at(delta=delta)
         loss = study.plan([asked], rho="0.1", people=50).guarantee.loss
         assert isinstance(loss, ZCDP)
         assert Fraction("0.07") < loss.rho <= Fraction("0.1")

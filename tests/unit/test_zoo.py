@@ -18,7 +18,7 @@ def test_every_method_is_shown_beside_the_truth(tmp_path: Path) -> None:
     values = 10 * np.random.default_rng(1).beta(2, 5, 3_000)
     zoo = lab.density_zoo(values, column="v", low=0, high=10, epsilon=2)
     rows = {name: ks for name, ks, _ in zoo.rows()}
-    assert {one.asked.method for one in zoo.specimens} == set(get_args(Method))
+    assert {getattr(one.asked.statistic, "method", "") for one in zoo.specimens} == set(get_args(Method))
     assert all(panel.collections for panel in zoo.plot().axes), "a panel without the band of its noise"
     assert all(isinstance(one.outcome, Reply) for one in zoo.specimens)
     assert rows["histogram"] < 0.05

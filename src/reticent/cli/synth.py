@@ -17,7 +17,7 @@ from reticent.errors import QuestionError
 if TYPE_CHECKING:
     from reticent.cli.output import Voice
     from reticent.data.spec import ReleaseSpec
-    from reticent.statistics.density import DensityOf
+    from reticent.statistics.statistic import Ask
     from reticent.study.release import Release
 
 FORMATS: Final = (".csv", ".parquet")
@@ -68,7 +68,7 @@ def synth(
 
     voice = voice_of(ctx)
     voice.spends = True
-    asked = _question(ask, columns, checks)
+    asked = _question(ask, columns, checks, delta)
     check_rows(rows)
     if out.suffix.lower() not in FORMATS:
         raise typer.BadParameter("--out needs a file that ends in .csv or .parquet.")
@@ -79,7 +79,7 @@ def synth(
     if not yes:
         ask_first(voice, opened, item, reason)
     voice.charged = "unknown"
-    name = f"made-up rows: {', '.join(asked.columns)}"
+    name = f"made-up rows: {', '.join(asked.statistic.arguments)}"
     made = replace(opened, on_stage=voice.stage).release(
         [asked],
         epsilon=item.epsilon,
@@ -90,7 +90,7 @@ def synth(
     _publish(voice, made, rows, out)
 
 
-def _question(ask: str | None, columns: str | None, checks: str | None) -> DensityOf:
+def _question(ask: str | None, columns: str | None, checks: str | None, delta: str | None) -> Ask:
     """The one density that is asked for."""
     from reticent.statistics.density import DensityOf
     from reticent.statistics.grammar import parse
@@ -99,20 +99,19 @@ def _question(ask: str | None, columns: str | None, checks: str | None) -> Densi
         raise typer.BadParameter('Give --ask "density(x)", or --columns x,y.')
     if ask is not None and checks is not None:
         raise typer.BadParameter('--checks goes with --columns; a question has its own: "density(x, checks=0.1)".')
-    found, by = parse(ask if ask is not None else f"density({columns}, checks={checks or CHECKS})")
-    if not isinstance(found, DensityOf) or by is not None:
+    found = parse(ask if ask is not None else f"density({columns}, checks={checks or CHECKS})")
+    if not isinstance(found.statistic, DensityOf) or found.groups is not None:
         raise QuestionError(f'synth draws rows from one density: --ask "density(x)", got {ask}. Nothing was charged.')
-    return found
+    return found if delta is None or found.delta is not None else found.at(found.epsilon, delta=delta)
 
 
-def _item(asked: DensityOf, epsilon: str | None, delta: str | None) -> ReleaseSpec:
+def _item(asked: Ask, epsilon: str | None, delta: str | None) -> ReleaseSpec:
     from reticent.data.spec import ReleaseSpec
     from reticent.privacy.numbers import read
 
     cost = None if epsilon is None else read(epsilon, "epsilon")
     own = None if delta is None else read(delta, "delta")
-    text = asked.name if own is None else f"{asked.name.removesuffix(')')}, delta={delta})"
-    return ReleaseSpec("", (text,), epsilon=cost, delta=own)
+    return ReleaseSpec("", (str(asked),), epsilon=cost, delta=own)
 
 
 def _publish(voice: Voice, made: Release, rows: int | None, out: Path) -> None:

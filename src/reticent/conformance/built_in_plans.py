@@ -16,7 +16,7 @@ from reticent.conformance.schemas import PEOPLE
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
-from reticent.statistics.questions import density
+from reticent.statistics.density import DensityOf, Detail
 from reticent.study.allocation import Prepared, settle, understand
 
 COLUMNS: Final[dict[str, Column]] = {
@@ -33,7 +33,10 @@ QUESTIONS: Final = (
     ("persons by g", "sum(k) by g", "iqr(x)", "quantile(k, 0.9) by b", "histogram(g)", "mean(y, low=0, high=1)"),
     ("log_mean(x)", "geometric_mean(k) by g", "mean(y, method=clipped)", "log_mean(x, per=person)"),
 )
-DENSITIES: Final = (density("x", method="histogram", cells=4), density("x", method="series", degree=2))
+DENSITIES: Final = (
+    DensityOf("x", method="histogram", detail=Detail(cells=4)),
+    DensityOf("x", method="series", detail=Detail(degree=2)),
+)
 PERSONS: Final[tuple[tuple[Kind, int], ...]] = (
     ("add_remove", 1),
     ("add_remove", 3),

@@ -9,21 +9,20 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from reticent.statistics.counts.capped import CapShare
+from reticent.statistics.counts.count import Count
+from reticent.statistics.counts.histogram import Histogram
+from reticent.statistics.counts.incomplete_share import IncompleteShare
+from reticent.statistics.counts.persons import Persons
+from reticent.statistics.counts.total import Sum
 from reticent.statistics.grammar import parse
-from reticent.statistics.specs import (
-    CapShare,
-    Count,
-    Histogram,
-    IncompleteShare,
-    Iqr,
-    Mean,
-    People,
-    Proportion,
-    Quantiles,
-    Statistic,
-    Sum,
-    Variance,
-)
+from reticent.statistics.moments.mean import Mean
+from reticent.statistics.moments.proportion import Proportion
+from reticent.statistics.moments.sd import Sd
+from reticent.statistics.moments.variance import Variance
+from reticent.statistics.quantiles.iqr import Iqr
+from reticent.statistics.quantiles.rank_statistic import RankStatistic
+from reticent.statistics.statistic import Ask
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,48 +46,51 @@ def truths(answers: tuple[Answer, ...], file: Path) -> Mapping[str, tuple[float 
 def _cells(answer: Answer, table: pa.Table) -> tuple[float | None, ...]:
     import pyarrow.compute as pc
 
-    statistic, by = parse(answer.name)
+    asked = parse(answer.name)
+    by = None if asked.groups is None else str(asked.groups)
     found: list[float | None] = []
     groups: dict[object, list[Cell]] = {}
     for cell in answer.cells:
         groups.setdefault(dict(cell.label).get(by or ""), []).append(cell)
     for key, cells in groups.items():
         rows = table if by is None else table.filter(pc.equal(table[by], key))
-        numbers = _numbers(statistic, rows)
+        numbers = _numbers(asked, rows)
         found += numbers if len(numbers) == len(cells) else [None] * len(cells)
     return tuple(found)
 
 
-def _numbers(statistic: Statistic, rows: pa.Table) -> list[float]:
+def _numbers(asked: Ask, rows: pa.Table) -> list[float]:
     import pyarrow.compute as pc
 
-    match statistic:
+    per = asked.unit
+    match asked.statistic:
         case Count():
             return [float(rows.num_rows)]
-        case People():
+        case Persons():
             return [float(pc.count_distinct(rows[PERSON]).as_py())]
         case CapShare():
             return [0.0]
-        case IncompleteShare(columns):
+        case IncompleteShare(of=columns):
             whole = [pc.is_valid(rows[column]) for column in columns]
             return [1.0 - _number(pc.mean(pc.cast(reduce(pc.and_, whole), "float64")))]
-        case Sum(column):
+        case Sum(column=column):
             return [_number(pc.sum(rows[column]))]
-        case Mean(column, per=per):
+        case Mean(column=column):
             return [_number(pc.mean(_each(rows, column, per)))]
-        case Variance(column, root=root, per=per):
-            spread = pc.stddev if root else pc.variance
-            return [_number(spread(_each(rows, column, per), ddof=1))]
-        case Proportion(column, value=value):
+        case Variance(column=column):
+            return [_number(pc.variance(_each(rows, column, per), ddof=1))]
+        case Sd(column=column):
+            return [_number(pc.stddev(_each(rows, column, per), ddof=1))]
+        case Proportion(column=column, value=value):
             known = rows[column].drop_null()
             return [_number(pc.mean(pc.cast(pc.equal(known, 1 if value is None else value), "float64")))]
-        case Quantiles(column, levels, per=per):
-            asked = [float(level) for level in levels]
-            return [float(found) for found in pc.quantile(_each(rows, column, per), asked).to_pylist()]
-        case Iqr(column, per=per):
+        case RankStatistic(column=column, levels=levels):
+            shares = [float(level) for level in levels]
+            return [float(found) for found in pc.quantile(_each(rows, column, per), shares).to_pylist()]
+        case Iqr(column=column):
             low, high = pc.quantile(_each(rows, column, per), [0.25, 0.75]).to_pylist()
             return [high - low]
-        case Histogram(column, edges=edges):
+        case Histogram(column=column, edges=edges):
             return _bins(rows[column].drop_null().to_pylist(), edges)
         case _:  # the table of the demonstration asks for none of the others
             return []

@@ -27,8 +27,8 @@ from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import Number, read
-from reticent.statistics.density import DensityOf
-from reticent.statistics.questions import density
+from reticent.statistics.density import DensityOf, Detail
+from reticent.statistics.statistic import Ask, ask
 from reticent.study.memory import study
 from reticent.synthesis.density import Density
 
@@ -52,7 +52,7 @@ class Specimen:
     """One method: its name here, what was asked, and what came out."""
 
     name: str
-    asked: DensityOf
+    asked: Ask
     outcome: Outcome[Density]
 
 
@@ -176,18 +176,19 @@ def density_zoo(
     return Zoo(column, float(bounds[0]), float(bounds[1]), known, PureDP(cost), tuple(found))
 
 
-def asked(column: str) -> Sequence[tuple[str, DensityOf]]:
+def asked(column: str) -> Sequence[tuple[str, Ask]]:
     """Every method, with about as many cells where it has a grid; else what its public rule says, or suits ages."""
+    fine, wave, narrow = Detail(cells=64), Detail(degree=20), Detail(bandwidth="0.03")
     return (
-        ("auto (private choice)", density(column)),
-        ("histogram", density(column, method="histogram", cells=64)),
-        ("sparse grid", density(column, method="sparse", cells=64)),
-        ("adaptive grid", density(column, method="adaptive", cells=64)),
-        ("tree, 256 cells", density(column, method="tree", cells=256)),
-        ("KS exponential", density(column, method="ks")),
-        ("orthogonal series", density(column, method="series", degree=20)),
-        ("kernel, Gaussian noise", density(column, method="kernel", bandwidth="0.03", delta=DELTA)),
-        ("Bernstein", density(column, method="bernstein")),
+        ("auto (private choice)", ask(DensityOf(column))),
+        ("histogram", ask(DensityOf(column, method="histogram", detail=fine))),
+        ("sparse grid", ask(DensityOf(column, method="sparse", detail=fine))),
+        ("adaptive grid", ask(DensityOf(column, method="adaptive", detail=fine))),
+        ("tree, 256 cells", ask(DensityOf(column, method="tree", detail=Detail(cells=256)))),
+        ("KS exponential", ask(DensityOf(column, method="ks"))),
+        ("orthogonal series", ask(DensityOf(column, method="series", detail=wave))),
+        ("kernel, Gaussian noise", DensityOf(column, method="kernel", detail=narrow).at(delta=DELTA)),
+        ("Bernstein", ask(DensityOf(column, method="bernstein"))),
     )
 
 
@@ -196,7 +197,7 @@ def _drawn(one: Specimen, error: float, panel: Axes) -> None:
 
     match one.outcome:
         case Reply(found):
-            if one.asked.method in ("ks", "tree"):  # a small sample, or made for the distribution function: as bars
+            if _method(one.asked) in ("ks", "tree"):  # a small sample, or made for the distribution function: as bars
                 _bars(found, panel)
             else:
                 drawing.curve(found, panel)
@@ -233,3 +234,9 @@ def _packaged(column: str) -> Floats:
     table = pq.read_table(BytesIO(held), columns=[column])
     found: Floats = np.asarray(table.column(0).to_numpy(zero_copy_only=False), np.float64)
     return found
+
+
+def _method(asked: Ask) -> str:
+    """The method of a density."""
+    assert isinstance(asked.statistic, DensityOf)
+    return asked.statistic.method

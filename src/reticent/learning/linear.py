@@ -32,8 +32,8 @@ from reticent.statistics.convex.descent import Descent, Linear
 from reticent.statistics.convex.intervals import AT_95, Around
 from reticent.statistics.convex.objective_perturbation import MOST, Fit, Inferred, Perturbed, Solver, planned
 from reticent.statistics.price import Price
+from reticent.statistics.regression.regress import robust_regression
 from reticent.statistics.scaling import Bound, Floats, Scaling, weighed
-from reticent.statistics.specs import robust_regression
 
 if TYPE_CHECKING:
     from reticent.statistics.regression.coefficients import Coefficients

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Protocol
 
-from reticent.data.query import Keys, Query
+from reticent.data.query import Keys, Per, Query
 from reticent.data.schema import Schema
 from reticent.data.table import Result
 from reticent.entropy import Entropy
@@ -40,6 +40,8 @@ class Setting:
         The delta that this question may spend; None where none is offered, or none is needed.
     currency : "approximate" or "zcdp"
         In which the question is charged: in rho where its release or its ledger is.
+    per : "row" or "person"
+        The unit of analysis: "person" averages the rows of each person first.
     """
 
     schema: Schema
@@ -47,6 +49,7 @@ class Setting:
     keys: Keys | None = None
     delta: Fraction | None = None
     currency: Currency = "approximate"
+    per: Per = "row"
 
     @property
     def neighbours(self) -> Adjacency:

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from operator import index
-from typing import Final, Literal, SupportsIndex, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, SupportsIndex, TypeAlias, get_args
+
+import attrs
 
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.privacy.numbers import Number, exact, positive, read, show
-from reticent.statistics.limits import check_limits
+from reticent.privacy.numbers import Number, read, show
+from reticent.statistics.estimand import kept
+from reticent.statistics.options import Words, check_bounds, read_high, read_low, unknown
+from reticent.statistics.statistic import Dice, Statistic
+
+if TYPE_CHECKING:
+    from reticent.statistics.context import Setting, Step
 
 OfDensity: TypeAlias = Literal["auto", "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel", "bernstein"]
 Settled: TypeAlias = Literal["simplex", "clip"]
@@ -25,116 +31,18 @@ Growth: TypeAlias = Literal["root", "two_thirds", "auto"]
 MISSING: Final = "missing"  # among atoms: the records without a value
 SOUGHT: Final = "auto"  # among atoms: those that are found privately, too
 MOST_SOUGHT: Final = 3  # columns in which atoms are found
+HOW: Final[Mapping[str, str]] = {  # the words of an estimand for each method
+    "auto": ", smoothed",
+    "histogram": ", by the shares of its cells",
+    "sparse": ", by the shares of its cells",
+    "adaptive": ", by the shares of its cells",
+    "tree": ", by the shares of its cells",
+    "ks": ", by a small table near it",
+    "series": ", by its lowest frequencies",
+    "kernel": ", smoothed",
+    "bernstein": ", smoothed",
+}
 NONE: Final = "none"  # of atoms: none, and none are sought
-
-
-@dataclass(frozen=True, slots=True)
-class DensityOf:
-    """The law of one record in these columns, as a whole; the answer has a density to draw records from.
-
-    ``cells``, ``degree``, ``bandwidth``, ``iterations`` and ``size`` belong to some methods and are public; None for
-    what a public rule says, "auto" for cells, degree or bandwidth that are chosen privately. ``atoms`` are values with
-    a mass of their own; ``missing``: so have missing values. ``seek``: others are found privately; None for what
-    ``seeks`` says. ``checks`` is the share of epsilon for noisy tables that
-    made-up rows are compared with.
-    """
-
-    columns: tuple[str, ...]
-    _: KW_ONLY
-    method: OfDensity = "auto"
-    cells: int | Private | None = None
-    degree: int | Private | None = None
-    bandwidth: Fraction | Private | None = None
-    iterations: int | None = None
-    size: int | Growth | None = None
-    settle: Settled = "simplex"
-    atoms: tuple[Fraction, ...] = ()
-    missing: bool = False
-    low: Fraction | None = None
-    high: Fraction | None = None
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    checks: Fraction = Fraction(0)
-    seek: bool | None = None
-
-    def __post_init__(self) -> None:
-        check_limits(self.epsilon, self.low, self.high)
-        _one_of("method", self.method, get_args(OfDensity))
-        _one_of("settle", self.settle, get_args(Settled))
-        if not all(type(name) is str for name in self.columns):
-            raise PublicParameterError("columns are named by plain texts")
-        for value in self.atoms:
-            exact(value, "an atom")
-        if not 0 <= exact(self.checks, "checks") <= Fraction(1, 2):
-            raise PublicParameterError(f"checks is a share of epsilon, 0 to 0.5, got {show(self.checks)}")
-        if not self.columns or len(set(self.columns)) != len(self.columns):
-            raise PublicParameterError("a density is of one column or more, each named once")
-        if len(self.columns) > 1 and (self.low is not None or self.atoms):
-            raise PublicParameterError("low, high and atoms are for a density of one column")
-        if len(set(self.atoms)) != len(self.atoms):
-            raise PublicParameterError("atoms name a value twice")
-        if isinstance(self.size, str):
-            _one_of("size", self.size, get_args(Growth), "a whole number >= 1")
-        for name, number in self._numbers:
-            if number is not None and type(number) not in (int, str):  # a subclass's arithmetic is its own
-                raise PublicParameterError(f"{name} must be a whole number >= 1, got {number!r}")
-            if not isinstance(number, str) and number is not None and number < 1:
-                raise PublicParameterError(f"{name} must be >= 1, got {number}")
-        for name, given in (("cells", self.cells), ("degree", self.degree), ("bandwidth", self.bandwidth)):
-            if isinstance(given, str):
-                _one_of(name, given, get_args(Private), "a number")
-        if self.bandwidth is not None and not isinstance(self.bandwidth, str):
-            exact(self.bandwidth, "bandwidth")
-        if isinstance(self.bandwidth, Fraction) and not 0 < self.bandwidth <= Fraction(1, 2):
-            raise PublicParameterError(
-                f"bandwidth is a share of the range, above 0 and at most 1/2, got {show(self.bandwidth)}"
-            )
-        if self.seek is not None and type(self.seek) is not bool:
-            raise PublicParameterError("seek is True, False or None")
-        if self.seek and self.method != "auto":
-            raise PublicParameterError(
-                f"atoms are found by method=auto alone: name those of method={self.method}, such as atoms=0"
-            )
-        if self.seek and len(self.columns) > MOST_SOUGHT:
-            raise PublicParameterError(f"atoms are found in 1 to {MOST_SOUGHT} columns, got {len(self.columns)}")
-        if self.delta is not None and positive(self.delta, "delta") >= 1:
-            raise PublicParameterError(f"delta must be below 1, got {show(self.delta)}")
-
-    @property
-    def seeks(self) -> bool:
-        """Whether atoms are found privately: by default where the method is auto and no value is listed."""
-        if self.seek is not None:
-            return self.seek
-        return self.method == "auto" and not self.atoms and len(self.columns) <= MOST_SOUGHT
-
-    @property
-    def name(self) -> str:
-        """The text that ``grammar.parse`` reads back."""
-        sought = {None: [], True: [SOUGHT], False: [] if self.atoms else [NONE]}[self.seek]
-        atoms = " ".join([*sought, *(show(value) for value in self.atoms), *([MISSING] if self.missing else [])])
-        options = [] if self.method == "auto" else [f"method={self.method}"]
-        options += [f"{name}={number}" for name, number in self._numbers if number is not None]
-        width = show(self.bandwidth) if isinstance(self.bandwidth, Fraction) else self.bandwidth
-        options += [] if width is None else [f"bandwidth={width}"]
-        options += [] if self.settle == "simplex" else [f"settle={self.settle}"]
-        options += [f"atoms={atoms}"] if atoms else []
-        options += [f"checks={show(self.checks)}"] if self.checks else []
-        ends = (("low", self.low), ("high", self.high))
-        options += [f"{name}={show(number)}" for name, number in ends if number is not None]
-        return f"density({', '.join([*self.columns, *options])})"
-
-    @property
-    def _numbers(self) -> tuple[tuple[str, int | str | None], ...]:
-        return (
-            ("cells", self.cells),
-            ("degree", self.degree),
-            ("iterations", self.iterations),
-            ("size", self.size),
-        )
-
-    @property
-    def counts_rows(self) -> bool:
-        return True
 
 
 def columns_of(columns: str | Iterable[str]) -> tuple[str, ...]:
@@ -157,7 +65,7 @@ def whole(number: SupportsIndex | None, name: str) -> int | None:
     raise PublicParameterError(f"{name} must be a whole number >= 1, got {number!r}")
 
 
-def detail_of(number: SupportsIndex | Private | None, name: str) -> int | Private | None:
+def _whole_or_auto(number: SupportsIndex | Private | None, name: str) -> int | Private | None:
     """A whole number, or "auto"."""
     if not isinstance(number, str):
         return whole(number, name)
@@ -180,15 +88,125 @@ def size_of(size: SupportsIndex | Growth | None) -> int | Growth | None:
     raise PublicParameterError(f'size is a whole number >= 1, "root", "two_thirds" or "auto", got {size!r}')
 
 
-def atoms_of(atoms: Iterable[Number] | str | None) -> tuple[tuple[Fraction, ...], bool, bool | None]:
-    """Public values with a mass of their own, whether missing values have one, and whether others are found.
+def read_cells(number: SupportsIndex | Private | None) -> int | Private | None:
+    """A number of cells, or "auto"."""
+    return _whole_or_auto(number, "cells")
 
-    None of the last for what the method says; a list of values alone means these and no others.
+
+def read_degree(number: SupportsIndex | Private | None) -> int | Private | None:
+    """A degree, or "auto"."""
+    return _whole_or_auto(number, "degree")
+
+
+def read_iterations(number: SupportsIndex | None) -> int | None:
+    """A number of iterations."""
+    return whole(number, "iterations")
+
+
+def read_checks(share: Number) -> Fraction:
+    """The exact share of epsilon for checks."""
+    return read(share, "checks")
+
+
+@attrs.frozen(kw_only=True)
+class Detail:
+    """Public detail of a density, by method; a public rule says what is left out.
+
+    Parameters
+    ----------
+    cells : int or "auto", optional
+        Cells along each column. "auto" has a histogram's chosen privately, for a fifth of epsilon.
+    degree : int or "auto", optional
+        For "series" the highest frequency, for "bernstein" the degree of the polynomial. "auto" as above.
+    iterations : int, optional
+        For "bernstein".
+    size : int, "root", "two_thirds" or "auto", optional
+        For "ks": the number of records of the small data set that comes out. "root" is sqrt(n epsilon), as where it is
+        left out, "two_thirds" is n^(2/3). "auto" draws it with the records, at no further epsilon: few for records at
+        few values, many for smooth ones.
+    bandwidth : number or "auto", optional
+        For "kernel" and "bernstein", in shares of the range, at most 1/2. "auto" as above, for "kernel".
+    settle : "simplex" or "clip"
+        How noisy masses become a density; "clip" puts mass on empty cells.
     """
+
+    cells: int | Private | None = attrs.field(default=None, converter=read_cells)
+    degree: int | Private | None = attrs.field(default=None, converter=read_degree)
+    iterations: int | None = attrs.field(default=None, converter=read_iterations)
+    size: int | Growth | None = attrs.field(default=None, converter=size_of)
+    bandwidth: Fraction | Private | None = attrs.field(default=None, converter=width_of)
+    settle: Settled = "simplex"
+
+    def __attrs_post_init__(self) -> None:
+        _one_of("settle", self.settle, get_args(Settled))
+        if isinstance(self.size, str):
+            _one_of("size", self.size, get_args(Growth), "a whole number >= 1")
+        for name, number in self._numbers:
+            if not isinstance(number, str) and number is not None and number < 1:
+                raise PublicParameterError(f"{name} must be >= 1, got {number}")
+        if isinstance(self.bandwidth, Fraction) and not 0 < self.bandwidth <= Fraction(1, 2):
+            raise PublicParameterError(
+                f"bandwidth is a share of the range, above 0 and at most 1/2, got {show(self.bandwidth)}"
+            )
+
+    @property
+    def words(self) -> Words:
+        """The options as a text has them, without those left at their default."""
+        width = show(self.bandwidth) if isinstance(self.bandwidth, Fraction) else self.bandwidth
+        return (
+            *((name, str(number)) for name, number in self._numbers if number is not None),
+            *(() if width is None else (("bandwidth", width),)),
+            *(() if self.settle == "simplex" else (("settle", self.settle),)),
+        )
+
+    @property
+    def _numbers(self) -> tuple[tuple[str, int | str | None], ...]:
+        return (
+            ("cells", self.cells),
+            ("degree", self.degree),
+            ("iterations", self.iterations),
+            ("size", self.size),
+        )
+
+
+@attrs.frozen
+class Atoms:
+    """Values with a mass of their own.
+
+    Attributes
+    ----------
+    values : tuple of Fraction
+        Those that are listed, known without the file.
+    missing : bool
+        True if missing values have a mass of their own, too.
+    seek : bool or None
+        True if others are found privately; None for what the method says.
+    """
+
+    values: tuple[Fraction, ...] = ()
+    missing: bool = False
+    seek: bool | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if len(set(self.values)) != len(self.values):
+            raise PublicParameterError("atoms name a value twice")
+
+    @property
+    def words(self) -> Words:
+        """The atoms as a text has them."""
+        sought = {None: [], True: [SOUGHT], False: [] if self.values else [NONE]}[self.seek]
+        listed = [*sought, *(show(value) for value in self.values), *([MISSING] if self.missing else [])]
+        return (("atoms", " ".join(listed)),) if listed else ()
+
+
+def atoms_of(atoms: Atoms | Iterable[Number] | str | None) -> Atoms:
+    """Public values with a mass of their own; a list of values alone means these and no others."""
+    if isinstance(atoms, Atoms):
+        return atoms
     if atoms is None:
-        return (), False, None
+        return Atoms()
     if isinstance(atoms, str) and atoms.strip() in (SOUGHT, NONE):
-        return (), False, atoms.strip() == SOUGHT
+        return Atoms(seek=atoms.strip() == SOUGHT)
     if isinstance(atoms, str | bytes | Mapping) or not isinstance(atoms, Iterable):
         raise QuestionError(
             f"atoms is a list of values known without looking at the file, such as [0] or [0, {MISSING!r}], "
@@ -203,9 +221,9 @@ def atoms_of(atoms: Iterable[Number] | str | None) -> tuple[tuple[Fraction, ...]
     if NONE in words and (found or SOUGHT in words):
         raise PublicParameterError(f"atoms are {NONE}, or they are listed")
     if SOUGHT in words:
-        return found, MISSING in words, True
+        return Atoms(found, MISSING in words, True)
     none = NONE in words or not (found or words)  # an empty list is one of no atoms
-    return found, MISSING in words, False if none else None
+    return Atoms(found, MISSING in words, False if none else None)
 
 
 def _is_word(value: Number) -> bool:
@@ -225,9 +243,113 @@ def _atom(value: Number) -> Fraction:
 
 def _one_of(option: str, given: object, known: tuple[str, ...], *more: str) -> None:
     if not isinstance(given, str) or given not in known:
-        near = difflib.get_close_matches(str(given).lower(), known, n=1)
-        hint = f". Did you mean {near[0]}?" if near else ""
-        raise PublicParameterError(f"{option} is one of {', '.join([*more, *known])}; got {given!r}{hint}")
+        raise QuestionError(unknown(f"value of {option}", str(given), [*more, *known]))
 
 
-__all__ = ["DensityOf", "Growth", "OfDensity", "Private", "Settled"]
+def detail_of(texts: Mapping[str, str]) -> Detail:
+    """The detail of options as text."""
+    given: dict[str, int | str] = dict(texts)
+    for name in ("cells", "degree", "iterations", "size"):
+        text = texts.get(name, "")
+        if text and not text[0].isalpha():
+            if not (text.isascii() and text.isdigit() and len(text) <= 9):
+                raise QuestionError(f"{name} is a whole number of up to nine digits, got '{text}'")
+            given[name] = int(text)
+    return Detail(**given)  # type: ignore[arg-type]  # converters refuse words they do not know
+
+
+PLAIN_DETAIL: Final = Detail()
+NO_ATOMS: Final = Atoms()
+
+
+@attrs.frozen
+class DensityOf(Statistic):
+    """The law of one record as a whole: a density to plot, to ask for any probability, and to draw records from.
+
+    Parameters
+    ----------
+    columns : str or sequence of str
+        One to four numeric columns with public bounds.
+    method : str
+        "histogram", "sparse", "adaptive", "tree", "ks", "series", "kernel" or "bernstein"; docs/how-to/densities.md
+        says when each is best. "auto" chooses a grid privately, for a part of epsilon, and smooths its bars for free.
+    detail : Detail
+        Cells, degree, bandwidth, iterations, size and settling, by method.
+    atoms : "auto", "none" or a sequence of number, "missing" and "auto", optional
+        Values that have a mass of their own. "auto", the default of ``method="auto"``, finds them: 0, the ends of the
+        bounds and listed ones for nothing, others for a twentieth of epsilon where that is worth it. A list such as
+        [0] means these and no others; "missing" gives missing values theirs.
+    checks : number
+        The share of epsilon, 0 to 0.5, for noisy counts of coarse tables of the records: every column in ten stretches,
+        every two columns in five by five. ``good_for`` of made-up rows compares them with these.
+    low, high : number, optional
+        Bounds of one column for this question; by default those of the study.
+    """
+
+    verb: ClassVar[str] = "density"
+    synonyms: ClassVar[tuple[str, ...]] = ("synthesize", "kde")
+    positions: ClassVar[tuple[str, ...]] = ("names",)
+    has_delta: ClassVar[bool] = True
+    examples: ClassVar[tuple[str, ...]] = ("density(x)", "density(x, y, method=histogram)")
+
+    names: tuple[str, ...] = attrs.field(converter=columns_of)
+    method: OfDensity = attrs.field(default="auto", kw_only=True)
+    detail: Detail = attrs.field(
+        default=PLAIN_DETAIL,
+        kw_only=True,
+        metadata={
+            "unfold": ("cells", "degree", "iterations", "size", "bandwidth", "settle"),
+            "build": lambda texts: detail_of(texts),
+        },
+    )
+    atoms: Atoms = attrs.field(default=NO_ATOMS, converter=atoms_of, kw_only=True)
+    checks: Fraction = attrs.field(default=Fraction(0), converter=read_checks, kw_only=True)
+    low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
+    high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        check_bounds(self.low, self.high)
+        _one_of("method", self.method, get_args(OfDensity))
+        if not 0 <= self.checks <= Fraction(1, 2):
+            raise PublicParameterError(f"checks is a share of epsilon, 0 to 0.5, got {show(self.checks)}")
+        if not self.names or len(set(self.names)) != len(self.names):
+            raise PublicParameterError("a density is of one column or more, each named once")
+        if len(self.names) > 1 and (self.low is not None or self.atoms.values):
+            raise PublicParameterError("low, high and atoms are for a density of one column")
+        if self.atoms.seek and self.method != "auto":
+            raise PublicParameterError(
+                f"atoms are found by method=auto alone: name those of method={self.method}, such as atoms=0"
+            )
+        if self.atoms.seek and len(self.names) > MOST_SOUGHT:
+            raise PublicParameterError(f"atoms are found in 1 to {MOST_SOUGHT} columns, got {len(self.names)}")
+
+    @property
+    def seeks(self) -> bool:
+        """True if atoms are found privately: by default where the method is auto and no value is listed."""
+        if self.atoms.seek is not None:
+            return self.atoms.seek
+        return self.method == "auto" and not self.atoms.values and len(self.names) <= MOST_SOUGHT
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return () if self.atoms.missing else self.names
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return self.names
+
+    @property
+    def takes_delta(self) -> bool:
+        return True
+
+    def estimand(self, setting: Setting) -> str:
+        return f"population law of {', '.join(self.names)}{HOW[self.method]}{kept('row', setting.schema.person)}"
+
+    def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
+        from reticent.statistics import density_step
+
+        return density_step.prepare(self, setting, epsilon)
+
+    @classmethod
+    def made_up(cls, dice: Dice) -> DensityOf:
+        return cls(dice.pick(("x", "k")), method=dice.pick(("auto", "histogram", "series")))

@@ -1,7 +1,6 @@
 """Share of incomplete rows: how many cells of a column are missing, cannot be read, or are not listed.
 
-    columns_read(asked)                 columns of a statistic
-    odd_columns(asked, keys, schema)    those of them that can hold odd cells, in the order of the schema
+    odd_columns(asked, schema)          columns of a question that can hold odd cells, in the order of the schema
     IncompleteStep                      the share of rows with an odd cell in some columns, by geometric noise
     words(beside, schema)               the caveat beside an answer
 
@@ -14,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import assert_never
 
-from reticent.data.query import Incomplete, Keys, Query, Rows
+from reticent.data.query import Incomplete, Query, Rows
 from reticent.data.schema import Key, Schema
 from reticent.data.table import Result
 from reticent.entropy import Entropy
@@ -28,57 +26,20 @@ from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.counts.count_step import guarantee_of
-from reticent.statistics.density import DensityOf
+from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.estimand import odd_cells, whole_cells
-from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.intervals import FEW, too_few
-from reticent.statistics.logarithms import LogMean
+from reticent.statistics.moments.mean import Mean
+from reticent.statistics.moments.proportion import Proportion
+from reticent.statistics.moments.sd import Sd
+from reticent.statistics.moments.variance import Variance
 from reticent.statistics.shares import OddShare, share_of
-from reticent.statistics.specs import (
-    CapShare,
-    Count,
-    Histogram,
-    IncompleteShare,
-    Iqr,
-    Location,
-    Mean,
-    People,
-    Proportion,
-    Quantiles,
-    Regression,
-    Scale,
-    Statistic,
-    Sum,
-    TrimmedMean,
-    Variance,
-)
+from reticent.statistics.statistic import Ask
 
 
-def columns_read(asked: Statistic) -> tuple[str, ...]:
-    """The columns whose odd cells can change what is estimated.
-
-    None for a statistic that counts odd cells itself: the share of incomplete rows, a density with missing values.
-    """
-    match asked:
-        case Count() | People() | CapShare() | IncompleteShare():
-            return ()
-        case Sum() | Mean() | Variance() | Proportion() | Histogram() | Quantiles() | Iqr():
-            return (asked.column,)
-        case Scale() | TrimmedMean() | Location() | LogMean():
-            return (asked.column,)
-        case Regression(y=y, on=on):
-            return (y, *on)
-        case DensityOf(columns=columns, missing=missing):
-            return () if missing else columns
-        case HypothesisTest(column=column, on=other):
-            return (column,) if other is None else (column, other)
-        case _:
-            assert_never(asked)
-
-
-def odd_columns(asked: Statistic, keys: Keys | None, schema: Schema) -> tuple[str, ...]:
+def odd_columns(asked: Ask, schema: Schema) -> tuple[str, ...]:
     """The columns of a question, its groups included, that can hold odd cells: ``odd_among``."""
-    return odd_among((*columns_read(asked), *(() if keys is None else (keys.column,))), schema)
+    return odd_among((*asked.statistic.columns, *(() if asked.keys is None else (asked.keys.column,))), schema)
 
 
 def odd_among(columns: Sequence[str], schema: Schema) -> tuple[str, ...]:
@@ -158,7 +119,7 @@ class IncompleteStep:
         return Expected(self.share.half_width(people), None)
 
 
-def told_by(asked: Statistic, keys: Keys | None, schema: Schema, units: int | None, *, counted: bool = False) -> bool:
+def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = False) -> bool:
     """Tell if a noisy number of values and the number of rows, both in the release anyway, determine the share.
 
     Parameters
@@ -168,13 +129,16 @@ def told_by(asked: Statistic, keys: Keys | None, schema: Schema, units: int | No
     counted : bool
         Whether the release asks for the number of rows.
     """
-    match asked:
-        case Proportion(column=column) | Variance(column=column) | Mean(column=column, method="auto" | "bounded"):
-            known = counted or public_rows(schema, units) is not None
-            of_rows = asked.counts_rows or schema.person.rows == 1  # and not of persons, who may have several rows
-            return keys is None and known and of_rows and schema.column(column).stand_in is None
+    match asked.statistic:
+        case Proportion(column=column) | Variance(column=column) | Sd(column=column):
+            pass
+        case Mean(column=column, method="auto" | "bounded"):
+            pass
         case _:
             return False
+    known = counted or public_rows(schema, units) is not None
+    of_rows = asked.counts_rows or schema.person.rows == 1  # and not of persons, who may have several rows
+    return asked.keys is None and known and of_rows and schema.column(column).stand_in is None
 
 
 def public_rows(schema: Schema, units: int | None) -> int | None:

@@ -7,19 +7,20 @@ from typing import Final
 
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.context import Setting
+from reticent.statistics.density import DensityOf
 from reticent.statistics.prepare import prepare
-from reticent.statistics.specs import Statistic
+from reticent.statistics.statistic import Ask
 
 GRID: Final = 1000  # epsilons are multiples of 1 / GRID
 MOST: Final = 10  # above it a release needs a reason; no plan proposes it
 
 
-def least_epsilon(asked: Statistic, setting: Setting, half_width: float, people: int) -> Fraction:
+def least_epsilon(asked: Ask, setting: Setting, half_width: float, people: int) -> Fraction:
     """The least multiple of 1/1000 at which the noise half-width at 95 % is at most ``half_width``.
 
     Parameters
     ----------
-    asked : Statistic
+    asked : Ask
     setting : Setting
     half_width : float
         In the answer's units; of the noise alone, since sampling does not depend on epsilon.
@@ -33,6 +34,8 @@ def least_epsilon(asked: Statistic, setting: Setting, half_width: float, people:
     """
     if not half_width > 0:
         raise PublicParameterError(f"the half-width wanted must be > 0, got {half_width}")
+    if isinstance(asked.statistic, DensityOf):
+        raise QuestionError(f"{asked.name} is no number, so no half-width is planned for it. Nothing was charged.")
     low, high = 0, MOST * GRID
     if not _reaches(asked, setting, Fraction(MOST), half_width, people):
         raise QuestionError(_reason(asked, setting, half_width, people))
@@ -45,12 +48,12 @@ def least_epsilon(asked: Statistic, setting: Setting, half_width: float, people:
     return Fraction(high, GRID)
 
 
-def _reaches(asked: Statistic, setting: Setting, epsilon: Fraction, half_width: float, people: int) -> bool:
+def _reaches(asked: Ask, setting: Setting, epsilon: Fraction, half_width: float, people: int) -> bool:
     noise = _noise(asked, setting, epsilon, people)
     return noise is not None and noise <= half_width
 
 
-def _noise(asked: Statistic, setting: Setting, epsilon: Fraction, people: int) -> float | None:
+def _noise(asked: Ask, setting: Setting, epsilon: Fraction, people: int) -> float | None:
     """The expected noise half-width; None where the question would be refused or unanswered at this epsilon."""
     prepare(asked, setting, Fraction(MOST))  # what is wrong at every epsilon is said at once
     try:
@@ -59,7 +62,7 @@ def _noise(asked: Statistic, setting: Setting, epsilon: Fraction, people: int) -
         return None
 
 
-def _reason(asked: Statistic, setting: Setting, half_width: float, people: int) -> str:
+def _reason(asked: Ask, setting: Setting, half_width: float, people: int) -> str:
     noise = _noise(asked, setting, Fraction(MOST), people)
     if noise is None:
         return f"{asked.name} gives no reply for {people:,} people even at ε {MOST}. More people are needed."

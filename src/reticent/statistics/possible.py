@@ -12,12 +12,17 @@ from typing import TypeAlias
 from reticent.outcome import Estimate, NoReply, Outcome, Reply
 from reticent.statistics import public_facts
 from reticent.statistics.context import Setting
-from reticent.statistics.specs import Iqr, Location, Mean, Quantiles, Scale, TrimmedMean
+from reticent.statistics.moments.mean import Mean
+from reticent.statistics.quantiles.iqr import Iqr
+from reticent.statistics.quantiles.rank_statistic import RankStatistic
+from reticent.statistics.robust.location import Location
+from reticent.statistics.robust.scale import Scale
+from reticent.statistics.robust.trimmed_mean import TrimmedMean
 
 Ends: TypeAlias = tuple[float, float]
 
 
-def possible(asked: Mean | Quantiles | Iqr | Scale | TrimmedMean | Location, setting: Setting) -> Ends | None:
+def possible(asked: Mean | RankStatistic | Iqr | Scale | TrimmedMean | Location, setting: Setting) -> Ends | None:
     """Between bounds named or declared; the distance of quartiles from 0 to the distance of bounds.
 
     The distance of other quantiles reads values as they are, and is not below 0.

@@ -15,10 +15,13 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Label
 from reticent.statistics.context import Setting
 from reticent.statistics.ranks import within
+from reticent.statistics.statistic import Statistic
 
 
-def title(name: str, keys: Keys | None) -> str:
-    return name if keys is None else f"{name} by {keys.column}"
+def title(asked: Statistic, setting: Setting) -> str:
+    """The name of an answer: the question's text, with its unit of analysis and its groups."""
+    text = asked.text(setting.per)
+    return text if setting.keys is None else f"{text} by {setting.keys.column}"
 
 
 def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, ...]:

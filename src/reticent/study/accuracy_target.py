@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
@@ -15,22 +14,22 @@ from reticent.privacy.cost import Cost
 from reticent.statistics.context import Setting
 from reticent.statistics.least_epsilon import least_epsilon
 from reticent.statistics.shares import SHARE
-from reticent.statistics.specs import Statistic
-from reticent.study.allocation import CAVEAT_SHARE, Asked, Question, caveat_is_due, deltas, name_of, understand
+from reticent.statistics.statistic import Ask
+from reticent.study.allocation import CAVEAT_SHARE, Question, caveat_is_due, deltas, understand
 from reticent.study.incomplete import due
 
 STEPS: Final = 1000  # of the grid of epsilons
 
 
 def wanted(
-    questions: Sequence[Question | Asked],
+    questions: Sequence[Question],
     want: Mapping[str, float],
     schema: Schema,
     groups: Keys | None,
     people: int | None,
     delta: Fraction | None = None,
     known: Known = NOTHING,
-) -> tuple[Asked, ...]:
+) -> tuple[Ask, ...]:
     """The questions, each named one with the least epsilon on a grid of 1/1000 that reaches its half-width.
 
     A name that was not asked is asked. ``want`` is the noise half-width at 95 %, in the answer's units; ``delta`` is
@@ -49,7 +48,7 @@ def wanted(
             "with the epsilon it names."
         )
     asked = list(understand(questions, schema, groups)) if questions else []
-    places = {name_of(item): place for place, item in enumerate(asked)}
+    places = {item.name: place for place, item in enumerate(asked)}
     for name, width in want.items():
         if isinstance(width, bool) or not isinstance(width, int | float) or not 0 < width < float("inf"):
             raise PublicParameterError(f"want[{name!r}] is the half-width wanted, a number > 0, got {width!r}")
@@ -57,7 +56,7 @@ def wanted(
             (item,) = understand([name], schema, groups)
             places[name] = len(asked)
             asked.append(item)
-        if asked[places[name]].statistic.epsilon is not None:
+        if asked[places[name]].epsilon is not None:
             raise QuestionError(f"{name} has an epsilon of its own: say either that or the width wanted")
     offered = deltas(asked, Cost(delta=delta))
     public = people if schema.person.adjacency == "substitute" else schema.person.people
@@ -65,14 +64,10 @@ def wanted(
     for name, width in want.items():
         item = asked[places[name]]
         setting = Setting(schema, public, item.keys, offered[places[name]])
-        epsilon = least_epsilon(item.statistic, setting, float(width), people)
+        epsilon = least_epsilon(item, setting, float(width), people)
         # the answer keeps all but what is set aside for caveats, so it needs that much more
         aside = CAVEAT_SHARE * caveat_is_due(item, schema)
         aside += SHARE * bought[places[name]]
         epsilon = Fraction((epsilon * STEPS / (1 - aside)).__ceil__(), STEPS)
-        asked[places[name]] = Asked(_with(item.statistic, epsilon), item.keys)
+        asked[places[name]] = item.at(epsilon, delta=item.delta)
     return tuple(asked)
-
-
-def _with(statistic: Statistic, epsilon: Fraction) -> Statistic:
-    return replace(statistic, epsilon=epsilon)

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import attrs
 
 from reticent.certificate.particulars import check_text
 from reticent.certificate.snapshot import NOTHING, Known
@@ -28,12 +30,15 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import show
 from reticent.statistics.context import Setting, Step
+from reticent.statistics.counts.capped import CapShare
+from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.count_step import CountStep
-from reticent.statistics.density import DensityOf
+from reticent.statistics.counts.incomplete_share import IncompleteShare
+from reticent.statistics.counts.persons import Persons
 from reticent.statistics.grammar import parse
 from reticent.statistics.incomplete import IncompleteStep
-from reticent.statistics.prepare import prepare as prepare_statistic
-from reticent.statistics.specs import CapShare, Count, IncompleteShare, People, Statistic, delta_of
+from reticent.statistics.prepare import prepare
+from reticent.statistics.statistic import Ask, Statistic, ask
 from reticent.study.incomplete import NO_SHARES, Beside, beside, place_of_count
 
 if TYPE_CHECKING:
@@ -43,16 +48,8 @@ if TYPE_CHECKING:
 CAVEAT_SHARE: Final = Fraction(1, 20)
 DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
-Question: TypeAlias = Statistic | str
+Question: TypeAlias = Statistic | Ask | str
 LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One question and the public groups it is asked for."""
-
-    statistic: Statistic
-    keys: Keys | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,33 +82,31 @@ def check_request(purpose: object, audit: object) -> None:
         raise PublicParameterError(f'audit is "quick" or a number of pairs >= 1, got {audit!r}')
 
 
-def understand(questions: Sequence[Question | Asked], schema: Schema, groups: Keys | None = None) -> tuple[Asked, ...]:
-    """Questions as statistics with their groups; text is read by the grammar of the study file."""
+def understand(questions: Sequence[Question], schema: Schema, groups: Keys | None = None) -> tuple[Ask, ...]:
+    """Questions with their groups as public keys; text is read by the grammar of the study file."""
     if isinstance(questions, str) or not isinstance(questions, Iterable):
         raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
-    found = []
-    for question in questions:
-        if isinstance(question, Asked):
-            found.append(question)
-            continue
-        if not isinstance(question, str) and not isinstance(question, get_args(Statistic)):
-            raise QuestionError(f'{question!r} is no question. Ask rt.count(), rt.mean("x"), or their text "mean(x)".')
-        statistic, by = parse(question) if isinstance(question, str) else (question, None)
-        if by is not None and groups is not None:
-            raise QuestionError("this study is grouped already: ask without 'by'")
-        found.append(Asked(statistic, groups if by is None else keys_of(schema, by)))
+    found = [_understood(question, schema, groups) for question in questions]
     if not found:
         raise QuestionError("Nothing was asked. For example: [rt.count()].")
-    names = [name_of(asked) for asked in found]
+    names = [asked.name for asked in found]
     for name in names:
         if names.count(name) > 1:
             raise QuestionError(f"{name} is asked twice. Ask once: the answer may be used as often as you like.")
     return tuple(found)
 
 
-def name_of(asked: Asked) -> str:
-    """``mean(mdvis)``, or ``mean(mdvis) by site``."""
-    return asked.statistic.name if asked.keys is None else f"{asked.statistic.name} by {asked.keys.column}"
+def _understood(question: Question, schema: Schema, groups: Keys | None) -> Ask:
+    if not isinstance(question, str | Statistic | Ask):
+        raise QuestionError(f'{question!r} is no question. Ask rt.count(), rt.mean("x"), or their text "mean(x)".')
+    asked = parse(question) if isinstance(question, str) else ask(question)
+    if asked.keys is not None:
+        return asked
+    if isinstance(asked.groups, str):
+        if groups is not None:
+            raise QuestionError("this study is grouped already: ask without 'by'")
+        return attrs.evolve(asked, groups=keys_of(schema, asked.groups))
+    return attrs.evolve(asked, groups=groups)
 
 
 def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, groups: int | None = None) -> Keys:
@@ -143,7 +138,7 @@ def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, gro
 
 
 def settle(
-    asked: Sequence[Asked], within: Cost, schema: Schema, units: int | None, currency: str, known: Known = NOTHING
+    asked: Sequence[Ask], within: Cost, schema: Schema, units: int | None, currency: str, known: Known = NOTHING
 ) -> Prepared:
     """Share out the limit, prepare every step, and derive the guarantee of the whole.
 
@@ -173,7 +168,7 @@ def settle(
     ]
 
     def share(statistic: IncompleteShare, amount: Fraction) -> IncompleteStep:
-        made = _step(Asked(statistic), Setting(schema, units), amount, in_rho=in_rho)
+        made = _step(Ask(statistic), Setting(schema, units), amount, in_rho=in_rho)
         assert isinstance(made, IncompleteStep)
         return made if made.share.rows is not None else replace(made, share=replace(made.share, of_rows=of_rows))
 
@@ -189,7 +184,7 @@ def settle(
         for item, setting, amount, aside, for_share in zip(asked, settings, amounts, set_aside, for_shares, strict=True)
     )
     aside = sum(set_aside, Fraction(0))
-    caveat = _step(Asked(CapShare()), Setting(schema, units), aside, in_rho=in_rho) if aside else None
+    caveat = _step(Ask(CapShare()), Setting(schema, units), aside, in_rho=in_rho) if aside else None
     parts = [step.guarantee for step in (*steps, *([] if caveat is None else [caveat]), *told.steps)]
     if in_rho or currency == "zcdp":
         whole = compose.in_sequence([compose.in_zcdp(part) for part in parts])
@@ -205,24 +200,24 @@ def settle(
     return Prepared(steps, caveat, whole, told)
 
 
-def _free(asked: Asked, setting: Setting) -> bool:
+def _free(asked: Ask, setting: Setting) -> bool:
     """Tell if the answer is the same for all neighbours: a public number of people costs nothing."""
-    if not isinstance(asked.statistic, Count | People):
+    if not isinstance(asked.statistic, Count | Persons):
         return False
-    return prepare(asked.statistic, setting, Fraction(1)).guarantee.loss == PureDP(Fraction(0))
+    return prepare(asked, setting, Fraction(1)).guarantee.loss == PureDP(Fraction(0))
 
 
-def _set_aside(asked: Asked, amount: Fraction, schema: Schema) -> Fraction:
+def _set_aside(asked: Ask, amount: Fraction, schema: Schema) -> Fraction:
     """The part of an answer's share that pays for saying how many people the cap on rows touched."""
     return amount * CAVEAT_SHARE if caveat_is_due(asked, schema) else Fraction(0)
 
 
-def caveat_is_due(asked: Asked, schema: Schema) -> bool:
+def caveat_is_due(asked: Ask, schema: Schema) -> bool:
     """Tell if a cap on rows per person can change the estimand of this answer."""
-    return schema.person.column is not None and asked.statistic.counts_rows
+    return schema.person.column is not None and asked.counts_rows
 
 
-def shares(asked: Sequence[Asked], within: Cost, free: Sequence[bool]) -> tuple[Fraction, ...]:
+def shares(asked: Sequence[Ask], within: Cost, free: Sequence[bool]) -> tuple[Fraction, ...]:
     """Epsilon of each question: its own, or an equal part of the rest. Free ones take no part."""
     if all(free):
         return tuple(Fraction(1) for _ in asked)
@@ -230,7 +225,7 @@ def shares(asked: Sequence[Asked], within: Cost, free: Sequence[bool]) -> tuple[
         paid = [item for item, costs_nothing in zip(asked, free, strict=True) if not costs_nothing]
         rest = iter(shares(paid, within, [False] * len(paid)))
         return tuple(Fraction(1) if costs_nothing else next(rest) for costs_nothing in free)
-    own = [item.statistic.epsilon for item in asked]
+    own = [item.epsilon for item in asked]
     if within.rho is not None:
         if any(amount is not None for amount in own):
             raise PublicParameterError("questions with an epsilon of their own cannot be part of a release in rho")
@@ -247,7 +242,7 @@ def shares(asked: Sequence[Asked], within: Cost, free: Sequence[bool]) -> tuple[
     return tuple((total - named) / open_ones if amount is None else amount for amount in own)
 
 
-def deltas(asked: Sequence[Asked], within: Cost) -> tuple[Fraction | None, ...]:
+def deltas(asked: Sequence[Ask], within: Cost) -> tuple[Fraction | None, ...]:
     """The delta each question may spend: its own, or an equal part of what those leave; None where it needs none.
 
     Raises
@@ -255,8 +250,8 @@ def deltas(asked: Sequence[Asked], within: Cost) -> tuple[Fraction | None, ...]:
     PublicParameterError, QuestionError
         Where a question needs a delta and there is none; where the questions' own come to more than the release's.
     """
-    tested = [delta_of(item.statistic) for item in asked]
-    own = [options.delta for options in tested if options is not None]
+    spends = [item.spends_delta for item in asked]
+    own = [item.delta for item in asked if item.spends_delta]
     if not own:
         return (None,) * len(asked)
     named = sum((amount for amount in own if amount is not None), Fraction(0))
@@ -267,7 +262,7 @@ def deltas(asked: Sequence[Asked], within: Cost) -> tuple[Fraction | None, ...]:
             "names the conversion. Nothing was charged."
         )
     if within.rho is not None:
-        return tuple(None if options is None else options.delta for options in tested)
+        return tuple(item.delta if spent else None for item, spent in zip(asked, spends, strict=True))
     if within.delta is None and open_ones:
         raise QuestionError(
             f"{_first_open(asked)} needs a δ, the probability of a reply where there should be none: say delta, such "
@@ -279,49 +274,38 @@ def deltas(asked: Sequence[Asked], within: Cost) -> tuple[Fraction | None, ...]:
             "others"
         )
     each = (within.delta - named) / open_ones if open_ones and within.delta is not None else None
-    return tuple(None if options is None else (options.delta or each) for options in tested)
+    return tuple((item.delta or each) if spent else None for item, spent in zip(asked, spends, strict=True))
 
 
-def _first_open(asked: Sequence[Asked]) -> str:
+def _first_open(asked: Sequence[Ask]) -> str:
     """The name of the first question that needs a delta and has none of its own."""
     for item in asked:
-        options = delta_of(item.statistic)
-        if options is not None and options.delta is None:
-            return name_of(item)
+        if item.spends_delta and item.delta is None:
+            return item.name
     raise AssertionError("every question has a delta of its own")
 
 
-def most(questions: Sequence[Question | Asked], within: Cost, currency: str) -> Loss:
+def most(questions: Sequence[Question], within: Cost, currency: str) -> Loss:
     """The loss the caller was ready to pay: what a release costs that fails before it could be priced."""
     if within.rho is not None:
         if currency == "zcdp" or within.delta is None:
             return ZCDP(within.rho) if currency == "zcdp" else PureDP(sqrt_up(2 * within.rho))
         return approx_of(ZCDP(within.rho), within.delta)
-    asked = [item.statistic if isinstance(item, Asked) else item for item in questions]
-    own = [item.epsilon for item in asked if not isinstance(item, str) and item.epsilon is not None]
+    own = [item.epsilon for item in questions if isinstance(item, Ask) and item.epsilon is not None]
     return PureDP(within.epsilon if within.epsilon is not None else sum(own, Fraction(0)))
 
 
-def prepare(asked: Statistic, setting: Setting, epsilon: Fraction) -> Step:
-    """The step that answers a question for exactly ``epsilon``: a number, or a density."""
-    if isinstance(asked, DensityOf):
-        from reticent.study.density_step import prepare as prepare_density
-
-        return prepare_density(asked, setting, epsilon)
-    return prepare_statistic(asked, setting, epsilon)
-
-
-def _step(asked: Asked, setting: Setting, amount: Fraction, *, in_rho: bool) -> Step:
+def _step(asked: Ask, setting: Setting, amount: Fraction, *, in_rho: bool) -> Step:
     if not in_rho:
-        return prepare(asked.statistic, setting, amount)
+        return prepare(asked, setting, amount)
     # All parts of a step cost a fixed share of its epsilon, so its rho is a constant times epsilon squared.
     first = round_down(sqrt_down(2 * amount), DIGITS)
     if setting.delta is not None:  # Gaussian noise has an epsilon that much larger at the same rho
         first = round_down(epsilon_delta(approx_of(ZCDP(amount), setting.delta))[0], DIGITS)
-    made = prepare(asked.statistic, setting, first)
+    made = prepare(asked, setting, first)
     if (cost := _rho(made)) == 0:
         return made
-    scaled = prepare(asked.statistic, setting, round_down(first * sqrt_down(amount / cost), DIGITS))
+    scaled = prepare(asked, setting, round_down(first * sqrt_down(amount / cost), DIGITS))
     return made if cost <= amount < _rho(scaled) else scaled  # that of a conversion is a little off the constant
 
 

@@ -23,6 +23,8 @@ from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.outcome import Reply
 from reticent.statistics.answer import Answer, IncompleteRows
+from reticent.statistics.counts.count import Count
+from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.estimand import odd_cells
 from reticent.statistics.incomplete import (
     IncompleteStep,
@@ -35,11 +37,10 @@ from reticent.statistics.incomplete import (
     words,
 )
 from reticent.statistics.shares import ASSUMED, SHARE, WIDEST
-from reticent.statistics.specs import Count, IncompleteShare
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Expected
-    from reticent.study.allocation import Asked
+    from reticent.statistics.statistic import Ask
 
 Columns = tuple[str, ...]
 
@@ -164,35 +165,34 @@ class Beside:
         return replace(answer, estimand=estimand, incomplete=share, caveats=caveats)
 
 
-def place_of_count(asked: Sequence[Asked]) -> int | None:
+def place_of_count(asked: Sequence[Ask]) -> int | None:
     """The place of a question for the number of all rows."""
     found = (place for place, item in enumerate(asked) if isinstance(item.statistic, Count) and item.keys is None)
     return next(found, None)
 
 
-def _asked_for(asked: Sequence[Asked], schema: Schema) -> tuple[Columns, ...]:
+def _asked_for(asked: Sequence[Ask], schema: Schema) -> tuple[Columns, ...]:
     """For each question that is itself a share its columns that can hold odd cells; none for others."""
     return tuple(
-        odd_among(item.statistic.columns, schema) if isinstance(item.statistic, IncompleteShare) else ()
-        for item in asked
+        odd_among(item.statistic.of, schema) if isinstance(item.statistic, IncompleteShare) else () for item in asked
     )
 
 
-def due(asked: Sequence[Asked], schema: Schema, units: int | None, known: Known) -> tuple[bool, ...]:
+def due(asked: Sequence[Ask], schema: Schema, units: int | None, known: Known) -> tuple[bool, ...]:
     """Answers, as flags, beside which stands a share that nothing else tells: it is bought, or left out."""
     counted = place_of_count(asked) is not None
-    columns = tuple(odd_columns(item.statistic, item.keys, schema) for item in asked)
+    columns = tuple(odd_columns(item, schema) for item in asked)
     told = {*_asked_for(asked, schema)}
     told |= {
         one
         for item, one in zip(asked, columns, strict=True)
-        if told_by(item.statistic, item.keys, schema, units, counted=counted) or known.share(one) is not None
+        if told_by(item, schema, units, counted=counted) or known.share(one) is not None
     }
     return tuple(bool(one) and one not in told for one in columns)
 
 
 def beside(
-    asked: Sequence[Asked],
+    asked: Sequence[Ask],
     amounts: Sequence[Fraction],
     step: Callable[[IncompleteShare, Fraction], IncompleteStep],
     schema: Schema,
@@ -215,7 +215,7 @@ def beside(
     known : Known
         What earlier releases told.
     """
-    columns = tuple(odd_columns(item.statistic, item.keys, schema) for item in asked)
+    columns = tuple(odd_columns(item, schema) for item in asked)
     wanting = due(asked, schema, units, known)
     steps, left_out = [], []
     for of in dict.fromkeys(one for one, wants in zip(columns, wanting, strict=True) if wants):
@@ -230,9 +230,7 @@ def beside(
     aside = tuple(SHARE * paid if one in bought else Fraction(0) for paid, one in zip(amounts, columns, strict=True))
     place = place_of_count(asked)
     tellers = tuple(
-        at
-        for at, item in enumerate(asked)
-        if columns[at] and told_by(item.statistic, item.keys, schema, units, counted=place is not None)
+        at for at, item in enumerate(asked) if columns[at] and told_by(item, schema, units, counted=place is not None)
     )
     asked_for = _asked_for(asked, schema)
     fresh = {*asked_for, *(columns[at] for at in tellers)}

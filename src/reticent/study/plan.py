@@ -92,7 +92,7 @@ class Plan:
         from reticent.statistics.hypotheses.step import HypothesisStep
 
         tests = [step for step in self._steps() if isinstance(step, HypothesisStep)]
-        for name in (test, parse(test)[0].name):
+        for name in (test, parse(test).name):
             for step in tests:
                 if step.name == name:
                     return power_curve(

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from reticent.sessions.gaussian_answers import Prices
     from reticent.statistics.density import DensityOf
     from reticent.statistics.scaling import Bound
-    from reticent.study.allocation import Asked, Prepared, Question
+    from reticent.statistics.statistic import Ask
+    from reticent.study.allocation import Prepared, Question
     from reticent.study.plan import Plan
     from reticent.study.rehearsal import Rehearsal
     from reticent.study.release import Release
@@ -282,7 +283,7 @@ class Study:
                 from reticent.certificate.keys import load_private
 
                 signer = load_private(about.key)
-            asked: Sequence[Question | Asked] = understand(questions, self.schema, self._groups) if questions else ()
+            asked: Sequence[Question] = understand(questions, self.schema, self._groups) if questions else ()
             table = self._table()
             self._probe(table)
             units = self._units(table, asked, within, about.who)
@@ -321,7 +322,7 @@ class Study:
 
     def synthesize(
         self,
-        columns: str | Sequence[str] | DensityOf,
+        columns: str | Sequence[str] | DensityOf | Ask,
         *,
         rows: int | None = None,
         epsilon: Number | None = None,
@@ -349,12 +350,14 @@ class Study:
             Where the release gave no reply: it was charged, and there is nothing to draw from.
         """
         from reticent.statistics.density import DensityOf
-        from reticent.statistics.questions import density
+        from reticent.statistics.statistic import Ask, ask
         from reticent.study.synthetic import CHECKING, check_rows
 
         with refusing():
             check_rows(rows)
-            asked = columns if isinstance(columns, DensityOf) else density(columns, checks=CHECKING)
+            asked = ask(columns if isinstance(columns, DensityOf | Ask) else DensityOf(columns, checks=CHECKING))
+            if asked.delta is None and delta is not None:
+                asked = asked.at(asked.epsilon, delta=delta)
         made = self.release([asked], epsilon=epsilon, rho=rho, delta=delta, purpose=purpose, record=record, audit=audit)
         return made.synthetic(rows=rows)
 
@@ -458,7 +461,7 @@ class Study:
                 "of duckdb, ibis-framework and sqlglot. Nothing was charged."
             ) from None
 
-    def _units(self, table: Table, asked: Sequence[Question | Asked], within: Cost, who: str) -> int | None:
+    def _units(self, table: Table, asked: Sequence[Question], within: Cost, who: str) -> int | None:
         """The public number of persons, if there is one."""
         from reticent.study.allocation import most, public_people
 
@@ -467,8 +470,8 @@ class Study:
         )
 
     def _wanted(
-        self, questions: Sequence[Question | Asked], want: Mapping[str, float], people: int | None, within: Cost
-    ) -> Sequence[Asked]:
+        self, questions: Sequence[Question], want: Mapping[str, float], people: int | None, within: Cost
+    ) -> Sequence[Ask]:
         from reticent.study.accuracy_target import wanted
 
         return wanted(questions, want, self.schema, self._groups, people, within.delta, self._known())
@@ -502,7 +505,7 @@ class Study:
         public = size if self.schema.person.adjacency == "substitute" else self.schema.person.people
         return self._prepare(asked, within, public), size
 
-    def _prepare(self, questions: Sequence[Question | Asked], within: Cost, units: int | None) -> Prepared:
+    def _prepare(self, questions: Sequence[Question], within: Cost, units: int | None) -> Prepared:
         from reticent.study.allocation import settle, understand
 
         asked = understand(questions, self.schema, self._groups)

@@ -170,7 +170,7 @@ SCHEMA: Final = Schema({"x": real(0, 10**7), "g": category(["a"])}, Person("add_
 def ours_answer(rows: Sequence[float]) -> object:
     """A table, and the answer to a sum over it."""
     table = open_table({"x": list(rows), "g": ["a"] * len(rows)}, SCHEMA)
-    step = prepare(parse("sum(x)")[0], Setting(SCHEMA, None), Fraction(1, 10))
+    step = prepare(parse("sum(x)"), Setting(SCHEMA, None), Fraction(1, 10))
     return table, step, step.answer(table.run(step.queries, bytes(32)), Replayed("canary"))
 
 

@@ -31,6 +31,7 @@ from reticent.statistics.hypotheses.dense import DensityPlan
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.prepare import prepare
 from reticent.statistics.robust.answers import Grid
+from reticent.statistics.statistic import ask
 from tests.support.cli_kit import run
 from tests.support.stat_fake import schema_of
 
@@ -42,7 +43,7 @@ QUESTION = "test(x, kind=density, density=0.02)"
 
 def made(kind: Kind, n: int | None, *, epsilon: Fraction = ONE, person: Person | None = None) -> Step:
     schema = schema_of(real(missing=0 if n is not None else "drop"), person or Person(kind))
-    return prepare(parse(QUESTION)[0], Setting(schema, n), epsilon)
+    return prepare(parse(QUESTION), Setting(schema, n), epsilon)
 
 
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
@@ -128,8 +129,8 @@ def test_the_verdict_is_said_in_words() -> None:
     ("ask", "words"),
     [
         (lambda: rt.test("x", kind="density"), "name density="),
-        (lambda: rt.test("x", kind="density", density=0), "must be > 0"),
-        (lambda: rt.test("x ~ y", kind="density", density=1), "is about one column"),
+        (lambda: rt.test("x", kind="density", against=0), "must be > 0"),
+        (lambda: rt.test("x ~ y", kind="density", against=1), "is about one column"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_by_words(ask: object, words: str) -> None:
@@ -150,12 +151,13 @@ def test_what_cannot_be_asked_is_refused_by_words(ask: object, words: str) -> No
 def test_what_cannot_be_answered_is_refused_before_a_row_is_read(question: str, n: int, words: str) -> None:
     setting = Setting(schema_of(real(missing=0), Person("substitute")), n)
     with pytest.raises(QuestionError, match=words):
-        prepare(parse(question)[0], setting, ONE)
+        prepare(parse(question), setting, ONE)
 
 
 @pytest.mark.wide
 def test_its_name_is_read_back() -> None:
-    assert parse(rt.test("x", kind="density", density="0.02").name)[0] == rt.test("x", kind="density", density="0.02")
+    asked = rt.test("x", kind="density", against="0.02")
+    assert parse(asked.name) == ask(asked)
 
 
 @pytest.mark.wide
@@ -166,7 +168,7 @@ def test_a_study_plans_audits_releases_and_certifies_it(kind: Kind, tmp_path: Pa
     declared = rt.real(resolution="0.01", missing=50 if kind == "substitute" else "drop")
     of = rt.study({"x": values}, adjacency=kind, columns={"x": declared}, budget=9, ledger=tmp_path / "a.ledger")
     asked: list[HypothesisTest | str] = [
-        rt.test("x", kind="density", density="0.02"),
+        rt.test("x", kind="density", against="0.02"),
         "test(x, kind=density, density=0.2)",
     ]
     assert "dense from" in str(of.plan(asked, epsilon=4, people=3_000))

@@ -24,6 +24,7 @@ from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.step import HypothesisStep
 from reticent.statistics.moments.basis import UNIT, Design
 from reticent.statistics.prepare import prepare
+from reticent.statistics.statistic import ask
 from reticent.study.allocation import settle, understand
 
 COLUMNS: dict[str, Column] = {
@@ -46,7 +47,7 @@ def setting(adjacency: Kind = "add_remove", rows: int = 1, **columns: Column) ->
 
 
 def made(text: str, where: Setting | None = None, epsilon: str = "1") -> HypothesisStep:
-    step = prepare(parse(text)[0], where or setting(), Fraction(epsilon))
+    step = prepare(parse(text), where or setting(), Fraction(epsilon))
     assert isinstance(step, HypothesisStep)
     return step
 
@@ -84,7 +85,7 @@ def a_study(n: int = 3_000, adjacency: Kind = "add_remove") -> rt.Study:
     ],
 )
 def test_auto_takes_the_kind_that_the_declared_columns_leave(text: str, kind: str) -> None:
-    asked = parse(text)[0]
+    asked = parse(text)
     assert isinstance(asked, HypothesisTest)
     assert steps.kind_of(asked, setting()) == kind
 
@@ -187,7 +188,7 @@ def test_a_release_answers_with_effect_statistic_and_p_value(adjacency: Kind) ->
         "Cramer's V",
     ]
     for text, effect in zip(ASKED, names, strict=True):
-        answer = found[parse(text)[0].name]
+        answer = found[parse(text).name]
         assert [cell.label for cell in answer] == [(("test", part),) for part in (effect, "statistic", "p-value")]
         for cell in answer:
             assert isinstance(cell.outcome, Reply)
@@ -216,8 +217,8 @@ def _estimate(outcome: rt.Outcome[Estimate]) -> Estimate:
 
 
 def test_a_question_of_the_library_and_its_text_are_one() -> None:
-    asked = rt.test("income ~ sex", kind="means", epsilon="1/2")
-    assert parse(asked.name)[0] == rt.test("income ~ sex", kind="means")
+    asked = rt.test("income ~ sex", kind="means").at("1/2")
+    assert parse(asked.name) == ask(rt.test("income ~ sex", kind="means"))
 
 
 def test_the_figure_shows_the_effect_on_its_own_scale_and_says_the_p_value() -> None:

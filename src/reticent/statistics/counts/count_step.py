@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, assert_never
 
-from reticent.data.query import Persons, Query, Rows, Tally, Total
+from reticent.data.query import Persons as PersonsQuery
+from reticent.data.query import Query, Rows, Tally, Total
 from reticent.data.schema import Category, Integer, Real, grid_by_size, grid_whole
 from reticent.data.table import Result
 from reticent.entropy import Entropy
@@ -24,7 +25,10 @@ from reticent.privacy.numbers import show
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label
 from reticent.statistics.context import Expected, Setting
-from reticent.statistics.specs import Histogram, Sum
+from reticent.statistics.counts.count import Count
+from reticent.statistics.counts.histogram import Histogram
+from reticent.statistics.counts.persons import Persons
+from reticent.statistics.counts.total import Sum
 
 BETA: Final = 0.05
 CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
@@ -100,14 +104,14 @@ def guarantee_of(mechanism: Geometric | None, setting: Setting, label: str) -> G
 EACH: Final = 400  # integers that have a bin each in a histogram without edges
 
 
-def count(name: str, query: Rows | Persons, setting: Setting, epsilon: Fraction) -> CountStep:
+def count(asked: Count | Persons, query: Rows | PersonsQuery, setting: Setting, epsilon: Fraction) -> CountStep:
     mechanism = public_facts.geometric(public_facts.stability_of(query, setting), setting, epsilon)
     caveats: tuple[str, ...] = ()
     person = setting.schema.person
     if isinstance(query, Rows) and person.column is not None:
         caveats = (f"at most {person.rows} rows of each person count",)
     return CountStep(
-        public_facts.title(name, setting.keys),
+        public_facts.title(asked, setting),
         query,
         mechanism,
         setting,
@@ -130,7 +134,7 @@ def total(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
         least, most = show(min(Fraction(0), rows * low)), show(max(Fraction(0), rows * high))
         caveats.append(f"the total of each person counts as at least {least} and at most {most}")
     return CountStep(
-        public_facts.title(asked.name, setting.keys),
+        public_facts.title(asked, setting),
         query,
         mechanism,
         setting,
@@ -177,7 +181,7 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
     if setting.schema.person.column is not None:
         caveats.append(f"at most {setting.schema.person.rows} rows of each person count")
     return CountStep(
-        public_facts.title(asked.name, setting.keys),
+        public_facts.title(asked, setting),
         query,
         mechanism,
         setting,

@@ -38,11 +38,11 @@ from reticent.statistics.column_step import Drawn, PlannedStep
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.step import P_VALUE, STATISTIC
+from reticent.statistics.options import PLAIN
 from reticent.statistics.robust.answers import Grid
 from reticent.statistics.robust.density import LEVEL, DensityTest, density_test
 from reticent.statistics.robust.plans import CENSUS, FEW
 from reticent.statistics.robust.steps import grid_of, public_values
-from reticent.statistics.specs import Tested
 
 EFFECT: Final = "rows to change"
 COUNTED: Final = LEVEL / 10  # that there are more values than the width was made for
@@ -156,7 +156,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> PlannedS
     if asked.low is not None:
         raise QuestionError(f"{asked.name}: a test of the density takes no bounds. Nothing was charged.")
     assert asked.density is not None  # the question has seen to it
-    grid = grid_of(asked.column, Tested(), setting)
+    grid = grid_of(asked.column, PLAIN, setting)
     near, n = setting.neighbours, public_values(asked.column, "row", setting)
     if n is not None:
         plan = DensityPlan(grid, asked.density, near, epsilon, n)

@@ -1,4 +1,4 @@
-"""A test of a hypothesis, as it is asked: ``test("income ~ sex")``, ``test("income", kind="normal")``.
+"""``test(y ~ g)``: a test of a hypothesis.
 
     kind            of                              hypothesis
     "means"         a number by two groups          equal means
@@ -7,108 +7,232 @@
     "ranks"         a number by two groups or more  equal laws (Mann and Whitney; Kruskal and Wallis)
     "correlation"   two numbers                     not correlated
     "normal"        a number                        normal, by a named law or any (Kolmogorov, Smirnov)
-    "density"       a number                        a density at the median of at most ``density``
+    "density"       a number                        a density at the median of at most ``against``
 
 "auto" takes the kind that the declared types of the columns leave, and the answer says which.
 """
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
+
+import attrs
 
 from reticent.data.schema import Key
-from reticent.errors import PublicParameterError
-from reticent.privacy.numbers import positive, show
-from reticent.statistics.limits import check_limits
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.privacy.numbers import Number, positive, read, show
+from reticent.statistics.moments.proportion import bare
+from reticent.statistics.options import (
+    Words,
+    check_bounds,
+    check_word,
+    read_centre,
+    read_deviation,
+    read_edges,
+    read_high,
+    read_keys,
+    read_low,
+)
+from reticent.statistics.statistic import Dice, Statistic
+
+if TYPE_CHECKING:
+    from reticent.statistics.context import Setting, Step
 
 OfTest: TypeAlias = Literal["auto", "means", "proportions", "independence", "ranks", "correlation", "normal", "density"]
 ALONE: Final = ("normal", "density")
 
 
-@dataclass(frozen=True, slots=True)
-class HypothesisTest:
-    """One test.
-
-    Attributes
-    ----------
-    column : str
-        Left of ``~``: what is compared.
-    on : str or None
-        Right of ``~``: the groups, or the other column; None for "normal" and "density".
-    among : tuple of Key
-        Public groups of ``on`` where its declaration does not list them, or a choice of them.
-    value : Key or None
-        For "proportions": the value whose share is compared.
-    edges : tuple of Fraction
-        For "ranks" and "normal": public bins on which the column is counted; without them a public rule.
-    centre, deviation : Fraction or None
-        For "normal": the law meant; both, or neither for any normal law.
-    density : Fraction or None
-        For "density": the number that the density is compared with, a share for each unit of the column, > 0.
-    low, high : Fraction or None
-        Bounds of ``column`` for this question alone.
-    epsilon : Fraction or None
-        A share of its own.
-    """
+@attrs.frozen
+class Comparison:
+    """A column, and the column right of ``~`` that it is compared by, if there is one."""
 
     column: str
     on: str | None = None
-    _: KW_ONLY
-    kind: OfTest = "auto"
-    among: tuple[Key, ...] = ()
-    value: Key | None = None
-    edges: tuple[Fraction, ...] = ()
-    centre: Fraction | None = None
-    deviation: Fraction | None = None
-    low: Fraction | None = None
-    high: Fraction | None = None
-    epsilon: Fraction | None = None
-    density: Fraction | None = None
 
-    def __post_init__(self) -> None:
-        if self.kind not in get_args(OfTest):
-            raise PublicParameterError(f"there is no test {self.kind!r} here: {', '.join(get_args(OfTest))}")
+    def __str__(self) -> str:
+        return self.column if self.on is None else f"{self.column} ~ {self.on}"
+
+
+@attrs.frozen
+class Normal:
+    """A normal law, known without the file.
+
+    Parameters
+    ----------
+    centre, deviation : number
+        In the unit of the column; the deviation above 0.
+    """
+
+    centre: Fraction = attrs.field(converter=read_centre)
+    deviation: Fraction = attrs.field(converter=read_deviation)
+
+    def __attrs_post_init__(self) -> None:
+        positive(self.deviation, "deviation")
+
+
+def read_comparison(formula: str | Comparison) -> Comparison:
+    """The comparison of its text."""
+    if isinstance(formula, Comparison):
+        return formula
+    parts = [part.strip() for part in str(formula).split("~")]
+    if not isinstance(formula, str) or len(parts) > 2 or not all(parts):
+        raise QuestionError(f"'{formula}' cannot be read. Write for example: test(\"income ~ sex\").")
+    return Comparison(parts[0], parts[1] if len(parts) == 2 else None)
+
+
+def read_against(against: Normal | Number | None) -> Normal | Fraction | None:
+    """A normal law, or an exact density."""
+    return against if against is None or isinstance(against, Normal) else read(against, "density")
+
+
+def build(texts: Mapping[str, str]) -> Normal | Fraction | None:
+    """What a text compares with: ``centre=0, deviation=1`` or ``density=0.01``."""
+    if "density" in texts:
+        if len(texts) > 1:
+            raise PublicParameterError("density is for kind=density, centre and deviation for kind=normal")
+        return read(texts["density"], "density")
+    if set(texts) != {"centre", "deviation"}:
+        raise PublicParameterError("centre and deviation come together: give both, or neither")
+    return Normal(**texts)
+
+
+def words(against: Normal | Fraction) -> Words:
+    """The text of what is compared with."""
+    if isinstance(against, Normal):
+        return (("centre", show(against.centre)), ("deviation", show(against.deviation)))
+    return (("density", show(against)),)
+
+
+@attrs.frozen
+class HypothesisTest(Statistic):
+    """A test of a hypothesis, with an effect, a p-value that knows the noise, and its power in a plan.
+
+    Parameters
+    ----------
+    formula : str
+        ``"y ~ g"`` compares y between the groups of g, or two columns; ``"y"`` alone is compared with a normal law.
+    kind : "auto", "means", "proportions", "independence", "ranks", "correlation", "normal" or "density"
+        "auto" is what the declared types of the columns leave.
+    among : sequence of key, optional
+        Public groups of g, where not all declared ones are meant.
+    value : key, optional
+        For "proportions": the value whose share is compared.
+    edges : sequence of number, optional
+        For "ranks" and "normal": public bins on which y is counted; without them a public rule.
+    against : ``rt.Normal(centre, deviation)`` or number, optional
+        For "normal" the law that is meant, by default any normal law. For "density" the number that the density at the
+        median of y is compared with, a share for each unit of y, above 0.
+    low, high : number, optional
+        Bounds of y for this question; by default those of the study.
+    """
+
+    verb: ClassVar[str] = "test"
+    synonyms: ClassVar[tuple[str, ...]] = (
+        *("t_test", "ttest", "chisq", "chi_square", "mann_whitney", "kruskal", "wilcoxon", "correlation", "cor", "ks"),
+    )
+    positions: ClassVar[tuple[str, ...]] = ("formula",)
+    examples: ClassVar[tuple[str, ...]] = (
+        "test(x ~ g)",
+        "test(g ~ h, kind=independence)",
+        "test(x, kind=normal)",
+        "test(x, kind=density, density=0.1)",
+    )
+    __test__: ClassVar[bool] = False  # pytest would collect it wherever it is imported as test
+
+    formula: Comparison = attrs.field(converter=read_comparison)
+    kind: OfTest = attrs.field(default="auto", kw_only=True)
+    among: tuple[Key, ...] = attrs.field(default=(), converter=read_keys, kw_only=True)
+    value: Key | None = attrs.field(default=None, kw_only=True, metadata={"build": lambda texts: bare(texts["value"])})
+    edges: tuple[Fraction, ...] = attrs.field(default=(), converter=read_edges, kw_only=True)
+    against: Normal | Fraction | None = attrs.field(
+        default=None,
+        converter=read_against,
+        kw_only=True,
+        metadata={"unfold": ("density", "centre", "deviation"), "build": build, "words": words},
+    )
+    low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
+    high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        check_word("kind", self.kind, OfTest)
         if self.on == self.column:
             raise PublicParameterError("a test compares two columns, or one with a normal law")
         if self.on is None and self.kind not in ("auto", *ALONE):
             raise PublicParameterError(f'{self.kind} needs two columns: test("x ~ g", kind="{self.kind}")')
         if self.on is not None and self.kind in ALONE:
             raise PublicParameterError(f'{self.kind} is about one column: test("x", kind="{self.kind}")')
-        check_limits(self.epsilon, self.low, self.high)
-        if (self.centre is None) != (self.deviation is None):
-            raise PublicParameterError("centre and deviation come together: give both, or neither")
-        if self.deviation is not None:
-            positive(self.deviation, "deviation")
+        check_bounds(self.low, self.high)
         if self.density is not None:
             positive(self.density, "density")
         elif self.kind == "density":
-            raise PublicParameterError('kind="density" compares with a public number: name density=')
+            raise PublicParameterError('kind="density" compares with a public number: name it by against=')
         if len(set(self.among)) != len(self.among) or len(self.among) == 1:
             raise PublicParameterError("among lists two groups or more, each once")
         if any(right <= left for left, right in zip(self.edges, self.edges[1:], strict=False)) or len(self.edges) == 1:
             raise PublicParameterError("edges are two numbers or more, rising")
 
     @property
-    def formula(self) -> str:
-        return self.column if self.on is None else f"{self.column} ~ {self.on}"
+    def column(self) -> str:
+        """The column left of ``~``: what is compared."""
+        return self.formula.column
 
     @property
-    def name(self) -> str:
-        """The text that ``grammar.parse`` reads back."""
-        options = [] if self.kind == "auto" else [f"kind={self.kind}"]
-        options += [f"among={' '.join(str(key) for key in self.among)}"] if self.among else []
-        options += [] if self.value is None else [f"value={self.value}"]
-        options += [f"edges={' '.join(show(edge) for edge in self.edges)}"] if self.edges else []
-        named = (("centre", self.centre), ("deviation", self.deviation), ("low", self.low), ("high", self.high))
-        numbers = (("density", self.density), *named)
-        options += [f"{name}={show(number)}" for name, number in numbers if number is not None]
-        return f"test({', '.join([self.formula, *options])})"
+    def on(self) -> str | None:
+        """The column right of ``~``: the groups, or the other column."""
+        return self.formula.on
 
     @property
-    def counts_rows(self) -> bool:
-        return True
+    def law(self) -> Normal | None:
+        """The normal law that is meant; None for any."""
+        return self.against if isinstance(self.against, Normal) else None
 
+    @property
+    def density(self) -> Fraction | None:
+        """The number that a density is compared with."""
+        return self.against if isinstance(self.against, Fraction) else None
 
-__all__ = ["HypothesisTest", "OfTest"]
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,) if self.on is None else (self.column, self.on)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return (str(self.formula),)
+
+    def estimand(self, setting: Setting) -> str:
+        if self.kind == "density":
+            return f"rows of this table to change until another verdict on the density of {self.column} is right"
+        return f"effect in {self.formula} in the population"
+
+    def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
+        from reticent.statistics.hypotheses import steps
+
+        return steps.test(self, setting, epsilon)
+
+    @classmethod
+    def made_up(cls, dice: Dice) -> HypothesisTest:
+        """A hypothesis of each kind; one that does not fit the schema is refused when it is prepared."""
+        kind = dice.pick(("means", "proportions", "independence", "ranks", "correlation", "normal", "density"))
+        number, (group, other, *_) = dice.pick(("x", "k")), dice.shuffled(("g", "h", "b"))
+        edges = dice.pick(((), (), ("-1", "0", "1", "3"), ("-2", "1000000")))
+        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        match kind:
+            case "means":
+                return cls(f"{number} ~ {group}", kind="means", low=low, high=high)
+            case "proportions":
+                values: dict[str, Key] = {"g": "a", "h": 1, "b": True}
+                value = values[other] if dice.chance(70) else None
+                return cls(f"{other} ~ {group}", kind="proportions", value=value)
+            case "independence":
+                return cls(f"{other} ~ {group}", kind="independence")
+            case "ranks":
+                return cls(f"{number} ~ {group}", kind="ranks", edges=edges, low=low, high=high)
+            case "correlation":
+                return cls("x ~ k", kind="correlation", low=low, high=high)
+            case "density":
+                return cls(number, kind="density", against=dice.pick(("1/100", "1/2", "3")))
+            case _:
+                law = dice.pick((None, Normal(0, 2)))
+                return cls(number, kind="normal", edges=edges, against=law, low=low, high=high)

@@ -203,8 +203,8 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
     moved = setting.schema.person.rows * (STEPS if size is not None else STEPS + 1)
     mechanism = Geometric(L1(Fraction(moved), setting.neighbours), epsilon)
     law = "the nearest normal law"
-    if asked.centre is not None and asked.deviation is not None:
-        law = f"the normal law of mean {show(asked.centre)} and deviation {show(asked.deviation)}"
+    if asked.law is not None:
+        law = f"the normal law of mean {show(asked.law.centre)} and deviation {show(asked.law.deviation)}"
     rows = setting.schema.person.rows
     ends = f"on steps of {show(unit)}, and counts as at most {show(REACH * unit)} from {show(middle)}"
     if asked.edges:
@@ -226,8 +226,8 @@ def _unit(asked: HypothesisTest, setting: Setting) -> Fraction:
     found: Fraction | None
     if asked.edges:
         return (asked.edges[-1] - asked.edges[0]) / SPANS
-    if asked.deviation is not None:
-        found = _power_of_two(asked.deviation / FINE)
+    if asked.law is not None:
+        found = _power_of_two(asked.law.deviation / FINE)
     elif public_facts.bounded(asked.column, asked.low, asked.high, setting):
         low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
         found = _power_of_two((high - low) / SPANS)
@@ -249,8 +249,8 @@ def _power_of_two(width: Fraction) -> Fraction:
 
 def _middle(asked: HypothesisTest, setting: Setting) -> Fraction:
     """Middle of the range in which the values are searched."""
-    if asked.centre is not None:
-        return asked.centre
+    if asked.law is not None:
+        return asked.law.centre
     if not public_facts.bounded(asked.column, asked.low, asked.high, setting):
         return Fraction(0)
     low, high = public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high)
@@ -269,9 +269,9 @@ def _frame(asked: HypothesisTest, unit: Fraction, middle: Fraction, *, whole: bo
     else:
         origin = (middle / unit).__floor__()
         first = (origin + 1) * unit - (half if whole else 0)  # the upper end of the values that are read as 0
-    if asked.centre is None or asked.deviation is None:
+    if asked.law is None:
         return Frame(edges, origin)
-    slope, start = (part * (1 << BITS) / asked.deviation for part in (unit, first - asked.centre))
+    slope, start = (part * (1 << BITS) / asked.law.deviation for part in (unit, first - asked.law.centre))
     bottom = math.lcm(slope.denominator, start.denominator)
     return Frame(edges, origin, int(slope * bottom), bottom, int(start * bottom))
 

@@ -26,9 +26,11 @@ USED: Final[dict[str, tuple[Kind, ...]]] = {  # options that not every kind has 
     "among": ("means", "proportions", "independence", "ranks"),
     "value": ("proportions",),
     "edges": ("ranks", "normal"),
-    "centre": ("normal",),
+    "law": ("normal",),
     "density": ("density",),
 }
+
+_WORDS: Final = {"law": "centre and deviation"}
 
 
 def test(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Step:
@@ -48,7 +50,7 @@ def test(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Step:
     for option, kinds in USED.items():
         if kind not in kinds and getattr(asked, option) not in (None, ()):
             raise QuestionError(
-                f"{asked.name} is a test of {kind}, which has no use for {option}; "
+                f"{asked.name} is a test of {kind}, which has no use for {_WORDS.get(option, option)}; "
                 f"{' and '.join(f'kind={name}' for name in kinds)} has. Nothing was charged."
             )
     made = _made(kind, asked, setting, epsilon)

@@ -38,7 +38,9 @@ from reticent.statistics.intervals import (
     too_few,
 )
 from reticent.statistics.moments.basis import UNIT, Design, Kind, design
-from reticent.statistics.specs import Mean, Variance
+from reticent.statistics.moments.mean import Mean
+from reticent.statistics.moments.sd import Sd
+from reticent.statistics.moments.variance import Variance
 
 FLATTEST, USUAL = (
     0.25,
@@ -255,11 +257,10 @@ def _clipped(outcomes: Sequence[Outcome[Estimate]], step: MomentStep) -> tuple[s
     return ()
 
 
-def prepare(asked: Mean | Variance, setting: Setting, epsilon: Fraction) -> MomentStep:
+def prepare(asked: Mean | Variance | Sd, shape: Shape, setting: Setting, epsilon: Fraction) -> MomentStep:
     """The step of a mean, variance or standard deviation between public bounds."""
-    column, per = asked.column, asked.per
+    column, per = asked.column, setting.per
     bounds = public_facts.bounds(asked.name, setting, column, asked.low, asked.high)
-    shape: Shape = "mean" if isinstance(asked, Mean) else ("sd" if asked.root else "variance")
     order = (1 if shape == "mean" else 2) * (2 if asked.interval else 1)
     grid = grid_by_width(*bounds)
     person = setting.schema.person
@@ -278,7 +279,7 @@ def prepare(asked: Mean | Variance, setting: Setting, epsilon: Fraction) -> Mome
     if not asked.interval:
         caveats.append("the interval covers the noise alone: sampling error was not bought")
     return MomentStep(
-        public_facts.title(asked.name, setting.keys),
+        public_facts.title(asked, setting),
         query,
         shape,
         chosen,

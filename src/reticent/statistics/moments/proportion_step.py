@@ -25,7 +25,7 @@ from reticent.statistics.answer import Answer, Cell, Label, ValueCount
 from reticent.statistics.context import Expected, Setting, of_persons
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, plausible, too_few
-from reticent.statistics.specs import Proportion
+from reticent.statistics.moments.proportion import Proportion
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def prepare(asked: Proportion, setting: Setting, epsilon: Fraction) -> Proportio
     steps = 2 * rows if setting.neighbours.kind == "substitute" else rows
     mechanism = Geometric(L1(Fraction(steps), setting.neighbours), epsilon)
     return ProportionStep(
-        public_facts.title(asked.name, setting.keys),
+        public_facts.title(asked, setting),
         queries,
         in_place,
         mechanism,

@@ -51,8 +51,10 @@ from reticent.statistics.intervals import (
 )
 from reticent.statistics.magnitude import at_the_end, by_binade, candidates, edges, rarest, reach, share
 from reticent.statistics.possible import Ends, nearest, possible
+from reticent.statistics.quantiles.iqr import Iqr
+from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.ranks import Runs, draw, placed, runs, sensitivity
-from reticent.statistics.specs import QUARTILES, Iqr, Quantiles
+from reticent.statistics.robust.scale import QUARTILES
 
 VALUE_SHARE: Final = Fraction(1, 2)  # of a quantile's epsilon; the rest is for the two ends
 SIZE_SHARE: Final = Fraction(1, 20)  # of a question's epsilon, for the numbers of values and of ties
@@ -424,14 +426,14 @@ def _density(level: float) -> float:
     return normal.pdf(normal.inv_cdf(level))
 
 
-def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> QuantileStep:
+def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> QuantileStep:
     person, keys = setting.schema.person, setting.keys
     spread = isinstance(asked, Iqr)
     levels = QUARTILES if isinstance(asked, Iqr) else asked.levels
     cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
-    present = Present(asked.column, keys, asked.per)
+    present = Present(asked.column, keys, setting.per)
     units = public_facts.public_size(present, setting)
-    rows = kept_rows(person, asked.per, keys)
+    rows = kept_rows(person, setting.per, keys)
     # Of ``values_and_ties`` a row that comes or goes moves one by one, and a replaced row both by two together; it
     # moves the ties alone by one at most, which are all that is drawn where the number of values is public.
     steps = 2 * rows if setting.neighbours.kind == "substitute" and units is None else rows
@@ -445,7 +447,7 @@ def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Quan
     value = each * VALUE_SHARE if asked.interval else each
     crowd = max(CROWD, isqrt(setting.units) // 8) if setting.units is not None and keys is None else CROWD
     pricing = Pricing(size, magnitude_share, value, (each - value) / 2, rows, keys is not None, crowd)
-    caveats = list(public_facts.caveats_of(asked.column, bounds, setting, asked.per))
+    caveats = list(public_facts.caveats_of(asked.column, bounds, setting, setting.per))
     if asked.method == "auto" and len(levels) > 1:
         caveats.append("by separate exponential mechanisms")
     if not asked.interval:
@@ -454,8 +456,8 @@ def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Quan
     if len(levels) > 1 and not spread:
         inner = tuple((("level", show(level)),) for level in levels)
     step = QuantileStep(
-        public_facts.title(asked.name, keys),
-        Ranks(asked.column, keys, asked.per),
+        public_facts.title(asked, setting),
+        Ranks(asked.column, keys, setting.per),
         cells,
         levels,
         spread,
@@ -468,5 +470,5 @@ def prepare(asked: Quantiles | Iqr, setting: Setting, epsilon: Fraction) -> Quan
         possible(asked, setting),
     )
     if setting.units is not None:
-        step.refuse_if_hopeless(setting.units * kept_rows(person, asked.per))
+        step.refuse_if_hopeless(setting.units * kept_rows(person, setting.per))
     return step

@@ -32,8 +32,8 @@ from reticent.statistics.regression.coefficients import INTERCEPT
 from reticent.statistics.regression.engine import Engine, engine
 from reticent.statistics.regression.frame import MOST_KEYS, Block, Frame, Keys
 from reticent.statistics.regression.plain import Plain
+from reticent.statistics.regression.regress import Regression
 from reticent.statistics.scaling import Integers
-from reticent.statistics.specs import Regression
 
 FINE: Final = 20  # a unit is about 2^-FINE of a column's range
 NONE: Final = (
@@ -113,7 +113,7 @@ def least_squares(asked: Regression, setting: Setting, epsilon: Fraction) -> Pla
     if len(frame.features) > MOST_FEATURES:
         raise QuestionError(f"{asked.name}: at most {MOST_FEATURES} coefficients are told. Nothing was charged.")
     near, names = setting.neighbours, (asked.y, *asked.on)
-    delta = setting.delta if asked.tested.delta is not None and setting.delta is not None else Fraction(0)
+    delta = setting.delta or Fraction(0)
     people = setting.units if setting.schema.person.column is None else None
     complete = people is not None and not public_facts.may_be_incomplete(setting.schema.column(name) for name in names)
     plan = engine(frame, Price(epsilon, delta, near, currency=setting.currency), people, complete=complete)

@@ -14,6 +14,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Protocol
 
+import attrs
+
 from reticent.data.query import Records
 from reticent.data.schema import Category, Integer
 from reticent.data.table import Result
@@ -31,10 +33,10 @@ from reticent.statistics.context import Expected, Setting
 from reticent.statistics.estimand import kept
 from reticent.statistics.regression import squares_step
 from reticent.statistics.regression.plans import Bounds, Chosen, Method, Options, made_up_rows, plan, units_of
+from reticent.statistics.regression.regress import Regression, robust_regression
 from reticent.statistics.regression.rows import LARGEST_X, Integers
 from reticent.statistics.regression.sufficient import Sufficient
 from reticent.statistics.robust.steps import usable
-from reticent.statistics.specs import Regression
 from reticent.statistics.unbounded.column_counts import Terms
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of rows is bought
@@ -158,11 +160,14 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     """The coefficients of a linear model."""
     if setting.keys is not None:
         raise QuestionError(f"{asked.name} is not asked by group. Nothing was charged.")
-    method, bounded = asked.method, squares_step.is_bounded(asked, setting)
+    bounded, method = squares_step.is_bounded(asked, setting), asked.method
+    if method == "robust":
+        method = robust_regression(len(asked.on), intercept=asked.intercept, delta=setting.delta is not None)
+        asked = attrs.evolve(asked, method=method)
     if method == "least_squares" or (method == "auto" and bounded):
-        _has_use_for(asked, True)
+        _has_use_for(asked, setting, squared=True)
         return squares_step.least_squares(asked, setting, epsilon)
-    _has_use_for(asked, False)
+    _has_use_for(asked, setting, squared=False)
     names = (asked.y, *asked.on)
     bounds = tuple(_bounds(name, setting) for name in names)
     units = tuple(_unit(name, asked, setting, pair) for name, pair in zip(names, bounds, strict=True))
@@ -181,7 +186,7 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
             n=n,
             units=units,
             bounds=bounds,
-            mode=asked.tested.mode,
+            mode=asked.ptr.mode,
             intercept=asked.intercept,
             blank="marked",
             options=Options(blocks=asked.blocks),
@@ -189,7 +194,7 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
 
     found: Plan[Integers]
     declared = setting.units if setting.schema.person.column is None else None
-    if asked.tested.mode == "paper" and declared is None:
+    if asked.ptr.mode == "paper" and declared is None:
         raise QuestionError(
             f"{asked.name}: mode paper has thresholds made from a public number of rows. Substitution with one row "
             "each has one, add_remove where [person] people is declared too. Nothing was charged."
@@ -216,14 +221,14 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     )
 
 
-def _has_use_for(asked: Regression, squared: bool) -> None:
+def _has_use_for(asked: Regression, setting: Setting, *, squared: bool) -> None:
     """Refuse options that a method would not look at."""
     spends = squared or asked.method in (*BY_TEST, "adassp")
     unused = [
-        *(["mode"] if asked.tested.mode == "paper" and asked.method not in BY_TEST else []),
-        *(["delta"] if asked.tested.delta is not None and not spends else []),
+        *(["mode"] if asked.ptr.mode == "paper" and asked.method not in BY_TEST else []),
+        *(["delta"] if setting.delta is not None and not spends else []),
         *(["blocks"] if asked.blocks is not None and asked.method not in BLOCKED else []),
-        *(["unit"] if asked.tested.unit is not None and squared else []),
+        *(["unit"] if asked.ptr.unit is not None and squared else []),
         *(["reference"] if asked.reference and not squared else []),
     ]
     if unused:
@@ -258,8 +263,8 @@ def _unit(name: str, asked: Regression, setting: Setting, bounds: Bounds | None)
     column = setting.schema.column(name)
     if bounds is not None:
         return None
-    if asked.tested.unit is not None:
-        return asked.tested.unit
+    if asked.ptr.unit is not None:
+        return asked.ptr.unit
     if isinstance(column, Integer):
         return Fraction(1)
     if isinstance(column, Category):

@@ -34,9 +34,9 @@ from reticent.privacy.sensitivity import Linf
 from reticent.statistics.column_step import Drawn
 from reticent.statistics.context import Expected
 from reticent.statistics.magnitude import binades, by_binade, reach
+from reticent.statistics.options import Mode
 from reticent.statistics.ranks import draw, sensitivity
 from reticent.statistics.robust.answers import Grid, Report
-from reticent.statistics.specs import Mode
 
 CENSUS: Final = Fraction(1, 20)  # of epsilon, where the number of values is bought
 DEFAULT_UNIT: Final = Fraction(1, 1 << 24)  # of a real column without a resolution: it reaches to 1.4e11

@@ -36,8 +36,11 @@ from reticent.statistics import public_facts
 from reticent.statistics.column_step import Plan, PlannedStep
 from reticent.statistics.context import Setting
 from reticent.statistics.magnitude import reach
+from reticent.statistics.options import PTR, Mode
 from reticent.statistics.possible import possible
+from reticent.statistics.quantiles.iqr import Iqr
 from reticent.statistics.quantiles.quantile_step import MAGNITUDE_SHARE
+from reticent.statistics.quantiles.rank_statistic import RankStatistic
 from reticent.statistics.robust.answers import (
     BinReport,
     Grid,
@@ -60,11 +63,12 @@ from reticent.statistics.robust.plans import (
     magnitude,
     unit_of,
 )
+from reticent.statistics.robust.scale import Scale
 from reticent.statistics.robust.scale_ptr import QUARTILES, stable_scale
 from reticent.statistics.robust.scale_ptr import scale as scale_for
 from reticent.statistics.robust.smooth import smooth_median, smooth_trimmed_mean
+from reticent.statistics.robust.trimmed_mean import TrimmedMean
 from reticent.statistics.robust.trimmed_ptr import trimmed_mean as trimmed_for
-from reticent.statistics.specs import Iqr, Mode, Quantiles, Scale, Tested, TrimmedMean
 
 SQUARES: Final = Fraction(1, 20)  # of epsilon, for the interval of a trimmed mean
 COARSEST, FINEST = 1 << 56, 1 << 16  # steps to the farther bound, beyond which the unit follows the bounds
@@ -105,13 +109,13 @@ def scale(asked: Scale | Iqr, setting: Setting, epsilon: Fraction) -> PlannedSte
     return _on_a_unit(asked, make, setting, epsilon)
 
 
-def quantile(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedStep[Order] | PlannedStep[Counts]:
+def quantile(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> PlannedStep[Order] | PlannedStep[Counts]:
     """M: one quantile, with its width given or bought."""
     if len(asked.levels) != 1:
         raise QuestionError(f"{asked.name}: method {asked.method} answers one level at a time. Nothing was charged.")
     (level,) = asked.levels
     if asked.method == "smooth":
-        grid = grid_of(asked.column, asked.tested, setting)
+        grid = grid_of(asked.column, asked.ptr, setting)
         low, high = _ends(public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high), grid)
 
         def smooth(n: int, price: Price) -> Report:
@@ -121,7 +125,7 @@ def quantile(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedSt
 
         return _planned(asked, smooth, grid, setting, epsilon)
     _refuse_unused(asked)
-    width = asked.tested.width
+    width = asked.ptr.width
 
     def make(grid: Grid, n: int, price: Price) -> Report:
         if width is not None:
@@ -165,7 +169,7 @@ def _scaled(n: int, price: Price, level: Fraction) -> ScaledMedian:
 def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Order] | PlannedStep[Counts]:
     """TM: the mean between two ranks."""
     if asked.method == "smooth":
-        grid = grid_of(asked.column, asked.tested, setting)
+        grid = grid_of(asked.column, asked.ptr, setting)
         low, high = _ends(public_facts.bounds(asked.name, setting, asked.column, None, None), grid)
 
         def smooth(n: int, price: Price) -> Report:
@@ -194,10 +198,10 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
 
 # --- what they share --------------------------------------------------------------------------------------------------
 
-Column = Scale | Iqr | Quantiles | TrimmedMean
+Column = Scale | Iqr | RankStatistic | TrimmedMean
 
 
-def _refuse_unused(asked: Quantiles | Iqr) -> None:
+def _refuse_unused(asked: RankStatistic | Iqr) -> None:
     """Refuse what S and M would not look at."""
     unused = [
         *(["low and high"] if asked.low is not None else []),
@@ -210,7 +214,7 @@ def _refuse_unused(asked: Quantiles | Iqr) -> None:
         )
 
 
-def grid_of(column: str, options: Tested, setting: Setting) -> Grid:
+def grid_of(column: str, options: PTR, setting: Setting) -> Grid:
     """The public grid on which values are read: a whole number, the resolution, the unit asked for, or 2^-24.
 
     Declared bounds for which 2^-24 is too fine or too coarse make it a power of two that suits them.
@@ -241,7 +245,7 @@ def _unit_for(declared: Real, width: Fraction | None) -> Fraction:
     return Fraction(2) ** (math.frexp(float(far))[1] - 42)
 
 
-def has_unit(column: str, options: Tested, setting: Setting) -> bool:
+def has_unit(column: str, options: PTR, setting: Setting) -> bool:
     """Whether the unit of a column is public: whole numbers, bounds, a resolution, a unit or a width, or mode paper."""
     declared = setting.schema.column(column)
     if not isinstance(declared, Real) or options.mode == "paper":
@@ -277,8 +281,8 @@ def _on_a_unit(
     asked: Column, make: Callable[[Grid, int, Price], Report], setting: Setting, epsilon: Fraction
 ) -> PlannedStep[Order] | PlannedStep[Counts]:
     """The step of a mechanism in a public unit, or in one that follows a magnitude bought first."""
-    if has_unit(asked.column, asked.tested, setting):
-        grid = grid_of(asked.column, asked.tested, setting)
+    if has_unit(asked.column, asked.ptr, setting):
+        grid = grid_of(asked.column, asked.ptr, setting)
         return _planned(asked, partial(make, grid), grid, setting, epsilon)
     rows, price, n = _terms(asked, setting, epsilon)
     cells = cells_of(setting.schema.column(asked.column), asked.column)
@@ -287,21 +291,21 @@ def _on_a_unit(
     first = magnitude(price.near, price.epsilon * MAGNITUDE_SHARE)
     plan = Sized(cells, first, census, n, make, replace(price, epsilon=price.epsilon * (1 - bought)), asked.name)
     if setting.units is not None:  # refuse where not even all persons together are enough
-        most = n if n is not None else setting.units * kept_rows(setting.schema.person, asked.per)
+        most = n if n is not None else setting.units * kept_rows(setting.schema.person, setting.per)
         make(unit_of(cells, None), most, plan.price)
     told = (
         f"{asked.column} has no bounds: the unit follows its magnitude, which is bought first; unit= would name it"
         f"{reach(cells)}"
     )
     step = PlannedStep(
-        public_facts.title(asked.name, setting.keys),
-        Ranks(asked.column, setting.keys, asked.per),
+        public_facts.title(asked, setting),
+        Ranks(asked.column, setting.keys, setting.per),
         counted,
         plan,
         setting,
         rows,
         public_facts.labels(setting.keys),
-        (*public_facts.caveats_of(asked.column, None, setting, asked.per), told),
+        (*public_facts.caveats_of(asked.column, None, setting, setting.per), told),
         possible=possible(asked, setting),
     )
     step.guarantee  # noqa: B018 - made now, so that what cannot be derived is refused before rows are read
@@ -315,9 +319,9 @@ def _terms(asked: Column, setting: Setting, epsilon: Fraction) -> tuple[int, Pri
             f"{asked.name} needs a δ, the probability of a reply where there should be none: say delta, such as "
             "1e-9, in the question where it is planned from a width. Nothing was charged."
         )
-    rows = kept_rows(setting.schema.person, asked.per, setting.keys)
-    price = _price(asked.tested.mode, setting, rows, epsilon, setting.delta or Fraction(0))
-    n = public_values(asked.column, asked.per, setting)
+    rows = kept_rows(setting.schema.person, setting.per, setting.keys)
+    price = _price(asked.ptr.mode, setting, rows, epsilon, setting.delta or Fraction(0))
+    n = public_values(asked.column, setting.per, setting)
     if n is None and price.mode == "paper":
         raise QuestionError(
             f"{asked.name}: mode paper has thresholds made from a public number of values. Substitution has one where "
@@ -340,19 +344,19 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
     if n is None:
         census = Geometric(L1(Fraction(price.near.rows), price.near), price.epsilon * CENSUS)
         plan = Bought(census, make, replace(price, epsilon=price.epsilon * (1 - CENSUS)), asked.name, told)
-        _refuse_hopeless(plan, setting, asked.per)
+        _refuse_hopeless(plan, setting, setting.per)
     else:
         made = make(n, price)
         plan, needs = Known(made, n, told), made.needs
     step = PlannedStep(
-        public_facts.title(asked.name, setting.keys),
-        Ordered(asked.column, grid.unit, needs, setting.keys, asked.per),
+        public_facts.title(asked, setting),
+        Ordered(asked.column, grid.unit, needs, setting.keys, setting.per),
         orders,
         plan,
         setting,
         rows,
         public_facts.labels(setting.keys),
-        (*public_facts.caveats_of(asked.column, None, setting, asked.per), *([] if far is None else [steps])),
+        (*public_facts.caveats_of(asked.column, None, setting, setting.per), *([] if far is None else [steps])),
         possible=possible(asked, setting),
     )
     step.guarantee  # noqa: B018 - made now, so that what cannot be derived is refused before rows are read

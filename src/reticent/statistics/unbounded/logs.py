@@ -35,11 +35,12 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.column_step import Drawn, PlannedStep
 from reticent.statistics.context import Expected, Setting
-from reticent.statistics.estimand import estimand
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, too_few
-from reticent.statistics.logarithms import LogMean
 from reticent.statistics.moments.basis import UNIT
+from reticent.statistics.moments.geometric_mean import GeometricMean
+from reticent.statistics.moments.log_mean import LogMean
 from reticent.statistics.moments.moment_step import MomentStep
+from reticent.statistics.prepare import estimand
 from reticent.statistics.unbounded.clipped import moments_of, powers
 from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.steps import EMPTY, Group, Groups, each_of, terms
@@ -187,7 +188,9 @@ def exponential(found: Estimate) -> Estimate:
     return Estimate(value, math.exp(found.low), math.exp(found.high), noise, sampling)
 
 
-def log_mean(asked: LogMean, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+def log_mean(
+    asked: LogMean | GeometricMean, setting: Setting, epsilon: Fraction, *, geometric: bool
+) -> PlannedStep[Group]:
     """The step that answers with the mean of logarithms, or with its exponential.
 
     Raises
@@ -196,13 +199,13 @@ def log_mean(asked: LogMean, setting: Setting, epsilon: Fraction) -> PlannedStep
         Before rows are read: a category; a column that can hold nothing above 0; too few people for this epsilon.
     """
     ends = ends_of(asked, setting)
-    made = LogMoments(terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon), ends)
+    made = LogMoments(terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon), ends)
     if made.scale[1] <= 0.0:  # of rows, dividing by it would warn or not
         raise QuestionError(
             f"{asked.name}: the logarithms of its ends {show(ends[0])} and {show(ends[1])} are one double, so there is "
             "nothing to estimate between them. Nothing was charged."
         )
-    plan, rows = LogPlan(made, asked.verb == "geometric_mean"), kept_rows(setting.schema.person, asked.per)
+    plan, rows = LogPlan(made, geometric), kept_rows(setting.schema.person, setting.per)
     if setting.units is not None and plan.expected(setting.units * rows).noise is None:
         raise QuestionError(
             f"{asked.name} gives no reply for {setting.units * rows:,} values at this \u03b5: a larger one, or more "
@@ -210,19 +213,19 @@ def log_mean(asked: LogMean, setting: Setting, epsilon: Fraction) -> PlannedStep
         )
     shown = f"[{float(ends[0]):.6g}, {float(ends[1]):.6g}]"
     return PlannedStep(
-        public_facts.title(asked.name, setting.keys),
-        Ranks(asked.column, setting.keys, asked.per, "binades"),
+        public_facts.title(asked, setting),
+        Ranks(asked.column, setting.keys, setting.per, "binades"),
         Groups(setting.keys),
         plan,
         setting,
-        kept_rows(setting.schema.person, asked.per, setting.keys),
+        kept_rows(setting.schema.person, setting.per, setting.keys),
         public_facts.labels(setting.keys),
-        public_facts.caveats_of(asked.column, None, setting, asked.per),
+        public_facts.caveats_of(asked.column, None, setting, setting.per),
         f"{estimand(asked, setting)}, values cut to {shown}",
     )
 
 
-def ends_of(asked: LogMean, setting: Setting) -> tuple[Fraction, Fraction]:
+def ends_of(asked: LogMean | GeometricMean, setting: Setting) -> tuple[Fraction, Fraction]:
     """Where values above 0 are cut: at the bounds of the question or the column, as far as they are above 0."""
     if asked.low is not None and asked.high is not None:
         setting.schema.column(asked.column)

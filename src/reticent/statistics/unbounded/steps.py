@@ -29,8 +29,13 @@ from reticent.statistics.context import Expected, Setting, Step
 from reticent.statistics.estimand import kept, subject
 from reticent.statistics.intervals import FEW
 from reticent.statistics.magnitude import reach
+from reticent.statistics.moments.mean import Mean
+from reticent.statistics.options import CoinPress as CoinPressOptions
 from reticent.statistics.possible import possible
-from reticent.statistics.specs import Iqr, Location, Mean, Quantiles, TrimmedMean
+from reticent.statistics.quantiles.iqr import Iqr
+from reticent.statistics.quantiles.rank_statistic import RankStatistic
+from reticent.statistics.robust.location import Location
+from reticent.statistics.robust.trimmed_mean import TrimmedMean
 from reticent.statistics.unbounded import expected
 from reticent.statistics.unbounded.clipped import ClippedMean
 from reticent.statistics.unbounded.coinpress import CoinPress, Pressed
@@ -43,7 +48,7 @@ from reticent.statistics.unbounded.tails import near
 from reticent.statistics.unbounded.trimmed import TrimmedMean as Inverse
 
 Made: TypeAlias = ClippedMean | CoinPress | JointQuantiles | Spread | Huber | Inverse
-Asked: TypeAlias = Mean | Quantiles | Iqr | TrimmedMean | Location
+Asked: TypeAlias = Mean | RankStatistic | Iqr | TrimmedMean | Location
 
 MANY: Final = 3  # levels from which on joint quantiles win without intervals, too
 FARTHEST: Final = Fraction(10**100)
@@ -252,41 +257,39 @@ def mean(asked: Mean, setting: Setting, epsilon: Fraction) -> Step:
     QuestionError
         Before rows are read: what the method needs and was not said; too few people for this epsilon.
     """
+    assert not isinstance(asked.method, str)
     if not asked.interval:
         raise QuestionError(
-            f"mean(…, method={asked.method}) always has its interval: leave interval=no out. Nothing was charged."
+            f"mean(…, method={asked.method.word}) always has its interval: leave interval=no out. Nothing was charged."
         )
-    if asked.method == "coinpress":
-        return _coinpress(asked, setting, epsilon)
+    if isinstance(asked.method, CoinPressOptions):
+        return _coinpress(asked, asked.method, setting, epsilon)
     cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
-    about, each = terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon)
-    made = ClippedMean(cells, about, each, tail=asked.tail, bounds=bounds)
+    about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
+    made = ClippedMean(cells, about, each, tail=asked.method.tail, bounds=bounds)
     return _step(
         asked,
-        ColumnPlan(made, bounds, values=subject(asked.column, asked.per), cap=kept(asked.per, setting.schema.person)),
+        ColumnPlan(
+            made, bounds, values=subject(asked.column, setting.per), cap=kept(setting.per, setting.schema.person)
+        ),
         setting,
     )
 
 
-def _coinpress(asked: Mean, setting: Setting, epsilon: Fraction) -> NamedDelta:
-    if asked.around is None:
-        raise QuestionError(
-            f"CoinPress needs what is known without the file: mean({asked.column}, method=coinpress, centre=…, "
-            "radius=…, deviation=…), the mean within radius of centre and the standard deviation at most deviation. "
-            f"mean({asked.column}, method=clipped) needs none. Nothing was charged."
-        )
-    _refuse_far(asked.name, *asked.around, 1 / asked.around[2])
+def _coinpress(asked: Mean, near: CoinPressOptions, setting: Setting, epsilon: Fraction) -> NamedDelta:
+    _refuse_far(asked.name, near.centre, near.radius, near.deviation, 1 / near.deviation)
     if setting.delta is None:
         raise QuestionError(
             f"{asked.name} needs a δ: say delta, such as 1e-9, in the question where it is planned from a width. "
             "Nothing was charged."
         )
     cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
-    about = terms(asked.column, setting, asked.per)
-    rho = rho_within(epsilon, setting.delta) / _lifts(asked.per, setting) ** 2
-    centre, radius, deviation = asked.around
-    made = CoinPress(cells, about, rho, centre, radius, deviation)
-    plan = ColumnPlan(made, bounds, values=subject(asked.column, asked.per), cap=kept(asked.per, setting.schema.person))
+    about = terms(asked.column, setting, setting.per)
+    rho = rho_within(epsilon, setting.delta) / _lifts(setting.per, setting) ** 2
+    made = CoinPress(cells, about, rho, near.centre, near.radius, near.deviation)
+    plan = ColumnPlan(
+        made, bounds, values=subject(asked.column, setting.per), cap=kept(setting.per, setting.schema.person)
+    )
     return NamedDelta(_step(asked, plan, setting), setting.delta)
 
 
@@ -310,7 +313,7 @@ def joint_wins(levels: int, *, interval: bool) -> bool:
     return levels > 1 and (interval or levels >= MANY)
 
 
-def quantiles(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
+def quantiles(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
     """Several quantiles by joint exponential mechanisms.
 
     Raises
@@ -321,7 +324,7 @@ def quantiles(asked: Quantiles, setting: Setting, epsilon: Fraction) -> PlannedS
     if len(asked.levels) < 2:
         raise QuestionError("joint quantiles are two or more levels; one is drawn by itself. Nothing was charged.")
     cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
-    about, each = terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon)
+    about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
     made = joint_quantiles(cells, asked.levels, about, each, interval=asked.interval)
     inner = tuple((("level", show(level)),) for level in asked.levels)
     return _step(asked, ColumnPlan(made, bounds, asked.levels), setting, *_manner(asked), inner=inner)
@@ -336,7 +339,7 @@ def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
         Before rows are read: too few people for this epsilon.
     """
     cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
-    about, each = terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon)
+    about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
     made = spread_of(cells, about, each, interval=asked.interval)
     return _step(asked, ColumnPlan(made, bounds), setting, *_manner(asked))
 
@@ -349,7 +352,7 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
     QuestionError
         Before rows are read: where that number is private, with what to declare or ask instead; too few people.
     """
-    about = terms(asked.column, setting, asked.per)
+    about = terms(asked.column, setting, setting.per)
     cells, bounds = public_facts.candidates(asked.column, None, None, setting)
     if about.values is None:
         raise QuestionError(
@@ -358,7 +361,7 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
             f"location({asked.column}) needs none of these, and trimmed_mean({asked.column}, method=TM) a δ instead. "
             "Nothing was charged."
         )
-    made = Inverse(cells, about, each_of(asked.per, setting, epsilon), asked.trim)
+    made = Inverse(cells, about, each_of(setting.per, setting, epsilon), asked.trim)
     words = ("by the exponential mechanism on values to change",) if asked.method == "auto" else ()
     return _step(asked, ColumnPlan(made, bounds), setting, *words)
 
@@ -372,10 +375,12 @@ def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedSte
         Before rows are read: too few people for this epsilon.
     """
     cells, bounds = public_facts.candidates(asked.column, None, None, setting)
-    made = Huber(cells, terms(asked.column, setting, asked.per), each_of(asked.per, setting, epsilon), asked.bend)
+    made = Huber(cells, terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon), asked.bend)
     return _step(
         asked,
-        ColumnPlan(made, bounds, values=subject(asked.column, asked.per), cap=kept(asked.per, setting.schema.person)),
+        ColumnPlan(
+            made, bounds, values=subject(asked.column, setting.per), cap=kept(setting.per, setting.schema.person)
+        ),
         setting,
     )
 
@@ -403,7 +408,7 @@ def each_of(per: Per, setting: Setting, epsilon: Fraction) -> Fraction:
     return epsilon / _lifts(per, setting)
 
 
-def _manner(asked: Quantiles | Iqr) -> tuple[str, ...]:
+def _manner(asked: RankStatistic | Iqr) -> tuple[str, ...]:
     chosen = (JOINTLY,) if asked.method == "auto" else ()
     return chosen if asked.interval else (*chosen, NO_ENDS)
 
@@ -425,20 +430,20 @@ def _step(
     person = setting.schema.person
     _refuse_far(asked.name, *(plan.bounds or ()))
     if setting.units is not None:
-        most = setting.units * kept_rows(person, asked.per)
+        most = setting.units * kept_rows(person, setting.per)
         if plan.expected(most).noise is None:
             raise QuestionError(
                 f"{asked.name} at this ε would be a guess: {most:,} values cannot outweigh the public candidates. "
                 "A larger ε, more people, or bounds known without the file help. Nothing was charged."
             )
     return PlannedStep(
-        public_facts.title(asked.name, setting.keys),
-        Ranks(asked.column, setting.keys, asked.per),
+        public_facts.title(asked, setting),
+        Ranks(asked.column, setting.keys, setting.per),
         Groups(setting.keys),
         plan,
         setting,
-        kept_rows(person, asked.per, setting.keys),
+        kept_rows(person, setting.per, setting.keys),
         public_facts.labels(setting.keys, inner),
-        (*public_facts.caveats_of(asked.column, plan.bounds, setting, asked.per), *words),
+        (*public_facts.caveats_of(asked.column, plan.bounds, setting, setting.per), *words),
         possible=possible(asked, setting),
     )

@@ -22,7 +22,6 @@ from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.density import DensityOf
-from reticent.statistics.estimand import estimand
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density
@@ -97,13 +96,14 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
         raise QuestionError(f"{asked.name} is of the whole table: ask it without groups. Nothing was charged.")
     if setting.units == 0:
         raise QuestionError(f"{asked.name}: the table has no records, which is public here. Nothing was charged.")
-    columns = [(name, *_ends(asked, name, setting)) for name in asked.columns]
+    columns = [(name, *_ends(asked, name, setting)) for name in asked.names]
     person, near = setting.schema.person, setting.neighbours
+    detail, (atoms, missing) = asked.detail, (asked.atoms.values, asked.atoms.missing)
     options = Options(
-        asked.method, asked.cells, asked.degree, asked.bandwidth, asked.iterations, asked.size, asked.settle
+        asked.method, detail.cells, detail.degree, detail.bandwidth, detail.iterations, detail.size, detail.settle
     )
-    delta = (setting.delta or Fraction(0)) if asked.delta is not None else Fraction(0)
-    if asked.missing and all(public_facts.stands_in(setting.schema.column(name)) for name in asked.columns):
+    delta = setting.delta or Fraction(0)
+    if missing and all(public_facts.stands_in(setting.schema.column(name)) for name in asked.names):
         raise QuestionError(
             f"{asked.name}: no value is missing, since a public one stands in ([columns] missing). Nothing was charged."
         )
@@ -113,21 +113,21 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     epsilon, checking = split(epsilon, asked.checks)
     plan: Plan
     if asked.seeks:
-        plan = parted(columns, terms, epsilon, listed=asked.atoms, missing=asked.missing)
-    elif (asked.atoms or asked.missing) and not options.counts_itself:
-        plan = mixed(options, columns, terms, epsilon, delta, atoms=asked.atoms, missing=asked.missing)
+        plan = parted(columns, terms, epsilon, listed=atoms, missing=missing)
+    elif (atoms or missing) and not options.counts_itself:
+        plan = mixed(options, columns, terms, epsilon, delta, atoms=atoms, missing=missing)
     else:
-        plan = plan_for(options, columns, terms, epsilon, delta, atoms=asked.atoms, records=records)
+        plan = plan_for(options, columns, terms, epsilon, delta, atoms=atoms, records=records)
     if setting.units is not None:
         _hopeless(asked, plan, setting.units * person.rows, epsilon)
     if checking:
-        plan = checked(plan, grid(columns, 1), near, checking, people=records, atoms=asked.atoms)
+        plan = checked(plan, grid(columns, 1), near, checking, people=records, atoms=atoms)
     caveats = [
         text for name, low, high, _ in columns for text in public_facts.caveats_of(name, (low, high), setting, "person")
     ]
     if person.column is not None:
         caveats.append(f"at most {person.rows} rows of each person count")
-    return DensityStep(asked.name, plan, tuple(caveats), estimand(asked, setting))
+    return DensityStep(asked.name, plan, tuple(caveats))
 
 
 def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Fraction, bool]:
@@ -144,7 +144,7 @@ def _public_size(asked: DensityOf, setting: Setting) -> int | None:
     """The number of records where it is public: every person has one, and none lacks a value."""
     if setting.neighbours.kind != "substitute" or setting.schema.person.rows > 1:
         return None
-    sizes = {public_facts.public_size(Present(name), setting) for name in asked.columns}
+    sizes = {public_facts.public_size(Present(name), setting) for name in asked.names}
     return sizes.pop() if len(sizes) == 1 else None
 
 

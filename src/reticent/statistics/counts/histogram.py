@@ -1,0 +1,62 @@
+"""``histogram(x, edges=0:50:5)``: counts by bin or by key."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+
+from reticent.privacy.numbers import show
+from reticent.statistics.estimand import capped
+from reticent.statistics.options import check_edges, read_edges, shown
+from reticent.statistics.statistic import Dice, OfColumn
+
+if TYPE_CHECKING:
+    from reticent.statistics.context import Setting, Step
+
+
+def steps(edges: tuple[Fraction, ...]) -> str:
+    """The text of edges: ``start:stop:step`` where they are evenly spaced."""
+    widths = {right - left for left, right in pairwise(edges)}
+    if len(widths) == 1 and len(edges) > 2:
+        return f"{show(edges[0])}:{show(edges[-1])}:{show(widths.pop())}"
+    return shown(edges)
+
+
+@attrs.frozen
+class Histogram(OfColumn):
+    """Counts by bin of a number, or by key of a category.
+
+    Parameters
+    ----------
+    column : str
+    edges : sequence of number, optional
+        Edges known without the file, or the text "0:50:5": start, stop (included) and step. Bins hold their left edge,
+        the last one both. Integers with at most 400 possible values need none.
+    """
+
+    verb: ClassVar[str] = "histogram"
+    synonyms: ClassVar[tuple[str, ...]] = ("hist",)
+    examples: ClassVar[tuple[str, ...]] = ("histogram(x, edges=0:50:5)", "histogram(g)")
+
+    edges: tuple[Fraction, ...] = attrs.field(default=(), converter=read_edges, kw_only=True, metadata={"show": steps})
+
+    def __attrs_post_init__(self) -> None:
+        check_edges(self.edges)
+
+    def estimand(self, setting: Setting) -> str:
+        return f"number of rows of this table in each bin of {self.column}{capped(setting.schema.person)}"
+
+    def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
+        from reticent.statistics.counts import count_step
+
+        return count_step.histogram(self, setting, epsilon)
+
+    @classmethod
+    def made_up(cls, dice: Dice) -> Histogram:
+        if dice.chance(50):
+            return cls(dice.pick(("g", "h", "b")))
+        edges = dice.pick((("-1", "0", "1", "3"), ("0", "1/10"), ("-2", "-1/2", "2.5", "1000000")))
+        return cls(dice.pick(("x", "y", "k")), edges=edges)

@@ -1,0 +1,51 @@
+"""``sum(x)``: the sum of a bounded column."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+
+from reticent.statistics.estimand import capped, cut
+from reticent.statistics.options import check_bounds, read_high, read_low
+from reticent.statistics.statistic import Dice, OfColumn
+
+if TYPE_CHECKING:
+    from reticent.statistics.context import Setting, Step
+
+
+@attrs.frozen
+class Sum(OfColumn):
+    """The sum of a bounded column over persons, each person's total cut to what the cap allows.
+
+    Parameters
+    ----------
+    column : str
+    low, high : number, optional
+        Bounds known without the file; values outside count as the nearer one. By default those of the study.
+    """
+
+    verb: ClassVar[str] = "sum"
+    synonyms: ClassVar[tuple[str, ...]] = ("total",)
+    examples: ClassVar[tuple[str, ...]] = ("sum(x)",)
+
+    low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
+    high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        check_bounds(self.low, self.high)
+
+    def estimand(self, setting: Setting) -> str:
+        ends = cut(self.column, self.low, self.high, setting)
+        return f"sum of {self.column} over this table{ends}{capped(setting.schema.person)}"
+
+    def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
+        from reticent.statistics.counts import count_step
+
+        return count_step.total(self, setting, epsilon)
+
+    @classmethod
+    def made_up(cls, dice: Dice) -> Sum:
+        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        return cls(dice.pick(("x", "k")), low=low, high=high)

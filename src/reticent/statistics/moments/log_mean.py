@@ -1,0 +1,63 @@
+"""``log_mean(x)``: the mean of natural logarithms.
+
+A mean of skewed values cannot be had from a released interval of them; the mean of their logarithms can. Eighty binades
+of public candidates are a range of 55 on that scale, so no value has to be cut where the data reach.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+
+from reticent.privacy.numbers import positive
+from reticent.statistics.estimand import kept, subject
+from reticent.statistics.options import check_bounds, read_high, read_low
+from reticent.statistics.statistic import Dice, OfColumn
+
+if TYPE_CHECKING:
+    from reticent.statistics.context import Setting, Step
+
+
+@attrs.frozen
+class LogMean(OfColumn):
+    """The mean of the natural logarithms of the values above 0, with its 95 % interval.
+
+    Values of 0 and below have no logarithm: they are left out, and their noisy share is told. It gives no reply where
+    the noisy number of the others is too small for a mean.
+
+    Parameters
+    ----------
+    column : str
+    low, high : number, optional
+        Above 0 and known without the file: values above 0 that lie beyond count as the nearer one. Closer ones make
+        less noise. By default those of the study where they are above 0, else the public reach, 2^-20 to 2^60.
+    """
+
+    verb: ClassVar[str] = "log_mean"
+    synonyms: ClassVar[tuple[str, ...]] = ("meanlog",)
+    takes_per: ClassVar[bool] = True
+    examples: ClassVar[tuple[str, ...]] = ("log_mean(x)",)
+
+    low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
+    high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        check_bounds(self.low, self.high)
+        if self.low is not None:
+            positive(self.low, "low")
+
+    def estimand(self, setting: Setting) -> str:
+        cap = kept(setting.per, setting.schema.person)
+        return f"population mean of the natural logarithms of {subject(self.column, setting.per)} above 0{cap}"
+
+    def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
+        from reticent.statistics.unbounded import logs
+
+        return logs.log_mean(self, setting, epsilon, geometric=False)
+
+    @classmethod
+    def made_up(cls, dice: Dice) -> LogMean:
+        low, high = ("1/2", 2) if dice.chance(10) else (None, None)
+        return cls(dice.pick(("x", "y", "k")), low=low, high=high)

@@ -1,0 +1,307 @@
+"""Options of statistics: numbers and words as people write them, read into exact values.
+
+    low: Fraction | None = attrs.field(default=None, converter=read_low)
+
+Each converter takes a number or its text, so that Python, the study file and the command line share it. ``PTR``,
+``Clipped`` and ``CoinPress`` are options of methods. A value like these stands in a text by its ``words``.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from operator import index
+from typing import Any, ClassVar, Final, Literal, SupportsIndex, TypeAlias, get_args
+
+import attrs
+
+from reticent.data.query import Per
+from reticent.data.schema import Key
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.privacy.numbers import Number, positive, read, show
+from reticent.statistics.unbounded.tails import Tail, check_tail, read_tail
+
+Mode: TypeAlias = Literal["exact", "paper"]
+YesNo: TypeAlias = bool | Literal["yes", "no"]
+Words: TypeAlias = tuple[tuple[str, str], ...]  # options of a text: name and value
+
+FINEST_LEVEL: Final = 10**6  # denominators of levels: scores are multiples of them and must fit 64 bits
+MOST_BINS: Final = 1 << 20
+
+
+# --- converters -------------------------------------------------------------------------------------------------------
+
+
+def _optional(number: Number | None, name: str) -> Fraction | None:
+    return None if number is None else read(number, name)
+
+
+def read_low(number: Number | None) -> Fraction | None:
+    """Exact lower bound."""
+    return _optional(number, "low")
+
+
+def read_high(number: Number | None) -> Fraction | None:
+    """Exact upper bound."""
+    return _optional(number, "high")
+
+
+def read_epsilon(number: Number | None) -> Fraction | None:
+    """Exact share of epsilon."""
+    return _optional(number, "epsilon")
+
+
+def read_delta(number: Number | None) -> Fraction | None:
+    """Exact share of delta."""
+    return _optional(number, "delta")
+
+
+def read_unit(number: Number | None) -> Fraction | None:
+    """Exact step of a grid of values."""
+    return _optional(number, "unit")
+
+
+def read_width(number: Number | None) -> Fraction | None:
+    """Exact width that is proposed."""
+    return _optional(number, "width")
+
+
+def read_centre(number: Number) -> Fraction:
+    """Exact centre of a range or a law."""
+    return read(number, "centre")
+
+
+def read_radius(number: Number) -> Fraction:
+    """Exact radius of a range."""
+    return read(number, "radius")
+
+
+def read_deviation(number: Number) -> Fraction:
+    """Exact standard deviation."""
+    return read(number, "deviation")
+
+
+def read_level(number: Number) -> Fraction:
+    """Exact level of a quantile."""
+    return read(number, "level")
+
+
+def read_trim(number: Number) -> Fraction:
+    """Exact share of values left out at either end."""
+    return read(number, "trim")
+
+
+def read_bend(number: Number) -> Fraction:
+    """Exact point at which residuals are bent, in units of half the quartile distance."""
+    return read(number, "bend")
+
+
+def read_levels(levels: Sequence[Number]) -> tuple[Fraction, ...]:
+    """Exact levels of several quantiles."""
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
+        raise QuestionError('levels is a list of numbers, such as ["0.1", "0.5", "0.9"]')
+    return tuple(read(level, "levels") for level in levels)
+
+
+def read_edges(edges: Iterable[Number] | str) -> tuple[Fraction, ...]:
+    """Exact edges of bins: a list of numbers, or the text ``start:stop:step``, whose stop is the last edge."""
+    if isinstance(edges, str) and ":" in edges:
+        return _stepped(edges)
+    if isinstance(edges, str) or not isinstance(edges, Iterable):
+        raise QuestionError("edges is a list of numbers known without looking at the file, such as range(0, 101, 10)")
+    return tuple(read(edge, "edges") for edge in edges)
+
+
+def _stepped(text: str) -> tuple[Fraction, ...]:
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise QuestionError("edges=start:stop:step needs three numbers, such as edges=0:50:5")
+    start, stop, step = (read(part, "edges") for part in parts)
+    if step <= 0 or stop <= start:
+        raise QuestionError("edges=start:stop:step needs start below stop and a step above 0")
+    if (stop - start) / step > MOST_BINS:
+        raise QuestionError(f"edges={text} has more than {MOST_BINS:,} bins")
+    if ((stop - start) / step).denominator != 1:
+        raise QuestionError(f"edges={text}: the steps from {parts[0]} do not reach {parts[1]}, which is the last edge")
+    return tuple(start + i * step for i in range(int((stop - start) / step) + 1))
+
+
+def read_yes(answer: YesNo) -> bool:
+    """True or False, which a text writes yes or no."""
+    if isinstance(answer, str):
+        if answer not in ("yes", "no"):
+            raise QuestionError(unknown("value of interval", answer, ["yes", "no"]))
+        return answer == "yes"
+    if not isinstance(answer, bool):
+        raise PublicParameterError(f"interval is True or False, got {answer!r}")
+    return answer
+
+
+def read_count(number: SupportsIndex | str | None) -> int | None:
+    """A whole number of blocks."""
+    if number is None:
+        return None
+    if isinstance(number, str):
+        if not (number.isascii() and number.isdigit() and len(number) <= 9):
+            raise QuestionError(f"blocks is a whole number of up to nine digits, got '{number}'")
+        return int(number)
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise PublicParameterError(f"blocks must be a whole number >= 1, got {number!r}")
+    return int.__index__(index(number))
+
+
+def read_keys(keys: Key | Sequence[Key]) -> tuple[Key, ...]:
+    """Keys of a category; one key alone stands for a list of it."""
+    return (keys,) if isinstance(keys, str | int) else tuple(keys)
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def unknown(what: str, word: str, known: Iterable[str], meant: str | None = None) -> str:
+    """The refusal of a word that is not known, with the nearest one that is."""
+    listed = list(known)
+    near = [meant] if meant else difflib.get_close_matches(word, listed, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"There is no {what} '{word}'.{hint} Known: {', '.join(listed)}."
+
+
+def check_word(option: str, word: object, choices: object) -> None:
+    """Refuse a word that is none of a ``Literal``."""
+    known = get_args(choices)
+    if not isinstance(word, str) or word not in known:
+        raise QuestionError(unknown(f"value of {option}", str(word), known))
+
+
+def check_per(per: object) -> None:
+    """Refuse a unit of analysis that is neither a row nor a person."""
+    check_word("per", per, Per)
+
+
+def check_bounds(low: Fraction | None, high: Fraction | None) -> None:
+    """Refuse one bound alone, and bounds that do not rise."""
+    if (low is None) != (high is None):
+        raise PublicParameterError("low and high come together: give both, or neither")
+    if low is not None and high is not None and not low < high:
+        raise PublicParameterError(f"low must be below high, got {show(low)} and {show(high)}")
+
+
+def check_edges(edges: Sequence[Fraction]) -> None:
+    """Refuse one edge alone, edges that do not rise, and too many."""
+    if len(edges) == 1 or any(left >= right for left, right in pairwise(edges)):
+        raise PublicParameterError("edges must be at least two numbers in increasing order")
+    if len(edges) > MOST_BINS:
+        raise PublicParameterError(f"a histogram has at most {MOST_BINS} bins")
+
+
+def check_level(level: Fraction) -> None:
+    """Refuse a level that is no share, or too fine for the scores of candidates."""
+    if not 0 < level < 1:
+        raise PublicParameterError(f"a level must lie between 0 and 1, got {show(level)}")
+    if level.denominator > FINEST_LEVEL:
+        raise PublicParameterError(f"a level has at most 6 decimals, got {show(level)}")
+
+
+# --- options of methods -----------------------------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True)
+class PTR:
+    """Options of propose-test-release, by which S, M, TM, R_S and R_H answer.
+
+    Parameters
+    ----------
+    mode : "exact" or "paper"
+        "paper" has the thresholds and splits that 003 prints, with the loss and delta they really have.
+    unit : number, optional
+        Public step of the grid on which values are read; by default that of the column.
+    width : number, optional
+        For M: the width proposed, in units of the column; by default it is bought.
+    """
+
+    mode: Mode = "exact"
+    unit: Fraction | None = attrs.field(default=None, converter=read_unit)
+    width: Fraction | None = attrs.field(default=None, converter=read_width)
+
+    def __attrs_post_init__(self) -> None:
+        check_word("mode", self.mode, Mode)
+        for name, number in (("unit", self.unit), ("width", self.width)):
+            if number is not None:
+                positive(number, name)
+
+    @property
+    def words(self) -> Words:
+        """The options as a text has them, without those left at their default."""
+        return (
+            *(() if self.mode == "exact" else (("mode", self.mode),)),
+            *(() if self.unit is None else (("unit", show(self.unit)),)),
+            *(() if self.width is None else (("width", show(self.width)),)),
+        )
+
+
+PLAIN: Final = PTR()
+
+
+@attrs.frozen(kw_only=True)
+class Clipped:
+    """The clipped mean, and the tails that are declared for it.
+
+    Parameters
+    ----------
+    tail : "normal" or number, optional
+        Vouched for: tails no heavier than normal, or falling at least like distance^-tail, tail > 1. The mean of all
+        values is then estimated, unless a noisy count of values far out refutes it.
+    """
+
+    word: ClassVar[str] = "clipped"
+    tail: Tail | None = attrs.field(default=None, converter=read_tail)
+
+    def __attrs_post_init__(self) -> None:
+        check_tail(self.tail)
+
+    @property
+    def words(self) -> Words:
+        """The method and its tail, as a text has them."""
+        tail = () if self.tail is None else (("tail", self.tail if self.tail == "normal" else show(self.tail)),)
+        return (("method", self.word), *tail)
+
+
+@attrs.frozen(kw_only=True)
+class CoinPress:
+    """CoinPress, and what is known without the file of the mean it estimates.
+
+    Parameters
+    ----------
+    centre, radius : number
+        A range that holds the mean; it may be very generous.
+    deviation : number
+        The standard deviation is at most this.
+    """
+
+    word: ClassVar[str] = "coinpress"
+    centre: Fraction = attrs.field(converter=read_centre)
+    radius: Fraction = attrs.field(converter=read_radius)
+    deviation: Fraction = attrs.field(converter=read_deviation)
+
+    def __attrs_post_init__(self) -> None:
+        positive(self.radius, "radius")
+        positive(self.deviation, "deviation")
+
+    @property
+    def words(self) -> Words:
+        """The method and what is known, as a text has them."""
+        known = (("centre", self.centre), ("radius", self.radius), ("deviation", self.deviation))
+        return (("method", self.word), *((name, show(number)) for name, number in known))
+
+
+def shown(value: Any) -> str:
+    """The text of an option's value: numbers exactly, lists with spaces, yes and no."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Fraction):
+        return show(value)
+    if isinstance(value, tuple):
+        return " ".join(shown(item) for item in value)
+    return str(value)

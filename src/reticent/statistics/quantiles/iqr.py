@@ -1,0 +1,86 @@
+"""``iqr(x)``: the distance of the quartiles of a column."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+
+import attrs
+
+from reticent.errors import PublicParameterError
+from reticent.statistics.estimand import cut, kept, subject
+from reticent.statistics.options import PLAIN, PTR, check_bounds, check_word, read_high, read_low, read_yes
+from reticent.statistics.quantiles.rank_statistic import GAP, refuse_options
+from reticent.statistics.statistic import Dice, OfColumn
+
+if TYPE_CHECKING:
+    from reticent.statistics.context import Setting, Step
+
+OfIqr: TypeAlias = Literal["auto", "separate", "joint", "S"]
+
+
+@attrs.frozen
+class Iqr(OfColumn):
+    """The distance of the quartiles with its 95 % interval, with bounds or without; it may give no reply.
+
+    Parameters
+    ----------
+    column : str
+    method : "auto", "separate", "joint" or "S"
+        "auto" draws both quartiles together. "S" is 003's by propose-test-release, and needs a delta; see ``scale``.
+    low, high : number, optional
+        Bounds for this question, known without the file; by default those of the study.
+    interval : bool
+        False spends everything on the value, which then has no interval.
+    ptr : PTR
+        Options of "S", but for the width.
+    """
+
+    verb: ClassVar[str] = "iqr"
+    takes_per: ClassVar[bool] = True
+    has_delta: ClassVar[bool] = True
+    examples: ClassVar[tuple[str, ...]] = ("iqr(x)", "iqr(x, method=S)")
+
+    method: OfIqr = attrs.field(default="auto", kw_only=True)
+    low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
+    high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
+    interval: bool = attrs.field(default=True, converter=read_yes, kw_only=True)
+    ptr: PTR = attrs.field(
+        default=PLAIN, kw_only=True, metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)}
+    )
+
+    def __attrs_post_init__(self) -> None:
+        check_bounds(self.low, self.high)
+        check_word("method", self.method, OfIqr)
+        if self.ptr.width is not None:
+            raise PublicParameterError("width is for a median or a quantile with method=M")
+
+    @property
+    def spends_delta(self) -> bool:
+        return self.method == "S"
+
+    def estimand(self, setting: Setting) -> str:
+        told = f"distance of the population quartiles of {subject(self.column, setting.per)}"
+        gap = "" if self.method == "S" else GAP  # S gives no reply there
+        ends = cut(self.column, self.low, self.high, setting)
+        return f"{told}{gap}{ends}{kept(setting.per, setting.schema.person)}"
+
+    def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
+        if self.spends_delta:
+            from reticent.statistics.robust import steps as robust
+
+            return robust.scale(self, setting, epsilon)
+        refuse_options(self.name, self.ptr, smooth=False)
+        if self.method == "separate":
+            from reticent.statistics.quantiles import quantile_step
+
+            return quantile_step.prepare(self, setting, epsilon)
+        from reticent.statistics.unbounded import steps as unbounded
+
+        return unbounded.iqr(self, setting, epsilon)
+
+    @classmethod
+    def made_up(cls, dice: Dice) -> Iqr:
+        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        method: OfIqr = dice.pick(("auto", "separate", "joint"))
+        return cls(dice.pick(("x", "y", "k")), method=method, low=low, high=high, interval=dice.chance(60))

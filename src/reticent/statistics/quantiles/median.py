@@ -1,0 +1,45 @@
+"""``median(x)``: the median of a column."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar
+
+import attrs
+
+from reticent.statistics.quantiles.rank_statistic import RankStatistic
+from reticent.statistics.statistic import Dice
+
+HALF = Fraction(1, 2)
+
+
+@attrs.frozen
+class Median(RankStatistic):
+    """The median of a column with its 95 % interval, with bounds or without; it may give no reply.
+
+    Parameters
+    ----------
+    column : str
+    method : "auto", "separate", "joint", "M" or "smooth"
+        "auto" is the exponential mechanism, with delta 0. "M" is 003's, by propose-test-release with a scale of its
+        own or with ``ptr.width``. "smooth" adds noise in proportion to a smooth sensitivity.
+    low, high : number, optional
+        Bounds for this question, known without the file; by default those of the study.
+    interval : bool
+        False spends everything on the value, which then has no interval.
+    ptr : PTR
+        Options of "M", and the unit of "smooth".
+    """
+
+    verb: ClassVar[str] = "median"
+    synonyms: ClassVar[tuple[str, ...]] = ("m",)
+    examples: ClassVar[tuple[str, ...]] = ("median(x)", "median(x, method=M)", "median(x, method=smooth)")
+
+    @property
+    def levels(self) -> tuple[Fraction, ...]:
+        return (HALF,)
+
+    @classmethod
+    def made_up(cls, dice: Dice) -> Median:
+        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        return cls(dice.pick(("x", "y", "k")), low=low, high=high, interval=dice.chance(60))

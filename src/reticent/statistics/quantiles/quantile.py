@@ -1,0 +1,57 @@
+"""``quantile(x, 0.9)``: one quantile of a column."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar
+
+import attrs
+
+from reticent.privacy.numbers import show
+from reticent.statistics.options import check_level, read_level
+from reticent.statistics.quantiles.rank_statistic import RankStatistic
+from reticent.statistics.statistic import Dice
+
+LEVELS = ("1/2", "1/4", "9/10", "1/100")
+
+
+@attrs.frozen
+class Quantile(RankStatistic):
+    """The value that a share ``level`` of the rows does not exceed, with its 95 % interval; it may give no reply.
+
+    Parameters
+    ----------
+    column : str
+    level : number
+        Strictly between 0 and 1, of at most six decimals.
+    method, low, high, interval, ptr
+        As for ``median``.
+    """
+
+    verb: ClassVar[str] = "quantile"
+    synonyms: ClassVar[tuple[str, ...]] = ("percentile",)
+    positions: ClassVar[tuple[str, ...]] = ("column", "level")
+    examples: ClassVar[tuple[str, ...]] = ("quantile(x, 0.9)",)
+
+    level: Fraction = attrs.field(converter=read_level)
+
+    def __attrs_post_init__(self) -> None:
+        RankStatistic.__attrs_post_init__(self)
+        check_level(self.level)
+
+    @property
+    def levels(self) -> tuple[Fraction, ...]:
+        return (self.level,)
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        return self.positions
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return (self.column, show(self.level))
+
+    @classmethod
+    def made_up(cls, dice: Dice) -> Quantile:
+        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        return cls(dice.pick(("x", "y", "k")), dice.pick(LEVELS), low=low, high=high, interval=dice.chance(60))

@@ -1,0 +1,284 @@
+"""Statistic: the public value that people ask for, and all that the system needs to know of it.
+
+    rt.mean("age", low=0, high=99)    mean(age, low=0, high=99)    the value and its text, which name one another
+
+A statistic is a frozen attrs class in a module of its own. Its options are its fields: converters read them, the text
+is derived from them, and the grammar reads the text back by them. It states the columns it reads, its estimand, and
+the step that answers it; the algorithm is imported when that step is made. ``registry`` lists all statistics.
+
+    rt.mean("cost").by("ward").per("person").at("0.1")    mean(cost, per=person, epsilon=0.1) by ward
+
+``Ask`` is a statistic with its groups, its unit of analysis, and a share of the loss of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+
+import attrs
+
+from reticent.data.query import Keys, Per
+from reticent.errors import PublicParameterError, QuestionError
+from reticent.privacy.numbers import Number, positive, show
+from reticent.statistics.options import Words, check_per, read_delta, read_epsilon, shown, unknown
+
+if TYPE_CHECKING:
+    from reticent.statistics.context import Setting, Step
+
+T = TypeVar("T")
+LAST = ("interval", "mode", "unit", "width")  # options of a text that stand behind the unit of analysis
+
+
+class Dice(Protocol):
+    """Chance for made-up statistics, which audits ask for."""
+
+    def pick(self, items: Sequence[T], /) -> T: ...
+
+    def chance(self, percent: int, /) -> bool: ...
+
+    def some(self, items: Sequence[T], most: int, /) -> Sequence[T]: ...
+
+    def shuffled(self, items: Sequence[T], /) -> Sequence[T]: ...
+
+
+@attrs.frozen
+class Statistic:
+    """What every statistic declares.
+
+    Attributes
+    ----------
+    verb : str
+        The word it is asked by.
+    synonyms : tuple of str
+        Words of other tools, which a refusal answers with ``verb``.
+    positions : tuple of str
+        Options that a text may have without their names, in this order.
+    takes_per : bool
+        True if the rows of each person can be averaged first.
+    has_delta : bool
+        True if a question about it can name a delta.
+    counts_rows : bool
+        True if a cap on rows per person can change what is estimated.
+    examples : tuple of str
+        Texts, the first of them typical; docs and audits use them.
+    """
+
+    verb: ClassVar[str]
+    synonyms: ClassVar[tuple[str, ...]] = ()
+    positions: ClassVar[tuple[str, ...]] = ()
+    takes_per: ClassVar[bool] = False
+    has_delta: ClassVar[bool] = False
+    counts_rows: ClassVar[bool] = True
+    examples: ClassVar[tuple[str, ...]]
+
+    # --- what a statistic says of itself ------------------------------------------------------------------------------
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns whose odd cells can change what is estimated."""
+        return ()
+
+    @property
+    def spends_delta(self) -> bool:
+        """True if no answer is possible with delta 0."""
+        return False
+
+    @property
+    def takes_delta(self) -> bool:
+        """True if a delta, where one is named, buys a better answer."""
+        return self.spends_delta
+
+    def estimand(self, setting: Setting) -> str:
+        """The quantity that is estimated, of the population or of this table, in words."""
+        raise NotImplementedError
+
+    def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
+        """The step that answers for exactly ``epsilon``. Every refusal is raised here, before rows are read."""
+        raise NotImplementedError
+
+    @classmethod
+    def made_up(cls, dice: Dice) -> Statistic:
+        """A statistic with options at random, often at their limits; audits ask for it on made-up columns."""
+        raise NotImplementedError
+
+    # --- text ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The text that ``grammar.parse`` reads back: the name of the answer."""
+        return self.text()
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What stands first in a text, without names."""
+        return self.columns
+
+    def __str__(self) -> str:
+        return self.name
+
+    def text(self, per: Per = "row", cost: Words = ()) -> str:
+        """The text for a unit of analysis, and with a cost of its own: ``mean(x, per=person, epsilon=0.1)``."""
+        words = list(self._words())
+        if per == "person":
+            place = next((i for i, (name, _) in enumerate(words) if name in LAST), len(words))
+            words.insert(place, ("per", per))
+        inner = ", ".join([*self.arguments, *(f"{name}={value}" for name, value in (*words, *cost))])
+        return f"{self.verb}({inner})" if inner else self.verb
+
+    def _words(self) -> Iterator[tuple[str, str]]:
+        for field in attrs.fields(type(self)):
+            value = getattr(self, field.name)
+            if field.name in self.positional or value == field.default:
+                continue
+            unfolded = field.metadata.get("words")
+            words: Words | None = getattr(value, "words", None) if unfolded is None else unfolded(value)
+            if words is None:
+                yield field.name, field.metadata.get("show", shown)(value)
+            else:
+                yield from words
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        """The fields that ``arguments`` shows."""
+        return self.positions[:1]
+
+    @classmethod
+    def options(cls) -> tuple[str, ...]:
+        """The names of the options of a text, in order; a field of a small value stands by that value's options."""
+        own = [name for field in attrs.fields(cls) for name in field.metadata.get("unfold", (field.name,))]
+        return tuple(name for name in own if name != (cls.positions or ("",))[0])
+
+    @classmethod
+    def read(cls, texts: Mapping[str, str | Sequence[str]]) -> Statistic:
+        """The statistic of options as text; those of a small value are read into it."""
+        given: dict[str, object] = {}
+        for field in attrs.fields(cls):
+            names = field.metadata.get("unfold", (field.name,))
+            found = {name: texts[name] for name in names if name in texts}
+            if found:
+                build = field.metadata.get("build")
+                given[field.name] = found[field.name] if build is None else build(found)
+        return cls(**given)
+
+    # --- asking -------------------------------------------------------------------------------------------------------
+
+    def by(self, column: str) -> Ask:
+        """The statistic in each public group of a category column."""
+        return self._ask().by(column)
+
+    def per(self, unit: Per) -> Ask:
+        """The statistic of rows, or of each person's mean, so that every person weighs the same."""
+        return self._ask().per(unit)
+
+    def at(self, epsilon: Number | None = None, *, delta: Number | None = None) -> Ask:
+        """The statistic with a share of epsilon or delta of its own; other questions share what is left."""
+        return self._ask().at(epsilon, delta=delta)
+
+    def _ask(self) -> Ask:
+        return Ask(self)
+
+
+@attrs.frozen
+class OfColumn(Statistic):
+    """A statistic of one column."""
+
+    positions: ClassVar[tuple[str, ...]] = ("column",)
+    column: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+
+@attrs.frozen
+class Ask:
+    """One question.
+
+    Attributes
+    ----------
+    statistic : Statistic
+    groups : str, Keys or None
+        The column whose public values are the groups; ``Keys`` once the schema has said which values it has.
+    unit : "row" or "person"
+        "person" averages the rows of each person first.
+    epsilon, delta : Fraction or None
+        A share of its own; without it, an equal part of what the release has left.
+    """
+
+    statistic: Statistic
+    groups: str | Keys | None = None
+    unit: Per = "row"
+    epsilon: Fraction | None = attrs.field(default=None, converter=read_epsilon)
+    delta: Fraction | None = attrs.field(default=None, converter=read_delta)
+
+    def __attrs_post_init__(self) -> None:
+        check_per(self.unit)
+        if self.unit == "person" and not self.statistic.takes_per:
+            raise QuestionError(unknown(f"option of {self.statistic.verb}", "per", options_of(type(self.statistic))))
+        if self.epsilon is not None:
+            positive(self.epsilon, "epsilon")
+        if self.delta is not None and positive(self.delta, "delta") >= 1:
+            raise PublicParameterError(f"delta must be below 1, got {show(self.delta)}")
+        if self.delta is not None and not self.statistic.takes_delta:
+            raise QuestionError(
+                f"delta would change nothing in {self.statistic.name}: name a method that spends a δ, such as M for a "
+                "median, S for an iqr, TM for a trimmed mean. Nothing was charged."
+            )
+
+    def by(self, column: str) -> Ask:
+        """The same question in each public group of a category column."""
+        if self.groups is not None:
+            raise QuestionError(f"{self.name} is grouped already: ask for one column of groups")
+        return attrs.evolve(self, groups=column)
+
+    def per(self, unit: Per) -> Ask:
+        """The same question of rows, or of each person's mean."""
+        return attrs.evolve(self, unit=unit)
+
+    def at(self, epsilon: Number | None = None, *, delta: Number | None = None) -> Ask:
+        """The same question with a share of epsilon or delta of its own."""
+        return attrs.evolve(self, epsilon=epsilon, delta=delta)
+
+    @property
+    def keys(self) -> Keys | None:
+        """The public groups; None where there are none, or their values are not known yet."""
+        return self.groups if isinstance(self.groups, Keys) else None
+
+    @property
+    def name(self) -> str:
+        """The name of the answer, which no share of the loss belongs to."""
+        return self._grouped(self.statistic.text(self.unit))
+
+    def __str__(self) -> str:
+        """The text that the grammar reads back, with the share of the loss."""
+        shares = (("epsilon", self.epsilon), ("delta", self.delta))
+        cost = tuple((name, show(share)) for name, share in shares if share is not None)
+        return self._grouped(self.statistic.text(self.unit, cost))
+
+    def _grouped(self, text: str) -> str:
+        if self.groups is None:
+            return text
+        return f"{text} by {self.groups.column if isinstance(self.groups, Keys) else self.groups}"
+
+    @property
+    def spends_delta(self) -> bool:
+        """True if the answer spends a delta: of its own, or a part of the release's."""
+        return self.statistic.spends_delta or (self.delta is not None and self.statistic.takes_delta)
+
+    @property
+    def counts_rows(self) -> bool:
+        """True if a cap on rows per person can change what is estimated."""
+        return self.unit == "row" and self.statistic.counts_rows
+
+
+def ask(question: Statistic | Ask) -> Ask:
+    """The question, of a statistic as it stands."""
+    return question if isinstance(question, Ask) else Ask(question)
+
+
+def options_of(kind: type[Statistic]) -> tuple[str, ...]:
+    """Every option of a text: those of the statistic, and those of a question about it."""
+    named = (*(("per",) if kind.takes_per else ()), "epsilon", *(("delta",) if kind.has_delta else ()))
+    return (*kind.options(), *named)
