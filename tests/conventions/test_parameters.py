@@ -23,16 +23,7 @@ ROOMS = (
     "reticent.study.plan",
     "reticent.synthesis.density",
 )
-LONG = {  # questions, until their shared options are those of one value around them; and the study of a table in memory
-    "reticent.density",
-    "reticent.iqr",
-    "reticent.mean",
-    "reticent.median",
-    "reticent.quantile",
-    "reticent.quantiles",
-    "reticent.test",
-    "reticent.study",
-}
+LONG = {"reticent.study"}  # the study of a table in memory
 
 
 def taken(function: Callable[..., object]) -> int:
