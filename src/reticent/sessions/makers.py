@@ -23,7 +23,6 @@ from reticent.certificate.particulars import Record, check_text, record_of
 from reticent.errors import PublicParameterError, QuestionError, Refusal
 from reticent.privacy.numbers import Number, read
 from reticent.privacy.numbers import show as in_words
-from reticent.sessions.row_count import Counted, counted
 from reticent.sessions.session import Agreed, Answers, Holdout, Leaderboard, Of, Paid, Sparse
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from reticent.mechanisms.sparse_vector import SparseVector
     from reticent.privacy.guarantee import Guarantee
     from reticent.sessions.payer import Payer
+    from reticent.sessions.row_count import Counted
     from reticent.sessions.row_functions import Axis, Rows
 
 MOST_ANSWERS: Final = 10_000
@@ -87,6 +87,7 @@ def holdout(
     of ``public``.
     """
     from reticent.sessions.holdout import round_of
+    from reticent.sessions.row_count import counted
     from reticent.sessions.row_functions import axes_of, public_rows, steps
 
     about = _about(record, purpose, "holdout")
@@ -155,6 +156,7 @@ def sparse_vector(
     """
     from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
     from reticent.sessions.above_threshold import reach
+    from reticent.sessions.row_count import counted
     from reticent.sessions.row_functions import axes_of
 
     about = _about(record, purpose, "sparse vector")
@@ -222,6 +224,7 @@ def leaderboard(
     Pure epsilon: ``sparse_vector`` with values. Proof: ``sessions.leaderboard``.
     """
     from reticent.sessions.leaderboard import board_of
+    from reticent.sessions.row_count import counted
     from reticent.sessions.row_functions import axes_of, steps
 
     about = _about(record, purpose, "leaderboard")
@@ -283,6 +286,7 @@ def noisy_answers(
     """
     from reticent.privacy.cost import Cost
     from reticent.sessions.gaussian_answers import answer_of
+    from reticent.sessions.row_count import counted
     from reticent.sessions.row_functions import axes_of
 
     about = _about(record, purpose, "noisy answers")

@@ -27,7 +27,6 @@ from typing import (
     TypeVar,
 )
 
-from reticent.certificate.snapshot import recorded
 from reticent.entropy import Forks, SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
 from reticent.privacy.loss import words
@@ -271,6 +270,8 @@ class Paid(Generic[T]):
             made = made.sign(self._plan.signer)
         self._receipt, self._started = None, None
         told = [] if self._certificates or self._lacking is None else [self._lacking]
+        from reticent.certificate.snapshot import recorded
+
         self._ledger.commit(receipt, digest=made.digest, shares=recorded(told))
         self._certificates[len(self._certificates) - bool(self._ended) :] = [made]  # in place of that of fewer rounds
         self._ended.append((receipt, made.digest))

@@ -15,7 +15,6 @@ from reticent.certificate.particulars import Record, record_of
 from reticent.data.schema import Key, Schema
 from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError, refusing
 from reticent.privacy.cost import Cost, Written
-from reticent.privacy.filters import currency
 from reticent.privacy.loss import Loss, words
 from reticent.privacy.numbers import Number
 from reticent.sessions import makers
@@ -518,6 +517,8 @@ class Study:
 
     @property
     def _currency(self) -> str:
+        from reticent.privacy.filters import currency
+
         return currency(self.spec.budget.loss)
 
     def _existing(self) -> Ledger | None:
