@@ -56,7 +56,6 @@ UNSTATED: tuple[str, ...] = (
     "reticent.lab",
     "reticent.ledger",
     "reticent.privacy",
-    "reticent.statistics",
     "reticent.study",
     "reticent.survey",
 )

@@ -1,6 +1,7 @@
 """Modules that a program loads before its first answer, and files that a warm release passes: counted in a process.
 
-A limit is a few above what was reached: it may be lowered, and is raised only with a reason.
+A limit is a few above what was reached: it may be lowered, and is raised only with a reason. The 22 statistics are each
+declared in a file of its own, which names its algorithm without importing it; the declarations are loaded together.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from reticent.statistics.registry import ALL
 
 STUDY = """
 import reticent as rt
@@ -78,14 +81,17 @@ def within(loaded: list[str], *rooms: str) -> list[str]:
 
 
 def test_the_package_loads_few_modules() -> None:
-    assert len(ours(told(f"import reticent\n{LOADED}"))) <= 55
+    assert len(ours(told(f"import reticent\n{LOADED}"))) <= 60
 
 
 def test_a_cold_mean_loads_no_algorithm_of_another_family() -> None:
     loaded = told(f"{STUDY}\nstudy.release(['mean(x)'], epsilon=1)\n{LOADED}")
-    assert len(ours(loaded)) <= 118
+    assert len(ours(loaded)) <= 135
     assert within(loaded, "synthesis.", "learning", "survey", "certificate.render", "conformance") == []
-    assert within(loaded, "statistics.regression", "statistics.robust", "statistics.convex") == []
+    others = within(loaded, "statistics.regression.", "statistics.robust.", "statistics.quantiles.", "statistics.hyp")
+    declared = {kind.__module__ for kind in ALL} | {"reticent.statistics.quantiles.rank_statistic"}
+    assert set(others) - declared == {"reticent.statistics.hypotheses"}
+    assert within(loaded, "statistics.convex") == []
     assert within(loaded, "mechanisms.ks", "mechanisms.privtree", "mechanisms.objective") == []
 
 
@@ -94,7 +100,7 @@ def test_a_verb_that_reads_no_row_loads_no_heavy_package(verb: str, tmp_path: Pa
     (tmp_path / "study.toml").write_text(FILE, "utf-8")
     (tmp_path / "made_up.csv").write_text("x\n" + "1\n" * 50, "utf-8")
     loaded = told(VERB.format(verb=verb) + LOADED, tmp_path)
-    assert len(ours(loaded)) <= 116
+    assert len(ours(loaded)) <= 131
     assert [name for name in loaded if not name.startswith("reticent")] == []
     assert within(loaded, "synthesis.", "learning", "survey", "cli.survey", "cli.release") == []
 

@@ -13,6 +13,7 @@ the step that answers it; the algorithm is imported when that step is made. ``re
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
@@ -44,7 +45,7 @@ class Dice(Protocol):
 
 
 @attrs.frozen
-class Statistic:
+class Statistic(ABC):
     """What every statistic declares.
 
     Attributes
@@ -90,18 +91,18 @@ class Statistic:
         """True if a delta, where one is named, buys a better answer."""
         return self.spends_delta
 
+    @abstractmethod
     def estimand(self, setting: Setting) -> str:
         """The quantity that is estimated, of the population or of this table, in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
         """The step that answers for exactly ``epsilon``. Every refusal is raised here, before rows are read."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def made_up(cls, dice: Dice) -> Statistic:
         """A statistic with options at random, often at their limits; audits ask for it on made-up columns."""
-        raise NotImplementedError
 
     # --- text ---------------------------------------------------------------------------------------------------------
 
@@ -181,7 +182,7 @@ class Statistic:
 
 
 @attrs.frozen
-class OfColumn(Statistic):
+class OfColumn(Statistic, ABC):
     """A statistic of one column."""
 
     positions: ClassVar[tuple[str, ...]] = ("column",)

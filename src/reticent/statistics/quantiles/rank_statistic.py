@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
@@ -29,7 +30,7 @@ def refuse_options(name: str, ptr: PTR, *, smooth: bool) -> None:
 
 
 @attrs.frozen
-class RankStatistic(OfColumn):
+class RankStatistic(OfColumn, ABC):
     """Quantiles of one column at public levels."""
 
     takes_per: ClassVar[bool] = True
@@ -50,9 +51,9 @@ class RankStatistic(OfColumn):
         check_word("method", self.method, OfQuantiles)
 
     @property
+    @abstractmethod
     def levels(self) -> tuple[Fraction, ...]:
         """The levels, each strictly between 0 and 1."""
-        raise NotImplementedError
 
     @property
     def spends_delta(self) -> bool:
