@@ -39,7 +39,8 @@ def schema_of(person: Person, column: Column) -> Schema:
 def made(question: str, person: Person, units: int | None, epsilon: int = 8) -> PlannedStep[Integers]:
     method = question.partition("method=")[2].rstrip(")")
     setting = Setting(schema_of(person, BOUNDED if method == "adassp" else FREE), units, None, DELTA)
-    step = prepare(parse(question), setting, Fraction(epsilon))
+    asked = parse(question)
+    step = prepare(asked.at(delta=DELTA) if method == "adassp" else asked, setting, Fraction(epsilon))
     assert isinstance(step, PlannedStep)
     return step
 

@@ -251,6 +251,8 @@ def detail_of(texts: Mapping[str, str]) -> Detail:
     given: dict[str, int | str] = dict(texts)
     for name in ("cells", "degree", "iterations", "size"):
         text = texts.get(name, "")
+        if name in ("cells", "degree") and text[:1].isalpha():
+            _one_of(name, text, get_args(Private), "a number")
         if text and not text[0].isalpha():
             if not (text.isascii() and text.isdigit() and len(text) <= 9):
                 raise QuestionError(f"{name} is a whole number of up to nine digits, got '{text}'")

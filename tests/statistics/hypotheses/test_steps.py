@@ -85,7 +85,7 @@ def a_study(n: int = 3_000, adjacency: Kind = "add_remove") -> rt.Study:
     ],
 )
 def test_auto_takes_the_kind_that_the_declared_columns_leave(text: str, kind: str) -> None:
-    asked = parse(text)
+    asked = parse(text).statistic
     assert isinstance(asked, HypothesisTest)
     assert steps.kind_of(asked, setting()) == kind
 

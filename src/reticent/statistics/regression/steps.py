@@ -160,7 +160,8 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     """The coefficients of a linear model."""
     if setting.keys is not None:
         raise QuestionError(f"{asked.name} is not asked by group. Nothing was charged.")
-    bounded, method = squares_step.is_bounded(asked, setting), asked.method
+    bounded, method, title = squares_step.is_bounded(asked, setting), asked.method, asked.name
+    chosen_for_it = method == "auto"
     if method == "robust":
         method = robust_regression(len(asked.on), intercept=asked.intercept, delta=setting.delta is not None)
         asked = attrs.evolve(asked, method=method)
@@ -209,14 +210,14 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
         found = Bought(census, make, chosen.method, share)
     inner = tuple((("coefficient", name),) for name in chosen.design.names)
     return PlannedStep(
-        asked.name,
+        title,
         Records(names, chosen.design.units),
         records,
         found,
         setting,
         near.rows,
         public_facts.labels(None, inner),
-        (*_caveats(chosen, bounds, setting), *((chosen.why,) if asked.method == "auto" else ())),
+        (*_caveats(chosen, bounds, setting), *((chosen.why,) if chosen_for_it else ())),
         f"{chosen.estimand}: {asked.formula} in the population{kept('row', setting.schema.person)}",
     )
 
