@@ -138,7 +138,9 @@ def test_a_value_in_the_cause_of_a_fault_is_found(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize(("part", "where", "name"), [("study", spec, "_loss"), ("certificate", schema, "well_formed")])
+@pytest.mark.parametrize(
+    ("part", "where", "name"), [("study", spec, "_numbers"), ("certificate", schema, "well_formed")]
+)
 def test_an_exception_of_no_type_of_ours_is_found(
     part: str, where: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

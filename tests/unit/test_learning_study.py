@@ -265,7 +265,7 @@ def test_a_robust_regression_takes_the_method_that_its_columns_allow() -> None:
         ("disea ~ 0 + age", "tukey", None),
     )
     for formula, method, delta in (*named, ("disea ~ age + educ", "R_H", Fraction(1, 10**9))):
-        setting = Setting(of.schema, 4_000, delta=delta)
+        setting = Setting(of.schema, 4_000_000, delta=delta)
         meant = prepare(rt.regress(formula, method=method).at(delta=delta), setting, Fraction(2))
         made = prepare(rt.regress(formula, method="robust").at(delta=delta), setting, Fraction(2))
         assert (made.guarantee.loss, made.estimand) == (meant.guarantee.loss, meant.estimand)
