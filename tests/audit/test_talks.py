@@ -110,7 +110,8 @@ def test_only_an_audit_says_what_is_drawn_from() -> None:
         study.coins = lambda: None  # type: ignore[attr-defined]  # on purpose
     users = {
         path.stem
-        for path in (ROOT / "src").rglob("*.py")
+        for room in ("src", "tests/assurance")
+        for path in (ROOT / room).rglob("*.py")
         if re.search(r"^    def coins\(", path.read_text("utf-8"), re.MULTILINE)
     }
     assert users == {

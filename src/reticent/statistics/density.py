@@ -243,7 +243,7 @@ def _atom(value: Number) -> Fraction:
 
 def _one_of(option: str, given: object, known: tuple[str, ...], *more: str) -> None:
     if not isinstance(given, str) or given not in known:
-        raise QuestionError(unknown(f"value of {option}", str(given), [*more, *known]))
+        raise QuestionError(unknown(f"value of {option}", str(given), [*known, *more]))
 
 
 def detail_of(texts: Mapping[str, str]) -> Detail:
