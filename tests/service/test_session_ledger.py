@@ -546,7 +546,7 @@ def test_a_session_that_opens_rounds_without_reserving_is_seen(monkeypatch: pyte
         self._guarantees.append(cost)
 
     monkeypatch.setattr(Paid, "_reserve", unpaid)
-    monkeypatch.setattr(Ledger, "commit", lambda self, receipt, *, digest: None)
+    monkeypatch.setattr(Ledger, "commit", lambda self, receipt, *, digest, shares=(): None)
     answers = sum(session.check(Level("y")).by == "holdout" for _ in range(3))
     assert answers == 3
     assert of.ledger.spent() == eps(1) != session.guarantee.loss
