@@ -107,7 +107,7 @@ def test_mode_paper_needs_a_public_number_of_rows(method: str) -> None:
         ("mode=paper", "mode would change nothing"),
         ("method=tukey, delta=1e-9", "delta would change nothing"),
         ("method=theil_sen, blocks=30", "blocks would change nothing"),
-        ("method=over_beta, blocks=30, delta=1e-9", "delta and blocks would change nothing"),
+        ("method=over_beta, blocks=30, mode=paper", "mode and blocks would change nothing"),
     ],
 )
 def test_options_that_a_method_would_not_look_at_are_refused(options: str, says: str) -> None:

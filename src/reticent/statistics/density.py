@@ -260,6 +260,13 @@ def detail_of(texts: Mapping[str, str]) -> Detail:
     return Detail(**given)  # type: ignore[arg-type]  # converters refuse words they do not know
 
 
+def read_detail(detail: Detail) -> Detail:
+    """Public detail of a density."""
+    if not isinstance(detail, Detail):
+        raise QuestionError(f"detail is a value such as rt.Detail(cells=64), got {detail!r}")
+    return detail
+
+
 PLAIN_DETAIL: Final = Detail()
 NO_ATOMS: Final = Atoms()
 
@@ -298,6 +305,7 @@ class DensityOf(Statistic):
     method: OfDensity = attrs.field(default="auto", kw_only=True)
     detail: Detail = attrs.field(
         default=PLAIN_DETAIL,
+        converter=read_detail,
         kw_only=True,
         metadata={
             "unfold": ("cells", "degree", "iterations", "size", "bandwidth", "settle"),

@@ -244,6 +244,13 @@ class PTR:
 PLAIN: Final = PTR()
 
 
+def read_ptr(options: PTR) -> PTR:
+    """Options of propose-test-release."""
+    if not isinstance(options, PTR):
+        raise QuestionError(f'ptr is a value such as rt.PTR(mode="paper"), got {options!r}')
+    return options
+
+
 @attrs.frozen(kw_only=True)
 class Clipped:
     """The clipped mean, and the tails that are declared for it.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from reticent.data.query import Per
 from reticent.privacy.numbers import positive
 from reticent.statistics.context import Setting
 from reticent.statistics.estimand import among_groups
@@ -42,16 +43,21 @@ def prepare(question: Statistic | Ask, setting: Setting, epsilon: Fraction) -> S
     """
     positive(epsilon, "epsilon")
     asked = ask(question)
-    own = replace(setting, per=asked.unit, delta=_delta(asked, setting))
+    own = replace(setting, per=_unit(question, setting), delta=_delta(asked, setting))
     step = asked.statistic.prepare(own, epsilon)
     # Every step is a frozen dataclass, which a protocol cannot say.
-    return step if step.estimand else replace(step, estimand=estimand(asked, setting))  # type: ignore[type-var]
+    return step if step.estimand else replace(step, estimand=estimand(asked.statistic, own))  # type: ignore[type-var]
 
 
 def estimand(question: Statistic | Ask, setting: Setting) -> str:
     """The quantity that a question estimates, of the population or this table, in words."""
     asked = ask(question)
-    return f"{asked.statistic.estimand(replace(setting, per=asked.unit))}{among_groups(setting)}"
+    return f"{asked.statistic.estimand(replace(setting, per=_unit(question, setting)))}{among_groups(setting)}"
+
+
+def _unit(question: Statistic | Ask, setting: Setting) -> Per:
+    """The unit of analysis of a question; that of the setting for a statistic that says none."""
+    return question.unit if isinstance(question, Ask) else setting.per
 
 
 def _delta(asked: Ask, setting: Setting) -> Fraction | None:

@@ -181,16 +181,37 @@ class Statistic(ABC):
         return Ask(self)
 
 
+def read_column(column: str) -> str:
+    """The name of a column."""
+    if type(column) is not str:
+        raise QuestionError(f'a column is named by plain text, such as "age", got {column!r}')
+    return column
+
+
 @attrs.frozen
 class OfColumn(Statistic, ABC):
     """A statistic of one column."""
 
     positions: ClassVar[tuple[str, ...]] = ("column",)
-    column: str
+    column: str = attrs.field(converter=read_column)
 
     @property
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
+
+
+def read_statistic(statistic: Statistic) -> Statistic:
+    """A statistic, and nothing that only looks like one."""
+    if not isinstance(statistic, Statistic):
+        raise QuestionError(f'a question is about a statistic, such as rt.mean("x"), got {statistic!r}')
+    return statistic
+
+
+def read_groups(groups: object) -> str | Keys:
+    """The column of groups, or its public keys."""
+    if not isinstance(groups, str | Keys):
+        raise QuestionError(f'groups are those of one category column, named as text: by("g"), got {groups!r}')
+    return groups
 
 
 @attrs.frozen
@@ -208,7 +229,7 @@ class Ask:
         A share of its own; without it, an equal part of what the release has left.
     """
 
-    statistic: Statistic
+    statistic: Statistic = attrs.field(converter=read_statistic)
     groups: str | Keys | None = None
     unit: Per = "row"
     epsilon: Fraction | None = attrs.field(default=None, converter=read_epsilon)
@@ -216,6 +237,8 @@ class Ask:
 
     def __attrs_post_init__(self) -> None:
         check_per(self.unit)
+        if self.groups is not None:
+            read_groups(self.groups)
         if self.unit == "person" and not self.statistic.takes_per:
             raise QuestionError(unknown(f"option of {self.statistic.verb}", "per", options_of(type(self.statistic))))
         if self.epsilon is not None:
@@ -230,9 +253,11 @@ class Ask:
 
     def by(self, column: str) -> Ask:
         """The same question in each public group of a category column."""
+        if column is None:
+            raise QuestionError('groups are those of one category column, named as text: by("g")')
         if self.groups is not None:
             raise QuestionError(f"{self.name} is grouped already: ask for one column of groups")
-        return attrs.evolve(self, groups=column)
+        return attrs.evolve(self, groups=read_groups(column))
 
     def per(self, unit: Per) -> Ask:
         """The same question of rows, or of each person's mean."""

@@ -23,7 +23,7 @@ from reticent.errors import Fault, PublicParameterError, QuestionError, SpecErro
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
-from reticent.privacy.cost import Cost
+from reticent.privacy.cost import Cost, refuse_exposure
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
@@ -100,8 +100,8 @@ def _understood(question: Question, schema: Schema, groups: Keys | None) -> Ask:
     if not isinstance(question, str | Statistic | Ask):
         raise QuestionError(f'{question!r} is no question. Ask rt.count(), rt.mean("x"), or their text "mean(x)".')
     asked = parse(question) if isinstance(question, str) else ask(question)
-    if asked.keys is not None:
-        return asked
+    if asked.keys is not None:  # whoever made them: the schema says which groups there are
+        return attrs.evolve(asked, groups=keys_of(schema, asked.keys.column, asked.keys.among, asked.keys.touch))
     if isinstance(asked.groups, str):
         if groups is not None:
             raise QuestionError("this study is grouped already: ask without 'by'")
@@ -131,8 +131,8 @@ def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, gro
         raise QuestionError(f"name each group of {column} once, and at least one of them")
     touch = 1 if declared.constant else min(len(chosen), schema.person.rows)
     if groups is not None:
-        if groups < 1:
-            raise PublicParameterError(f"groups must be >= 1, got {groups}")
+        if type(groups) is not int or groups < 1:
+            raise PublicParameterError(f"groups must be a whole number >= 1, got {groups!r}")
         touch = min(touch, groups)
     return Keys(column, chosen, touch)
 
@@ -196,7 +196,13 @@ def settle(
                 "A release in ρ enters a ledger in (ε, δ) at a named δ. Say delta=…, such as a tenth of what is left."
             )
         whole = as_approx(whole, within.delta)
-    within.admit(ptr.chargeable(whole).loss, epsilon_delta(whole.loss)[0])
+    epsilon, delta = epsilon_delta(whole.loss)
+    within.admit(ptr.chargeable(whole).loss, epsilon)
+    refuse_exposure(delta, units if schema.person.neighbours().size_public else schema.person.people)
+    names = [step.name for step in steps]
+    for name in names:
+        if names.count(name) > 1:
+            raise QuestionError(f"two questions have the answer {name}. Ask once. Nothing was charged.")
     return Prepared(steps, caveat, whole, told)
 
 

@@ -34,7 +34,7 @@ from reticent.data.query import (
 from reticent.data.schema import Schema
 from reticent.data.table import EngineFailure, Result, Table
 from reticent.entropy import Entropy, SystemEntropy
-from reticent.errors import Fault, PublicParameterError, QuestionError, bare
+from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, bare
 from reticent.ledger import Ledger, Receipt
 from reticent.ledger.faults import note_fault, protected_log
 from reticent.ledger.fingerprint import note_head
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from matplotlib.figure import Figure
 
+    from reticent.statistics.statistic import Ask, Statistic
     from reticent.study.synthetic import Synthetic
 
 VERSION: Final = 1
@@ -74,10 +75,14 @@ class Release:
         self.caveats = caveats
         self.certificate = certificate
 
-    def __getitem__(self, name: str) -> Answer:
-        if name not in self._answers:
+    def __getitem__(self, name: str | Statistic | Ask) -> Answer:
+        """The answer of a name, of a question, or of another spelling of its text."""
+        found = name if isinstance(name, str) else name.name
+        if found not in self._answers and isinstance(name, str):
+            found = _spelt(name)
+        if found not in self._answers:
             raise QuestionError(f"This release has no answer '{name}'. It has: {', '.join(self._answers)}.")
-        return self._answers[name]
+        return self._answers[found]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._answers)
@@ -134,7 +139,7 @@ class Release:
         table = self.frame()
         return table.__arrow_c_stream__(requested_schema)  # type: ignore[attr-defined]  # a pyarrow Table has it
 
-    def synthetic(self, name: str | None = None, *, rows: int | None = None) -> Synthetic:
+    def synthetic(self, name: str | Statistic | Ask | None = None, *, rows: int | None = None) -> Synthetic:
         """Made-up rows from a released density, free, as often as one likes.
 
         Parameters
@@ -158,7 +163,8 @@ class Release:
         from reticent.study.synthetic import Synthetic
         from reticent.synthesis.density import Density
 
-        named = [key for key in self if key.startswith("density(")] if name is None else [name]
+        asked = [key for key in self if key.startswith("density(")]
+        named: list[str | Statistic | Ask] = [*asked] if name is None else [name]
         if len(named) != 1:
             raise QuestionError(f"Name the density that the rows are drawn from; this release has {len(named)}.")
         density = self[named[0]].density
@@ -200,6 +206,16 @@ class Release:
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_reopened, (self._answers, self.caveats, self.certificate))
+
+
+def _spelt(text: str) -> str:
+    """The name of the question that a text asks; the text itself where it cannot be read."""
+    from reticent.statistics.grammar import parse
+
+    try:
+        return parse(text).name
+    except Refusal:
+        return text
 
 
 def _reopened(answers: dict[str, Answer], caveats: tuple[str, ...], certificate: Certificate) -> Release:

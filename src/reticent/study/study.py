@@ -355,6 +355,8 @@ class Study:
         with refusing():
             check_rows(rows)
             asked = ask(columns if isinstance(columns, DensityOf | Ask) else DensityOf(columns, checks=CHECKING))
+            if not isinstance(asked.statistic, DensityOf):
+                raise QuestionError(f"rows are drawn from a density: rt.density(…), got {asked.name}.")
             if asked.delta is None and delta is not None:
                 asked = asked.at(asked.epsilon, delta=delta)
         made = self.release([asked], epsilon=epsilon, rho=rho, delta=delta, purpose=purpose, record=record, audit=audit)

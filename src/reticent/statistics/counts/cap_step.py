@@ -86,6 +86,8 @@ def prepare(setting: Setting, epsilon: Fraction) -> CapStep:
     """Persons above the cap and persons in all, as two counts that together change by one at most (two if replaced)."""
     if setting.schema.person.column is None:
         raise QuestionError("Every row is another person: there is no cap. Nothing was charged.")
+    if setting.keys is not None:
+        raise QuestionError("capped is of the whole table: ask it without groups. Nothing was charged.")
     substitute = setting.neighbours.kind == "substitute"
     units = setting.units if substitute else None
     bound = Fraction(2 if substitute and units is None else 1)

@@ -167,7 +167,9 @@ class HypothesisTest(Statistic):
         if self.density is not None:
             positive(self.density, "density")
         elif self.kind == "density":
-            raise PublicParameterError('kind="density" compares with a public number: name density=, in Python against=')
+            raise PublicParameterError(
+                'kind="density" compares with a public number: name density=, in Python against='
+            )
         if len(set(self.among)) != len(self.among) or len(self.among) == 1:
             raise PublicParameterError("among lists two groups or more, each once")
         if any(right <= left for left, right in zip(self.edges, self.edges[1:], strict=False)) or len(self.edges) == 1:

@@ -9,7 +9,7 @@ import attrs
 
 from reticent.errors import PublicParameterError
 from reticent.statistics.estimand import cut, kept, subject
-from reticent.statistics.options import PLAIN, PTR, check_bounds, check_word, read_high, read_low, read_yes
+from reticent.statistics.options import PLAIN, PTR, check_bounds, check_word, read_high, read_low, read_ptr, read_yes
 from reticent.statistics.quantiles.rank_statistic import GAP, refuse_options
 from reticent.statistics.statistic import Dice, OfColumn
 
@@ -46,7 +46,10 @@ class Iqr(OfColumn):
     high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
     interval: bool = attrs.field(default=True, converter=read_yes, kw_only=True)
     ptr: PTR = attrs.field(
-        default=PLAIN, kw_only=True, metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)}
+        default=PLAIN,
+        converter=read_ptr,
+        kw_only=True,
+        metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)},
     )
 
     def __attrs_post_init__(self) -> None:

@@ -10,7 +10,7 @@ import attrs
 
 from reticent.errors import QuestionError
 from reticent.statistics.estimand import cut, kept, levels_in_words, subject
-from reticent.statistics.options import PLAIN, PTR, check_bounds, check_word, read_high, read_low, read_yes
+from reticent.statistics.options import PLAIN, PTR, check_bounds, check_word, read_high, read_low, read_ptr, read_yes
 from reticent.statistics.statistic import OfColumn
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class RankStatistic(OfColumn, ABC):
     interval: bool = attrs.field(default=True, converter=read_yes, kw_only=True)
     ptr: PTR = attrs.field(
         default=PLAIN,
+        converter=read_ptr,
         kw_only=True,
         metadata={"unfold": ("mode", "unit", "width"), "build": lambda texts: PTR(**texts)},
     )

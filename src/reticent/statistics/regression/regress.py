@@ -11,7 +11,7 @@ import attrs
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.estimand import kept
-from reticent.statistics.options import PLAIN, PTR, check_word, read_count, read_keys
+from reticent.statistics.options import PLAIN, PTR, check_word, read_count, read_keys, read_ptr
 from reticent.statistics.statistic import Dice, Statistic
 
 if TYPE_CHECKING:
@@ -91,7 +91,10 @@ class Regression(Statistic):
     blocks: int | None = attrs.field(default=None, converter=read_count, kw_only=True)
     reference: tuple[Key, ...] = attrs.field(default=(), converter=read_keys, kw_only=True)
     ptr: PTR = attrs.field(
-        default=PLAIN, kw_only=True, metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)}
+        default=PLAIN,
+        converter=read_ptr,
+        kw_only=True,
+        metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)},
     )
 
     def __attrs_post_init__(self) -> None:

@@ -11,7 +11,7 @@ import attrs
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, show
 from reticent.statistics.estimand import kept, subject
-from reticent.statistics.options import PLAIN, PTR, check_word, read_levels, shown
+from reticent.statistics.options import PLAIN, PTR, check_word, read_levels, read_ptr, shown
 from reticent.statistics.statistic import Dice, OfColumn
 
 if TYPE_CHECKING:
@@ -58,7 +58,10 @@ class Scale(OfColumn):
     levels: tuple[Fraction, Fraction] = attrs.field(default=QUARTILES, converter=read_pair)
     method: OfScale = attrs.field(default="S", kw_only=True)
     ptr: PTR = attrs.field(
-        default=PLAIN, kw_only=True, metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)}
+        default=PLAIN,
+        converter=read_ptr,
+        kw_only=True,
+        metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)},
     )
 
     def __attrs_post_init__(self) -> None:

@@ -10,7 +10,7 @@ import attrs
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import show
 from reticent.statistics.estimand import cut, kept, subject
-from reticent.statistics.options import PLAIN, PTR, check_word, read_trim
+from reticent.statistics.options import PLAIN, PTR, check_word, read_ptr, read_trim
 from reticent.statistics.quantiles.rank_statistic import refuse_options
 from reticent.statistics.statistic import Dice, OfColumn
 
@@ -46,7 +46,10 @@ class TrimmedMean(OfColumn):
     trim: Fraction = attrs.field(default=Fraction(1, 10), converter=read_trim)
     method: OfTrimmed = attrs.field(default="auto", kw_only=True)
     ptr: PTR = attrs.field(
-        default=PLAIN, kw_only=True, metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)}
+        default=PLAIN,
+        converter=read_ptr,
+        kw_only=True,
+        metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)},
     )
 
     def __attrs_post_init__(self) -> None:

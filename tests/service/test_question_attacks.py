@@ -1,0 +1,64 @@
+"""Questions made to be misread: groups of one's own making, deltas of a question's own, one name for two answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import reticent as rt
+from reticent.data.query import Keys
+from reticent.errors import Refusal
+
+
+def study(people: int = 400) -> rt.Study:
+    return rt.study(
+        {"who": [*range(people)] * 2, "x": [1.0, 2.0] * people, "g": ["a", "b"] * people, "k": [1, 2] * people},
+        adjacency="substitute",
+        person="who",
+        rows_each=3,
+        columns={"x": rt.real(0, 5), "g": rt.category(["a", "b"]), "k": rt.integer(0, 9)},
+        budget=10,
+        delta="0.0001",
+    )
+
+
+WRONG: tuple[Callable[[], object], ...] = (
+    lambda: rt.persons().by(Keys("k", (1, "1"), 1)),  # type: ignore[arg-type]
+    lambda: rt.count().by(Keys("g", ("zzz",), 1)),  # type: ignore[arg-type]
+    lambda: rt.count().by(["g"]),  # type: ignore[arg-type]
+    lambda: rt.count().by(None),  # type: ignore[arg-type]
+    lambda: rt.count().by(5),  # type: ignore[arg-type]
+    lambda: rt.Ask("count"),  # type: ignore[arg-type]
+    lambda: "capped by g",
+    lambda: "median(x, method=M, delta=0.4)",
+    lambda: "density(x, method=series, delta=0.4)",
+)
+
+
+@pytest.mark.parametrize("place", range(len(WRONG)))
+def test_a_question_that_would_be_misread_is_refused_and_costs_nothing(place: int) -> None:
+    of = study()
+    before = of.left()
+    with pytest.raises(Refusal):
+        of.release([WRONG[place](), "count"], epsilon=5, delta="0.00001")  # type: ignore[list-item]
+    assert of.left() == before
+
+
+def test_groups_of_ones_own_making_are_those_of_the_schema() -> None:
+    of = study()
+    found = of.release([rt.count().by(Keys("g", ("a", "b"), 1))], epsilon=1)  # type: ignore[arg-type]
+    assert found.keys() == ("count by g",)
+
+
+def test_rows_are_drawn_from_a_density_alone() -> None:
+    of = study()
+    with pytest.raises(Refusal, match="from a density"):
+        of.synthesize(rt.mean("x").at(3), epsilon=5)
+    with pytest.raises(Refusal, match="whole number"):
+        of.by("g", groups=True)
+
+
+def test_an_answer_is_found_by_its_question_and_by_other_spellings_of_it() -> None:
+    found = study(9_000).release([rt.quantiles("x", ["0.1", "0.5"])], epsilon=5)
+    assert found[rt.quantiles("x", ["0.1", "0.5"])] is found["quantiles(x, 0.1, 0.5)"]
