@@ -198,7 +198,8 @@ def settle(
         whole = as_approx(whole, within.delta)
     epsilon, delta = epsilon_delta(whole.loss)
     within.admit(ptr.chargeable(whole).loss, epsilon)
-    refuse_exposure(delta, units if schema.person.neighbours().size_public else schema.person.people)
+    if delta:  # a question's own counts like the release's
+        refuse_exposure(delta, units if schema.person.neighbours().size_public else schema.person.people)
     names = [step.name for step in steps]
     for name in names:
         if names.count(name) > 1:
