@@ -17,7 +17,7 @@ import attrs
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, read, show
 from reticent.statistics.estimand import kept
-from reticent.statistics.options import Words, check_bounds, read_high, read_low, unknown
+from reticent.statistics.options import Words, check_bounds, check_word, read_high, read_low, whole, whole_of
 from reticent.statistics.statistic import Dice, Statistic
 
 if TYPE_CHECKING:
@@ -51,18 +51,6 @@ def columns_of(columns: str | Iterable[str]) -> tuple[str, ...]:
     if not isinstance(columns, str | Iterable) or not all(isinstance(name, str) for name in named):
         raise QuestionError('density is of a column, or a list of columns: density("x"), density(["x", "y"])')
     return named
-
-
-def whole(number: SupportsIndex | None, name: str) -> int | None:
-    """A whole number as it was given; text, a fraction or a yes is none."""
-    if number is None:
-        return None
-    if not isinstance(number, bool):
-        try:
-            return int.__index__(index(number))  # and no subclass, whose arithmetic is its own
-        except TypeError:
-            pass
-    raise PublicParameterError(f"{name} must be a whole number >= 1, got {number!r}")
 
 
 def _whole_or_auto(number: SupportsIndex | Private | None, name: str) -> int | Private | None:
@@ -138,9 +126,9 @@ class Detail:
     settle: Settled = "simplex"
 
     def __attrs_post_init__(self) -> None:
-        _one_of("settle", self.settle, get_args(Settled))
+        check_word("settle", self.settle, Settled)
         if isinstance(self.size, str):
-            _one_of("size", self.size, get_args(Growth), "a whole number >= 1")
+            check_word("size", self.size, Growth, "a whole number >= 1")
         for name, number in self._numbers:
             if not isinstance(number, str) and number is not None and number < 1:
                 raise PublicParameterError(f"{name} must be >= 1, got {number}")
@@ -241,22 +229,15 @@ def _atom(value: Number) -> Fraction:
     return read(value, "atoms")
 
 
-def _one_of(option: str, given: object, known: tuple[str, ...], *more: str) -> None:
-    if not isinstance(given, str) or given not in known:
-        raise QuestionError(unknown(f"value of {option}", str(given), [*known, *more]))
-
-
 def detail_of(texts: Mapping[str, str]) -> Detail:
     """The detail of options as text."""
     given: dict[str, int | str] = dict(texts)
     for name in ("cells", "degree", "iterations", "size"):
         text = texts.get(name, "")
         if name in ("cells", "degree") and text[:1].isalpha():
-            _one_of(name, text, get_args(Private), "a number")
+            check_word(name, text, Private, "a number")
         if text and not text[0].isalpha():
-            if not (text.isascii() and text.isdigit() and len(text) <= 9):
-                raise QuestionError(f"{name} is a whole number of up to nine digits, got '{text}'")
-            given[name] = int(text)
+            given[name] = whole_of(text, name)
     return Detail(**given)  # type: ignore[arg-type]  # converters refuse words they do not know
 
 
@@ -319,7 +300,7 @@ class DensityOf(Statistic):
 
     def __attrs_post_init__(self) -> None:
         check_bounds(self.low, self.high)
-        _one_of("method", self.method, get_args(OfDensity))
+        check_word("method", self.method, OfDensity)
         if not 0 <= self.checks <= Fraction(1, 2):
             raise PublicParameterError(f"checks is a share of epsilon, 0 to 0.5, got {show(self.checks)}")
         if not self.names or len(set(self.names)) != len(self.names):

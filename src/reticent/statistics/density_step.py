@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,6 @@ from reticent.synthesis.options import Options, Plan, plan_for
 from reticent.synthesis.partition import parted
 from reticent.synthesis.series import grid
 from reticent.synthesis.steps import mixed
-
-if TYPE_CHECKING:
-    pass
 
 Floats = NDArray[np.float64]
 

@@ -31,8 +31,7 @@ from reticent.statistics.estimand import odd_cells, whole_cells
 from reticent.statistics.intervals import FEW, too_few
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.proportion import Proportion
-from reticent.statistics.moments.sd import Sd
-from reticent.statistics.moments.variance import Variance
+from reticent.statistics.moments.variance import Spread
 from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask
 
@@ -130,7 +129,7 @@ def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = Fa
         Whether the release asks for the number of rows.
     """
     match asked.statistic:
-        case Proportion(column=column) | Variance(column=column) | Sd(column=column):
+        case Proportion(column=column) | Spread(column=column):
             pass
         case Mean(column=column, method="auto" | "bounded"):
             pass

@@ -9,7 +9,7 @@ Each converter takes a number or its text, so that Python, the study file and th
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from operator import index
@@ -139,17 +139,28 @@ def read_yes(answer: YesNo) -> bool:
     return answer
 
 
-def read_count(number: SupportsIndex | str | None) -> int | None:
-    """A whole number of blocks."""
+def whole(number: SupportsIndex | None, name: str) -> int | None:
+    """A whole number as it was given; text, a fraction or a yes is none."""
     if number is None:
         return None
-    if isinstance(number, str):
-        if not (number.isascii() and number.isdigit() and len(number) <= 9):
-            raise QuestionError(f"blocks is a whole number of up to nine digits, got '{number}'")
-        return int(number)
-    if isinstance(number, bool) or not hasattr(number, "__index__"):
-        raise PublicParameterError(f"blocks must be a whole number >= 1, got {number!r}")
-    return int.__index__(index(number))
+    if not isinstance(number, bool):
+        try:
+            return int.__index__(index(number))  # and no subclass, whose arithmetic is its own
+        except TypeError:
+            pass
+    raise PublicParameterError(f"{name} must be a whole number >= 1, got {number!r}")
+
+
+def whole_of(text: str, name: str) -> int:
+    """A whole number of its digits."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise QuestionError(f"{name} is a whole number of up to nine digits, got '{text}'")
+    return int(text)
+
+
+def read_blocks(number: SupportsIndex | str | None) -> int | None:
+    """A number of blocks of rows."""
+    return whole_of(number, "blocks") if isinstance(number, str) else whole(number, "blocks")
 
 
 def read_keys(keys: Key | Sequence[Key]) -> tuple[Key, ...]:
@@ -168,11 +179,11 @@ def unknown(what: str, word: str, known: Iterable[str], meant: str | None = None
     return f"There is no {what} '{word}'.{hint} Known: {', '.join(listed)}."
 
 
-def check_word(option: str, word: object, choices: object) -> None:
-    """Refuse a word that is none of a ``Literal``."""
+def check_word(option: str, word: object, choices: object, *more: str) -> None:
+    """Refuse a word that is none of a ``Literal``; ``more`` is what else the option may be."""
     known = get_args(choices)
     if not isinstance(word, str) or word not in known:
-        raise QuestionError(unknown(f"value of {option}", str(word), known))
+        raise QuestionError(unknown(f"value of {option}", str(word), [*known, *more]))
 
 
 def check_per(per: object) -> None:
@@ -249,6 +260,16 @@ def read_ptr(options: PTR) -> PTR:
     if not isinstance(options, PTR):
         raise QuestionError(f'ptr is a value such as rt.PTR(mode="paper"), got {options!r}')
     return options
+
+
+def read_widthless(options: PTR) -> PTR:
+    """Options of a test that proposes no width."""
+    if read_ptr(options).width is not None:
+        raise PublicParameterError("width is for a median or a quantile with method=M")
+    return options
+
+
+WIDTHLESS: Final[Mapping[str, object]] = {"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)}
 
 
 @attrs.frozen(kw_only=True)

@@ -44,6 +44,11 @@ class Dice(Protocol):
     def shuffled(self, items: Sequence[T], /) -> Sequence[T]: ...
 
 
+def seldom_bounds(dice: Dice, low: Number = -1, high: Number = 2) -> tuple[Number | None, Number | None]:
+    """Bounds of a made-up statistic's own, one time in ten; else none."""
+    return (low, high) if dice.chance(10) else (None, None)
+
+
 @attrs.frozen
 class Statistic(ABC):
     """What every statistic declares.
@@ -167,18 +172,15 @@ class Statistic(ABC):
 
     def by(self, column: str) -> Ask:
         """The statistic in each public group of a category column."""
-        return self._ask().by(column)
+        return Ask(self).by(column)
 
     def per(self, unit: Per) -> Ask:
         """The statistic of rows, or of each person's mean, so that every person weighs the same."""
-        return self._ask().per(unit)
+        return Ask(self).per(unit)
 
     def at(self, epsilon: Number | None = None, *, delta: Number | None = None) -> Ask:
         """The statistic with a share of epsilon or delta of its own; other questions share what is left."""
-        return self._ask().at(epsilon, delta=delta)
-
-    def _ask(self) -> Ask:
-        return Ask(self)
+        return Ask(self).at(epsilon, delta=delta)
 
 
 def read_column(column: str) -> str:
@@ -253,8 +255,6 @@ class Ask:
 
     def by(self, column: str) -> Ask:
         """The same question in each public group of a category column."""
-        if column is None:
-            raise QuestionError('groups are those of one category column, named as text: by("g")')
         if self.groups is not None:
             raise QuestionError(f"{self.name} is grouped already: ask for one column of groups")
         return attrs.evolve(self, groups=read_groups(column))

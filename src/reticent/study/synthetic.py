@@ -19,8 +19,8 @@ from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import sentence as loss_sentence
 from reticent.privacy.guarantee import Guarantee
-from reticent.statistics.density import whole
 from reticent.statistics.density_step import smooths
+from reticent.statistics.options import whole
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import Fit
 from reticent.synthesis.density import KEY, Density, sampled

@@ -9,7 +9,7 @@ import attrs
 
 from reticent.statistics.estimand import capped, cut
 from reticent.statistics.options import check_bounds, read_high, read_low
-from reticent.statistics.statistic import Dice, OfColumn
+from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
@@ -47,5 +47,5 @@ class Sum(OfColumn):
 
     @classmethod
     def made_up(cls, dice: Dice) -> Sum:
-        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        low, high = seldom_bounds(dice)
         return cls(dice.pick(("x", "k")), low=low, high=high)

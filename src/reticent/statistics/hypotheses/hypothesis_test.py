@@ -35,7 +35,7 @@ from reticent.statistics.options import (
     read_keys,
     read_low,
 )
-from reticent.statistics.statistic import Dice, Statistic
+from reticent.statistics.statistic import Dice, Statistic, seldom_bounds
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
@@ -219,7 +219,7 @@ class HypothesisTest(Statistic):
         kind = dice.pick(("means", "proportions", "independence", "ranks", "correlation", "normal", "density"))
         number, (group, other, *_) = dice.pick(("x", "k")), dice.shuffled(("g", "h", "b"))
         edges = dice.pick(((), (), ("-1", "0", "1", "3"), ("-2", "1000000")))
-        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        low, high = seldom_bounds(dice)
         match kind:
             case "means":
                 return cls(f"{number} ~ {group}", kind="means", low=low, high=high)

@@ -19,7 +19,7 @@ from reticent.statistics.options import (
     read_yes,
     unknown,
 )
-from reticent.statistics.statistic import Dice, OfColumn
+from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 from reticent.statistics.unbounded.tails import declared, near
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ class Mean(OfColumn):
 
     @classmethod
     def made_up(cls, dice: Dice) -> Mean:
-        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        low, high = seldom_bounds(dice)
         if dice.chance(30):
             tail = dice.pick((None, None, "normal", 3))
             return cls(dice.pick(("x", "y", "k")), method=Clipped(tail=tail), low=low, high=high)

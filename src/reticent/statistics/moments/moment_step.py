@@ -39,8 +39,7 @@ from reticent.statistics.intervals import (
 )
 from reticent.statistics.moments.basis import UNIT, Design, Kind, design
 from reticent.statistics.moments.mean import Mean
-from reticent.statistics.moments.sd import Sd
-from reticent.statistics.moments.variance import Variance
+from reticent.statistics.moments.variance import Spread
 
 FLATTEST, USUAL = (
     0.25,
@@ -257,7 +256,7 @@ def _clipped(outcomes: Sequence[Outcome[Estimate]], step: MomentStep) -> tuple[s
     return ()
 
 
-def prepare(asked: Mean | Variance | Sd, shape: Shape, setting: Setting, epsilon: Fraction) -> MomentStep:
+def prepare(asked: Mean | Spread, shape: Shape, setting: Setting, epsilon: Fraction) -> MomentStep:
     """The step of a mean, variance or standard deviation between public bounds."""
     column, per = asked.column, setting.per
     bounds = public_facts.bounds(asked.name, setting, column, asked.low, asked.high)

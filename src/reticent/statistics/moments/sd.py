@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from reticent.statistics.estimand import cut, kept, subject
-from reticent.statistics.options import check_bounds, read_high, read_low, read_yes
-from reticent.statistics.statistic import Dice, OfColumn
+from reticent.statistics.moments.variance import Spread
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
 
 
 @attrs.frozen
-class Sd(OfColumn):
+class Sd(Spread):
     """The standard deviation of a bounded column with its 95 % interval.
 
     Parameters
@@ -30,26 +28,10 @@ class Sd(OfColumn):
 
     verb: ClassVar[str] = "sd"
     synonyms: ClassVar[tuple[str, ...]] = ("std", "stddev")
-    takes_per: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ("sd(x)",)
-
-    low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
-    high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
-    interval: bool = attrs.field(default=True, converter=read_yes, kw_only=True)
-
-    def __attrs_post_init__(self) -> None:
-        check_bounds(self.low, self.high)
-
-    def estimand(self, setting: Setting) -> str:
-        values, cap = subject(self.column, setting.per), kept(setting.per, setting.schema.person)
-        return f"population standard deviation of {values}{cut(self.column, self.low, self.high, setting)}{cap}"
+    measure: ClassVar[str] = "standard deviation"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
         from reticent.statistics.moments import moment_step
 
         return moment_step.prepare(self, "sd", setting, epsilon)
-
-    @classmethod
-    def made_up(cls, dice: Dice) -> Sd:
-        low, high = (-1, 2) if dice.chance(10) else (None, None)
-        return cls(dice.pick(("x", "k")), low=low, high=high, interval=dice.chance(60))

@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import attrs
 
 from reticent.statistics.estimand import cut, kept, subject
 from reticent.statistics.options import check_bounds, read_high, read_low, read_yes
-from reticent.statistics.statistic import Dice, OfColumn
+from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
 
 
 @attrs.frozen
-class Variance(OfColumn):
+class Spread(OfColumn, ABC):
+    """A measure of spread of a bounded column: the variance, or its root."""
+
+    measure: ClassVar[str]  # in words
+    takes_per: ClassVar[bool] = True
+
+    low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
+    high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
+    interval: bool = attrs.field(default=True, converter=read_yes, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        check_bounds(self.low, self.high)
+
+    def estimand(self, setting: Setting) -> str:
+        values, cap = subject(self.column, setting.per), kept(setting.per, setting.schema.person)
+        return f"population {self.measure} of {values}{cut(self.column, self.low, self.high, setting)}{cap}"
+
+    @classmethod
+    def made_up(cls, dice: Dice) -> Self:
+        low, high = seldom_bounds(dice)
+        return cls(dice.pick(("x", "k")), low=low, high=high, interval=dice.chance(60))
+
+
+@attrs.frozen
+class Variance(Spread):
     """The variance of a bounded column with its 95 % interval.
 
     Parameters
@@ -30,26 +55,10 @@ class Variance(OfColumn):
 
     verb: ClassVar[str] = "variance"
     synonyms: ClassVar[tuple[str, ...]] = ("var",)
-    takes_per: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]] = ("variance(x)",)
-
-    low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
-    high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
-    interval: bool = attrs.field(default=True, converter=read_yes, kw_only=True)
-
-    def __attrs_post_init__(self) -> None:
-        check_bounds(self.low, self.high)
-
-    def estimand(self, setting: Setting) -> str:
-        values, cap = subject(self.column, setting.per), kept(setting.per, setting.schema.person)
-        return f"population variance of {values}{cut(self.column, self.low, self.high, setting)}{cap}"
+    measure: ClassVar[str] = "variance"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
         from reticent.statistics.moments import moment_step
 
         return moment_step.prepare(self, "variance", setting, epsilon)
-
-    @classmethod
-    def made_up(cls, dice: Dice) -> Variance:
-        low, high = (-1, 2) if dice.chance(10) else (None, None)
-        return cls(dice.pick(("x", "k")), low=low, high=high, interval=dice.chance(60))

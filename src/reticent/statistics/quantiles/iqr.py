@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import attrs
 
-from reticent.errors import PublicParameterError
 from reticent.statistics.estimand import cut, kept, subject
-from reticent.statistics.options import PLAIN, PTR, check_bounds, check_word, read_high, read_low, read_ptr, read_yes
+from reticent.statistics.options import (
+    PLAIN,
+    PTR,
+    WIDTHLESS,
+    check_bounds,
+    check_word,
+    read_high,
+    read_low,
+    read_widthless,
+    read_yes,
+)
 from reticent.statistics.quantiles.rank_statistic import GAP, refuse_options
-from reticent.statistics.statistic import Dice, OfColumn
+from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
@@ -45,18 +54,11 @@ class Iqr(OfColumn):
     low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
     high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
     interval: bool = attrs.field(default=True, converter=read_yes, kw_only=True)
-    ptr: PTR = attrs.field(
-        default=PLAIN,
-        converter=read_ptr,
-        kw_only=True,
-        metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)},
-    )
+    ptr: PTR = attrs.field(default=PLAIN, converter=read_widthless, kw_only=True, metadata=WIDTHLESS)
 
     def __attrs_post_init__(self) -> None:
         check_bounds(self.low, self.high)
         check_word("method", self.method, OfIqr)
-        if self.ptr.width is not None:
-            raise PublicParameterError("width is for a median or a quantile with method=M")
 
     @property
     def spends_delta(self) -> bool:
@@ -84,6 +86,6 @@ class Iqr(OfColumn):
 
     @classmethod
     def made_up(cls, dice: Dice) -> Iqr:
-        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        low, high = seldom_bounds(dice)
         method: OfIqr = dice.pick(("auto", "separate", "joint"))
         return cls(dice.pick(("x", "y", "k")), method=method, low=low, high=high, interval=dice.chance(60))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import attrs
 
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
-from reticent.statistics.statistic import Dice
+from reticent.statistics.statistic import Dice, seldom_bounds
 
 HALF = Fraction(1, 2)
 
@@ -41,5 +41,5 @@ class Median(RankStatistic):
 
     @classmethod
     def made_up(cls, dice: Dice) -> Median:
-        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        low, high = seldom_bounds(dice)
         return cls(dice.pick(("x", "y", "k")), low=low, high=high, interval=dice.chance(60))

@@ -10,7 +10,7 @@ import attrs
 from reticent.privacy.numbers import show
 from reticent.statistics.options import check_level, read_level
 from reticent.statistics.quantiles.rank_statistic import RankStatistic
-from reticent.statistics.statistic import Dice
+from reticent.statistics.statistic import Dice, seldom_bounds
 
 LEVELS = ("1/2", "1/4", "9/10", "1/100")
 
@@ -53,5 +53,5 @@ class Quantile(RankStatistic):
 
     @classmethod
     def made_up(cls, dice: Dice) -> Quantile:
-        low, high = (-1, 2) if dice.chance(10) else (None, None)
+        low, high = seldom_bounds(dice)
         return cls(dice.pick(("x", "y", "k")), dice.pick(LEVELS), low=low, high=high, interval=dice.chance(60))

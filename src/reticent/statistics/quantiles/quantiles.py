@@ -11,7 +11,7 @@ from reticent.errors import PublicParameterError
 from reticent.statistics.options import check_level, read_levels, shown
 from reticent.statistics.quantiles.quantile import LEVELS
 from reticent.statistics.quantiles.rank_statistic import OfQuantiles, RankStatistic
-from reticent.statistics.statistic import Dice
+from reticent.statistics.statistic import Dice, seldom_bounds
 
 
 @attrs.frozen
@@ -54,7 +54,7 @@ class Quantiles(RankStatistic):
 
     @classmethod
     def made_up(cls, dice: Dice) -> Quantiles:
-        levels, (low, high) = dice.some(LEVELS, 3), (-1, 2) if dice.chance(10) else (None, None)
+        levels, (low, high) = dice.some(LEVELS, 3), seldom_bounds(dice)
         method: OfQuantiles = dice.pick(("auto", "separate", "joint")) if len(levels) > 1 else "auto"
         column, interval = dice.pick(("x", "y", "k")), dice.chance(60)
         return cls(column, levels, method=method, low=low, high=high, interval=interval)

@@ -11,7 +11,7 @@ import attrs
 from reticent.data.schema import Key
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.estimand import kept
-from reticent.statistics.options import PLAIN, PTR, check_word, read_count, read_keys, read_ptr
+from reticent.statistics.options import PLAIN, PTR, WIDTHLESS, check_word, read_blocks, read_keys, read_widthless
 from reticent.statistics.statistic import Dice, Statistic
 
 if TYPE_CHECKING:
@@ -88,21 +88,14 @@ class Regression(Statistic):
 
     formula: Formula = attrs.field(converter=read_formula)
     method: OfRegression = attrs.field(default="auto", kw_only=True)
-    blocks: int | None = attrs.field(default=None, converter=read_count, kw_only=True)
+    blocks: int | None = attrs.field(default=None, converter=read_blocks, kw_only=True)
     reference: tuple[Key, ...] = attrs.field(default=(), converter=read_keys, kw_only=True)
-    ptr: PTR = attrs.field(
-        default=PLAIN,
-        converter=read_ptr,
-        kw_only=True,
-        metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)},
-    )
+    ptr: PTR = attrs.field(default=PLAIN, converter=read_widthless, kw_only=True, metadata=WIDTHLESS)
 
     def __attrs_post_init__(self) -> None:
         check_word("method", self.method, OfRegression)
         if self.blocks is not None and self.blocks < 1:
             raise PublicParameterError(f"blocks must be >= 1, got {self.blocks}")
-        if self.ptr.width is not None:
-            raise PublicParameterError("width is for a median or a quantile with method=M")
 
     @property
     def y(self) -> str:

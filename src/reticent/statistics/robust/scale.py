@@ -11,7 +11,7 @@ import attrs
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, show
 from reticent.statistics.estimand import kept, subject
-from reticent.statistics.options import PLAIN, PTR, check_word, read_levels, read_ptr, shown
+from reticent.statistics.options import PLAIN, PTR, WIDTHLESS, check_word, read_levels, read_widthless, shown
 from reticent.statistics.statistic import Dice, OfColumn
 
 if TYPE_CHECKING:
@@ -57,20 +57,13 @@ class Scale(OfColumn):
 
     levels: tuple[Fraction, Fraction] = attrs.field(default=QUARTILES, converter=read_pair)
     method: OfScale = attrs.field(default="S", kw_only=True)
-    ptr: PTR = attrs.field(
-        default=PLAIN,
-        converter=read_ptr,
-        kw_only=True,
-        metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)},
-    )
+    ptr: PTR = attrs.field(default=PLAIN, converter=read_widthless, kw_only=True, metadata=WIDTHLESS)
 
     def __attrs_post_init__(self) -> None:
         check_word("method", self.method, OfScale)
         low, high = self.levels
         if not 0 < low < high < 1:
             raise PublicParameterError("the levels of a scale rise and lie between 0 and 1")
-        if self.ptr.width is not None:
-            raise PublicParameterError("width is for a median or a quantile with method=M")
 
     @property
     def spends_delta(self) -> bool:

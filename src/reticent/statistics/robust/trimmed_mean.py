@@ -10,7 +10,7 @@ import attrs
 from reticent.errors import PublicParameterError
 from reticent.privacy.numbers import show
 from reticent.statistics.estimand import cut, kept, subject
-from reticent.statistics.options import PLAIN, PTR, check_word, read_ptr, read_trim
+from reticent.statistics.options import PLAIN, PTR, WIDTHLESS, check_word, read_trim, read_widthless
 from reticent.statistics.quantiles.rank_statistic import refuse_options
 from reticent.statistics.statistic import Dice, OfColumn
 
@@ -45,19 +45,12 @@ class TrimmedMean(OfColumn):
 
     trim: Fraction = attrs.field(default=Fraction(1, 10), converter=read_trim)
     method: OfTrimmed = attrs.field(default="auto", kw_only=True)
-    ptr: PTR = attrs.field(
-        default=PLAIN,
-        converter=read_ptr,
-        kw_only=True,
-        metadata={"unfold": ("mode", "unit"), "build": lambda texts: PTR(**texts)},
-    )
+    ptr: PTR = attrs.field(default=PLAIN, converter=read_widthless, kw_only=True, metadata=WIDTHLESS)
 
     def __attrs_post_init__(self) -> None:
         check_word("method", self.method, OfTrimmed)
         if not 0 < self.trim < Fraction(1, 2):
             raise PublicParameterError(f"trim is a share at either end, between 0 and 1/2, got {show(self.trim)}")
-        if self.ptr.width is not None:
-            raise PublicParameterError("width is for a median or a quantile with method=M")
 
     @property
     def spends_delta(self) -> bool:

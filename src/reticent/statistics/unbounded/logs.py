@@ -37,8 +37,7 @@ from reticent.statistics.column_step import Drawn, PlannedStep
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.moments.basis import UNIT
-from reticent.statistics.moments.geometric_mean import GeometricMean
-from reticent.statistics.moments.log_mean import LogMean
+from reticent.statistics.moments.log_mean import OfLogs
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.prepare import estimand
 from reticent.statistics.unbounded.clipped import moments_of, powers
@@ -188,9 +187,7 @@ def exponential(found: Estimate) -> Estimate:
     return Estimate(value, math.exp(found.low), math.exp(found.high), noise, sampling)
 
 
-def log_mean(
-    asked: LogMean | GeometricMean, setting: Setting, epsilon: Fraction, *, geometric: bool
-) -> PlannedStep[Group]:
+def log_mean(asked: OfLogs, setting: Setting, epsilon: Fraction, *, geometric: bool) -> PlannedStep[Group]:
     """The step that answers with the mean of logarithms, or with its exponential.
 
     Raises
@@ -225,7 +222,7 @@ def log_mean(
     )
 
 
-def ends_of(asked: LogMean | GeometricMean, setting: Setting) -> tuple[Fraction, Fraction]:
+def ends_of(asked: OfLogs, setting: Setting) -> tuple[Fraction, Fraction]:
     """Where values above 0 are cut: at the bounds of the question or the column, as far as they are above 0."""
     if asked.low is not None and asked.high is not None:
         setting.schema.column(asked.column)
