@@ -118,6 +118,24 @@ def test_handles_processes_and_threads_that_were_open_before_go_on(file: Path, m
     assert handle.verify() == ()
 
 
+def test_a_migration_between_two_reads_of_a_check_is_no_damage(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Form and tables are of one moment: who reads the old form sees the old tables."""
+    second(monkeypatch)
+    form, migrating = store._form, False
+
+    def then_migrated(connection: sqlite3.Connection) -> int:
+        nonlocal migrating
+        read = form(connection)
+        if not migrating:
+            migrating = True
+            charge(Ledger.open(file))
+        return read
+
+    monkeypatch.setattr(store, "_form", then_migrated)
+    assert store.at(file).rows(1)
+    assert form_of(file) == 2
+
+
 def test_a_new_ledger_has_todays_form_and_no_entry_of_a_migration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

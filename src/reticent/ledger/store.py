@@ -294,16 +294,28 @@ def _connect(file: Path, mode: str) -> sqlite3.Connection:
 
 def _check(connection: sqlite3.Connection, name: str) -> None:
     """Refuse a file that is not ours, another format, a changed schema, or a disk that cannot keep the promise."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    version = _form(connection)
+    with _snapshot(connection):  # a migration beside us must not come between the form and the tables
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        version = _form(connection)
+        schema = _schema(connection)
     if application != APPLICATION:
         raise LedgerError(f"{name} is not a ledger of reticent.")
     if version not in FORMS:
         later = " It was written by a later one: use that, or a later one still." if version > FORMAT else ""
         raise LedgerError(f"{name} has ledger format {version}; this reticent reads format {FORMAT}.{later}")
-    if _schema(connection) != set(FORMS[version].schema):
+    if schema != set(FORMS[version].schema):
         raise LedgerError(f"{name} is damaged: its table or triggers were changed.")
     _settings(connection)
+
+
+@contextlib.contextmanager
+def _snapshot(connection: sqlite3.Connection) -> Iterator[None]:
+    """One read transaction: all that is read within is of one moment."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
 
 
 def _form(connection: sqlite3.Connection) -> int:
