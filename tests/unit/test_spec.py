@@ -223,6 +223,12 @@ def test_a_large_epsilon_needs_a_reason(tmp_path: Path) -> None:
     assert spec.budget.override == "public already"
 
 
+def test_a_budget_in_rho_is_weak_where_its_epsilon_is(tmp_path: Path) -> None:
+    """rho 4 is epsilon 21 at a delta of 1e-6, as ``rt.study`` says."""
+    with pytest.raises(SpecError, match=r"ε 21\.32 lets odds change"):
+        spec_of(changed('epsilon  = "3"', 'rho = "4"'), tmp_path)
+
+
 def test_delta_without_a_public_number_of_people_is_left_to_the_release(tmp_path: Path) -> None:
     text = changed("people    = 20000\n", "").replace('"1e-8"', '"0.01"')
     assert spec_of(text, tmp_path).schema.person.people is None

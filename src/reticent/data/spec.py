@@ -27,6 +27,7 @@ from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.cost import refuse_exposure, refuse_weak
+from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, PureDP
 from reticent.privacy.numbers import about, read, show
 
@@ -294,10 +295,9 @@ def _budget(table: Tables, people: int | None) -> Budget:
     loss = _loss(_numbers(table, "[budget]"), "[budget]")
     if loss is None:
         raise SpecError('[budget] epsilon = "…" is missing (or rho = "…"): the most this study may ever spend.')
-    epsilon, delta = _sizes(loss)
     override = _text(table, "override", "[budget]") or ""
-    refuse_weak(epsilon, override)
-    refuse_exposure(delta, people)
+    refuse_weak(epsilon_delta(loss)[0], override)
+    refuse_exposure(_sizes(loss)[1], people)
     ends = table.get("ends")
     if ends is not None and (isinstance(ends, datetime.datetime) or not isinstance(ends, datetime.date)):
         raise SpecError("[budget] ends must be a date such as 2027-12-31, without quotes")
@@ -327,6 +327,7 @@ def _loss(numbers: Numbers, where: str) -> Counted | None:
 
 
 def _sizes(loss: Counted) -> tuple[Fraction, Fraction]:
+    """The size of a budget in its own currency, epsilon or rho, and its delta."""
     match loss:
         case PureDP(epsilon):
             return epsilon, Fraction(0)

@@ -19,7 +19,7 @@ from reticent.certificate.particulars import check_text
 from reticent.certificate.snapshot import NOTHING, Known
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Column, Key, Person, Schema
-from reticent.errors import Fault, PublicParameterError, QuestionError, SpecError
+from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
@@ -27,7 +27,7 @@ from reticent.privacy.cost import Cost, refuse_exposure
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP, ApproxZCDP, Loss, PureDP, words
+from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, words
 from reticent.privacy.numbers import show
 from reticent.statistics.context import Setting, Step
 from reticent.statistics.counts.capped import CapShare
@@ -49,6 +49,7 @@ CAVEAT_SHARE: Final = Fraction(1, 20)
 DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
 
 Question: TypeAlias = Statistic | Ask | str
+NO_TOTAL: Final = 'Say what the release may cost: epsilon="1".'
 LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number would not fit a float
 
 
@@ -241,7 +242,7 @@ def shares(asked: Sequence[Ask], within: Cost, free: Sequence[bool]) -> tuple[Fr
     open_ones = own.count(None)
     total = within.epsilon if within.epsilon is not None else (named if not open_ones else None)
     if total is None:
-        raise PublicParameterError('Say what the release may cost: epsilon="1".')
+        raise PublicParameterError(NO_TOTAL)
     if named > total or (named == total and open_ones):
         raise PublicParameterError(
             f"the questions' own epsilons come to {show(named)}, which leaves nothing of {show(total)} for the others"
@@ -292,14 +293,32 @@ def _first_open(asked: Sequence[Ask]) -> str:
     raise AssertionError("every question has a delta of its own")
 
 
-def most(questions: Sequence[Question], within: Cost, currency: str) -> Loss:
-    """The loss the caller was ready to pay: what a release costs that fails before it could be priced."""
+def most(asked: Sequence[Ask], within: Cost, currency: Currency, *, wants: bool, left: Callable[[], Loss]) -> Loss:
+    """The loss the caller is ready to pay: the charge of a release that fails before it could be priced.
+
+    Parameters
+    ----------
+    wants : bool
+        Half-widths are wanted: what they take is known once the people are counted, so all that is ``left`` may go.
+
+    Raises
+    ------
+    PublicParameterError
+        Where neither the release nor a question names a loss.
+    """
+    delta = within.delta or sum((item.delta for item in asked if item.delta is not None), Fraction(0))
     if within.rho is not None:
-        if currency == "zcdp" or within.delta is None:
-            return ZCDP(within.rho) if currency == "zcdp" else PureDP(sqrt_up(2 * within.rho))
-        return approx_of(ZCDP(within.rho), within.delta)
-    own = [item.epsilon for item in questions if isinstance(item, Ask) and item.epsilon is not None]
-    return PureDP(within.epsilon if within.epsilon is not None else sum(own, Fraction(0)))
+        if currency == "zcdp":
+            return ApproxZCDP(within.rho, delta) if delta else ZCDP(within.rho)
+        return approx_of(ZCDP(within.rho), delta) if delta else PureDP(sqrt_up(2 * within.rho))
+    own = [item.epsilon for item in asked if item.epsilon is not None]
+    total = sum(own, Fraction(0)) if within.epsilon is None else within.epsilon
+    if within.epsilon is None and len(own) < len(asked):
+        if wants:
+            return left()
+        if not all(isinstance(item.statistic, Count | Persons) for item in asked if item.epsilon is None):
+            raise PublicParameterError(NO_TOTAL)
+    return ApproxDP(total, delta) if delta and currency == "approximate" else PureDP(total)
 
 
 def _step(asked: Ask, setting: Setting, amount: Fraction, *, in_rho: bool) -> Step:
@@ -337,17 +356,18 @@ def as_declared(person: Person, found: int) -> int:
 
 
 def public_people(
-    table: Table, person: Person, ledger: Callable[[], Ledger], cost: Callable[[], Loss], who: str
+    table: Table, person: Person, ledger: Callable[[], Ledger], charge: Callable[[], Loss], who: str
 ) -> int | None:
     """The public number of persons: read under substitution, declared otherwise.
 
     Reading can fail only where the rows cannot be read at all. That, too, could tell something of them, so it is no
-    refusal but a fault, charged with ``cost``, which the release was to have.
+    refusal but a fault, which costs the ``charge`` that the release was to have, named before any row is read.
     """
     from reticent.data.table import EngineFailure
 
     if not person.neighbours().size_public:
         return person.people
+    cost = charge()
     try:
         found = table.units()
     except EngineFailure as failure:
@@ -355,10 +375,15 @@ def public_people(
     else:
         return as_declared(person, found)
 
-    charge, kept = cost(), ledger()
-    receipt = kept.reserve(charge, adjacency=person.neighbours(), what="a release that could not be read", who=who)
+    kept = ledger()
+    what, adjacency = "a release that could not be read", person.neighbours()
+    try:
+        receipt = kept.reserve(cost, adjacency=adjacency, what=what, who=who)
+    except Refusal:  # rows were touched, so a refusal is no longer possible: all that is left goes
+        cost = kept.left()
+        receipt = kept.reserve(cost, adjacency=adjacency, what=what, who=who)
     kept.fail(receipt, reference)
-    raise Fault(reference, words(charge))
+    raise Fault(reference, words(cost))
 
 
 def kind_words(column: Column) -> str:

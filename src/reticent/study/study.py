@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.learning.handles import Handle
     from reticent.ledger import Ledger
+    from reticent.privacy.filters import Currency
     from reticent.sessions.gaussian_answers import Prices
     from reticent.statistics.density import DensityOf
     from reticent.statistics.scaling import Bound
@@ -282,10 +283,10 @@ class Study:
                 from reticent.certificate.keys import load_private
 
                 signer = load_private(about.key)
-            asked: Sequence[Question] = understand(questions, self.schema, self._groups) if questions else ()
+            asked: Sequence[Ask] = understand(questions, self.schema, self._groups) if questions else ()
             table = self._table()
             self._probe(table)
-            units = self._units(table, asked, within, about.who)
+            units = self._units(table, asked, within, about.who, wants=want is not None)
             if want is not None:
                 asked = self._wanted(asked, want, units, within)
             within.among(units)
@@ -462,13 +463,14 @@ class Study:
                 "of duckdb, ibis-framework and sqlglot. Nothing was charged."
             ) from None
 
-    def _units(self, table: Table, asked: Sequence[Question], within: Cost, who: str) -> int | None:
+    def _units(self, table: Table, asked: Sequence[Ask], within: Cost, who: str, *, wants: bool) -> int | None:
         """The public number of persons, if there is one."""
         from reticent.study.allocation import most, public_people
 
-        return public_people(
-            table, self.schema.person, lambda: self.ledger, lambda: most(asked, within, self._currency), who
-        )
+        def charge() -> Loss:
+            return most(asked, within, self._currency, wants=wants, left=self.ledger.left)
+
+        return public_people(table, self.schema.person, lambda: self.ledger, charge, who)
 
     def _wanted(
         self, questions: Sequence[Question], want: Mapping[str, float], people: int | None, within: Cost
@@ -518,7 +520,7 @@ class Study:
         return known(self.spec, self._place, self._existing)
 
     @property
-    def _currency(self) -> str:
+    def _currency(self) -> Currency:
         from reticent.privacy.filters import currency
 
         return currency(self.spec.budget.loss)
