@@ -1,4 +1,4 @@
-"""What every statistic is prepared from, and what preparing gives: all of it public, no row read.
+"""Public input and output of the preparation of a statistic; it reads no row.
 
     asked (Statistic) --prepare(setting, epsilon)--> Step --run queries--> integers --answer(entropy)--> Answer
 
@@ -62,9 +62,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a plan shows: half-widths at 95 % for an assumed shape and public n, and words; never from the file.
+    """Expected half-widths at 95 % that a plan shows, for an assumed shape and a public n.
 
-    ``reply`` is the probability of a reply for that shape, where it is below 1 by design of the method.
+    ``noise`` and ``sampling`` are in the unit of the answer. ``reply`` is the probability of a reply for that shape;
+    None stands for 1. No field is taken from the file.
     """
 
     noise: float | None

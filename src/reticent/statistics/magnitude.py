@@ -109,8 +109,9 @@ def candidates(base: Cells, binade: int | None, *, tied: bool | None, most: int 
 def share(base: Cells, among: Cells, *, tied: bool | None) -> float:
     """The least share of the candidates that the values a draw aims at are taken to have.
 
-    Of tied values one cell; of others the spread of a column that is ``SPREADS`` times its spread away from 0, or in
-    the middle of bounds so far apart; of the prior a cell of 2^-20 of a binade.
+    For tied values it is the share of one cell. For others it is the share of a column's spread. That column lies
+    ``SPREADS`` times its spread away from 0, or in the middle of bounds so far apart. Under the prior it is the share
+    of a cell of 2^-20 of a binade.
     """
     if among.free:
         return cell_share(among if tied is not False else coarser(among, FINE))

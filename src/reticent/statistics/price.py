@@ -1,4 +1,4 @@
-"""What a fit may cost, cut into shares: integers with geometric noise (pure), or discrete Gaussian noise (with delta).
+"""Budget of a fit and its shares: geometric noise on integers (pure), or discrete Gaussian noise (with delta).
 
     Price(epsilon, 0)       a share s of it is s epsilon            L1 sensitivities, losses add up
     Price(epsilon, delta)   a share s of it is s rho                L2 sensitivities, rhos add up, then one conversion
@@ -70,7 +70,7 @@ class Price:
 
     @property
     def moves(self) -> int:
-        """How many rows of a sum one neighbour can put in or take out."""
+        """Number of rows by which the sums of two neighbours differ: those removed and those added."""
         return self.neighbours.rows * (2 if self.neighbours.kind == "substitute" else 1)
 
     def noise(self, row: Fraction, share: Fraction) -> Noise:

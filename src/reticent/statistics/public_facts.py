@@ -31,12 +31,12 @@ def labels(keys: Keys | None, inner: tuple[Label, ...] = ((),)) -> tuple[Label, 
 
 
 def stands_in(column: Column) -> bool:
-    """Whether a cell that cannot be read takes a public value, so that no row lacks one."""
+    """Tell if a public value replaces every unreadable cell of the column, so that no row lacks one."""
     return column.stand_in is not None
 
 
 def may_be_incomplete(columns: Iterable[Column]) -> bool:
-    """Whether a row may lack one of these columns, so that the rows that count are fewer than all."""
+    """Tell if a row may lack a value of one of these columns, so that complete rows may be fewer than all."""
     return not all(stands_in(column) for column in columns)
 
 
@@ -63,7 +63,7 @@ def bounds(
 
 
 def caveats_of(column: str, bounds: tuple[Fraction, Fraction] | None, setting: Setting, per: Per) -> tuple[str, ...]:
-    """What public declarations alone say about how the number may differ from the one meant."""
+    """Caveats that follow from public declarations alone: clipping at bounds, and rows capped by person."""
     found = []
     person = setting.schema.person
     if bounds is not None:
@@ -87,7 +87,7 @@ def lifts(rows: int, setting: Setting) -> int:
 
 
 def bounded(column: str, low: Fraction | None, high: Fraction | None, setting: Setting) -> bool:
-    """Whether bounds are named in the question or declared."""
+    """Tell if the question names both bounds of a column or the schema declares them."""
     declared = setting.schema.column(column)
     return (low is not None and high is not None) or (
         not isinstance(declared, Category) and declared.low is not None and declared.high is not None

@@ -4,10 +4,10 @@ For level a/b and a candidate cell k, with C counts of kept values by cell, and 
 
     score(k) = max(0,  (b - a) C_<(k) - a C_>=(k) - b D,  a C_>(k) - (b - a) C_<=(k) + b D)
 
-It is 0 exactly on the cells that hold the quantile (D = 0), grows by b for every rank further away, and changes by at
-most max(a, b - a) when a row is added or removed and by b when one is replaced, whatever D is. D may be any multiple of
-1/b, for scores are whole then. It needs no n; where n is public it is the familiar max(0, b C_< - a n, a n - b C_<=).
-Proofs: docs/proofs/quantiles.md.
+For D = 0 the score is 0 exactly on the cells that hold the quantile. It grows by b for every rank further away. Its
+sensitivity is max(a, b - a) for a row added or removed and b for one replaced, for every D. Scores are whole where D is
+a multiple of 1/b. The score needs no n; for a public n it is the familiar max(0, b C_< - a n, a n - b C_<=). Proofs:
+docs/proofs/quantiles.md.
 
 Cells between two data cells share a score, and are drawn as one run and then split uniformly: the same law.
 """
@@ -94,7 +94,7 @@ def draw(found: Runs, level: Fraction, shift: int | Fraction, mechanism: Exponen
 
 
 def sensitivity(level: Fraction, kind: str) -> int:
-    """How far one row moves a score: added or removed, or replaced."""
+    """Sensitivity of a score to one row, which is added or removed, or replaced (``kind``)."""
     a, b = level.numerator, level.denominator
     return b if kind == "substitute" else max(a, b - a)
 

@@ -37,7 +37,7 @@ PART: Final = 4096  # rows at a time, so that their columns stay at hand
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """How columns with public ``bounds`` become integers in [-UNIT, UNIT]; ``intercept`` puts a column of UNIT first.
+    """Map of columns with public ``bounds`` to integers in [-UNIT, UNIT]; ``intercept`` puts a column of UNIT first.
 
     Attributes
     ----------
@@ -157,9 +157,9 @@ def scored(data: Floats, at: Floats) -> Floats:
 
     Guarantee
     ---------
-    A row's scores follow from that row and ``at``, whatever rows stand beside it: ``at``, the same for neighbours, is
-    put on a grid so coarse that every partial sum is a whole number below 2^53, hence exact in any order of addition.
-    A product of matrices in floats rounds one row differently for the sake of another.
+    A row's scores depend on that row and ``at`` alone. ``at`` is the same for neighbours. It is rounded to a grid on
+    which every partial sum is a whole number below 2^53, hence exact in any order of addition. A plain product of
+    matrices in floats may round one row differently according to the other rows.
     """
     size = float(np.abs(at).sum(axis=1).max(initial=0.0))
     if not 0.0 < size < FARTHEST:

@@ -7,9 +7,9 @@ words(found, which, then)      the share in words, or that it is left out, or co
 again(origin)                  the release that told a share, in words, where it is shown again
 
 Odd rows and the others are protected together: adding or removing a person moves the pair by at most the rows of one
-person, replacing one by twice that. Where every person has one row and their number is public, the first alone is
-drawn, and a replaced person moves it by 1. Where the number of rows is bought besides, that number less the rows that
-are not odd is a second look at the odd ones, and the two are weighed.
+person, replacing one by twice that. Let every person have one row and their number be public. A replaced person moves
+the number of odd rows by 1 then, and that number alone is drawn. If the number of rows is bought besides, subtracting
+the rows that are not odd gives a second estimate of the odd ones. The two estimates are averaged by their precision.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ ASSUMED: Final = 10_000  # rows, where their number is private and was not decla
 
 @dataclass(frozen=True, slots=True)
 class OddShare:
-    """The share of odd rows as it is bought.
+    """Purchase of the share of odd rows.
 
-    ``rows`` is the number of all rows where that is public and exact; ``of_rows`` is the scale of the noise of a number
-    of rows that is bought besides, where one is.
+    ``rows`` is the number of all rows if that is public and exact. ``of_rows`` is the noise scale of a number of rows
+    that is bought besides; None if none is.
     """
 
     mechanism: Geometric

@@ -51,7 +51,7 @@ def seldom_bounds(dice: Dice, low: Number = -1, high: Number = 2) -> tuple[Numbe
 
 @attrs.frozen
 class Statistic(ABC):
-    """What every statistic declares.
+    """Base class of statistics: words, options, preparation and examples.
 
     Attributes
     ----------
@@ -118,7 +118,7 @@ class Statistic(ABC):
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What stands first in a text, without names."""
+        """Unnamed arguments that stand first in the text form."""
         return self.columns
 
     def __str__(self) -> str:

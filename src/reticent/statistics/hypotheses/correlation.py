@@ -190,7 +190,7 @@ class _Pivot:
         return ((math.tanh(z + side * NORMAL * self.spread) - math.tanh(z)) / NORMAL * self.product) ** 2
 
     def holds(self, r: float) -> bool:
-        """Whether the noisy sums allow r, at 95 %."""
+        """Tell if a score test on the noisy sums accepts the correlation ``r`` at 95 %."""
         away = self.cross - r * self.middle
         return _chance(abs(away), self.variance(r, math.copysign(1.0, away)), np.array(self.scales(r))) <= 1.0 - LEFT
 

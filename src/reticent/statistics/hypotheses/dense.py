@@ -3,8 +3,8 @@
     census   a noisy number of values, where it is private       1/20 of epsilon
     test     the rows to change until another verdict is right   the rest: statistics/robust/density.py
 
-Hypothesis: among independent values of a continuous law, the density is at most ``density``, for each unit of the
-column, all the way between two public ranks around the median. A column is *dense* where these ranks are within a
+Hypothesis: values are independent with a continuous law. Its density is at most ``density`` per unit of the column
+everywhere between two public ranks around the median. A column is *dense* where these ranks are within a
 public width, and at most ``SAMPLE`` of all columns under the hypothesis are. The number of rows A to change has noise
 Z; on a column that is not dense A <= 0, so P(A + Z >= v) <= SAMPLE + P(Z >= v), which is the p-value. A noisy number of
 values is taken for larger than it is, for the width alone: more values have narrower ranks, so the width errs towards

@@ -1,4 +1,4 @@
-"""How far a column of integers is from normal laws, in steps of a quarter of a row; exact, and moved little by a row.
+"""Kolmogorov's distance of a column of integers from normal laws, exactly, in steps of a quarter of a row.
 
 With c(e) the number of values <= e, n that of all, and q a rising table of normal quantiles:
 
@@ -31,10 +31,10 @@ STEEP: Final = 1 << 28  # steeper than from any quantile to any other within one
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Steps:
-    """Where a distribution function of ``size`` values is held against a law.
+    """Corners of an empirical distribution function of ``size`` values, where its distance from a law is largest.
 
-    ``low`` of the values are at most ``left``, and ``high`` of them at most ``right``: all of these ascend, and at any
-    other place the function is nearer to a rising law than at one of these.
+    All arrays ascend and have shape (k,). ``low`` counts the values at most ``left``, and ``high`` those at most
+    ``right``. At any other place the function is nearer to a rising law than at one of these.
     """
 
     left: Integers
@@ -112,8 +112,8 @@ def _near(data: Steps, allowed: int) -> bool:
 def _between(left: Integers, low: Integers, right: Integers, high: Integers) -> bool:
     """Tell if some line is at least ``low`` at every ``left`` and at most ``high`` at every ``right``.
 
-    The most a line of slope a falls short, g(a) = max (low - a left) - min (high - a right), is convex and a maximum of
-    lines alpha - beta a. Two of them, one falling and one rising, meet below its minimum.
+    Let g(a) = max (low - a left) - min (high - a right), the largest violation at slope a. It is convex, as a maximum
+    of lines alpha - beta a. A falling and a rising one of these lines meet below the minimum of g.
     """
 
     def most(top: int, bottom: int) -> tuple[int, int, int]:

@@ -88,7 +88,7 @@ def read_against(against: Normal | Number | None) -> Normal | Fraction | None:
 
 
 def build(texts: Mapping[str, str]) -> Normal | Fraction | None:
-    """What a text compares with: ``centre=0, deviation=1`` or ``density=0.01``."""
+    """Read the law or the density of a null hypothesis: ``centre=0, deviation=1`` or ``density=0.01``."""
     if "density" in texts:
         if len(texts) > 1:
             raise PublicParameterError("density is for kind=density, centre and deviation for kind=normal")

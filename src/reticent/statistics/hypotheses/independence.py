@@ -1,8 +1,8 @@
 """Test of independence of two columns with public values: a noisy table of counts and its score statistic.
 
-One table of counts by both columns, one geometric draw for all cells. The effect is Cramer's V. Its interval holds the
-strengths, along the direction seen, that do not put the observed statistic among the outer 2.5 % on either side. The
-law is that of noisy tables (``tables``).
+One table of counts by both columns, one geometric draw for all cells. The effect is Cramer's V. Its interval inverts
+the test along the observed direction of dependence. It holds each strength under which the observed statistic lies
+between the 2.5 % and the 97.5 % quantile. The law is that of noisy tables (``tables``).
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ Let y in [-1, 1] be the value about the middle of its bounds, t = (1 + y) / 2. A
     soft     B_i += C(K, i) t^i (1 - t)^(K - i)        they sum to 1, so a row moves the vector by 1 in L1
     plain    (c/4, y/2, y^2/4)                         replacing one row by another moves it by at most 1 in L1
 
-The moments sum y^j are linear in either, so they come out of one geometric mechanism with the whole epsilon, where
-buying count, first and second moment apart would split it. Soft counts serve add/remove and groups, plain ones
-substitution. Proofs, the comparison with a split, and the orders 3 and 4: docs/theory/intervals.md.
+The moments sum y^j are linear in either vector. So one geometric mechanism with the whole epsilon releases all of
+them, and epsilon need not be split between count, first and second moment. Soft counts serve add/remove and groups,
+plain ones substitution. Proofs, the comparison with a split, and the orders 3 and 4: docs/theory/intervals.md.
 
 Everything here is exact rational arithmetic on public numbers.
 """
@@ -39,7 +39,7 @@ PLAIN: Final[dict[int, tuple[Fraction, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How sums of powers become the integers that are protected, and how moments come back.
+    """Linear map from sums of powers to the protected integers, and its inverse.
 
     Attributes
     ----------

@@ -114,7 +114,7 @@ class MomentStep:
         return scales
 
     def outcome_of(self, released: tuple[int, ...]) -> Outcome[Estimate]:
-        """What the released integers of one group say, in units of the column."""
+        """Estimate the statistic of one group from its released integers, in the unit of the column."""
         return _displayed(self._outcome(released), self)
 
     def _outcome(self, released: tuple[int, ...]) -> Outcome[Estimate]:

@@ -70,10 +70,10 @@ BETWEEN: Final = 5.0  # standard deviations that a normal column's values would 
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """How one question's epsilon is spent: on numbers of values and ties, the magnitude, each value and each end.
+    """Division of a question's epsilon among the numbers of values and ties, the magnitude, each value and each end.
 
-    ``rows`` is the most values one person has; ``keyed``: each group by its own mechanism at the level of rows.
-    ``crowd`` values in one cell are no ties yet.
+    ``rows`` bounds the values of one person. With ``keyed``, each group has its own mechanism at the level of rows.
+    Values of a cell count as ties from the one after the ``crowd``-th on.
     """
 
     size: Geometric | None
@@ -87,10 +87,9 @@ class Pricing:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What is released of a group first: the number of values, and whether many of them are equal.
+    """Noisy number of values of a group, and a verdict on ties; both are released before any quantile.
 
-    ``surely`` is a number of values that there are but for a small probability: the noise may have made more of few.
-    ``tied`` is None where it was not asked.
+    ``surely`` is a lower confidence bound of the number of values. ``tied`` is None where ties were not counted.
     """
 
     values: float
@@ -101,16 +100,16 @@ class Size:
 def values_and_ties(data: Counts, crowd: int, *, replaced: bool) -> tuple[int, int]:
     """Two numbers that tell how many values there are, and how many of them lie beyond the ``crowd``-th of their cell.
 
-    (others, ties): a row added or removed changes one of them by one. Where rows are ``replaced`` the first is values
-    and others together: a row that loses its value then moves the pair by two, as one replaced by another value does,
-    and half the sum of both has half the noise (docs/proofs/quantiles.md).
+    The pair is (others, ties); a row added or removed changes one of them by one. With ``replaced``, the first number
+    is values plus others. A replaced row then moves the pair by at most two, also when it loses its value. Half the
+    sum of both is the number of values and has half the noise (docs/proofs/quantiles.md).
     """
     values, ties = int(data.counts.sum()), int(np.maximum(data.counts - crowd, 0).sum())
     return (2 * values if replaced else values) - ties, ties
 
 
 def size_of(pair: tuple[int, ...], mechanism: Geometric, *, replaced: bool) -> Size:
-    """What the two noisy numbers say."""
+    """Estimate the number of values and detect ties from the two noisy numbers."""
     first, ties = pair
     values = (first + ties) / (2.0 if replaced else 1.0)
     return Size(
@@ -163,7 +162,7 @@ class QuantileStep:
         return (self.query,)
 
     def _supposed(self, values: float) -> Size:
-        """What a reply is to be expected of, at so many values: noise as it is on average, and no ties."""
+        """Size that a plan assumes for ``values`` values: noise at its mean, and no ties."""
         size = self.pricing.size
         private = size is not None and self.units is None
         less = unsure(size, replaced=self._replaced) if size is not None and private else 0.0
@@ -243,7 +242,7 @@ class QuantileStep:
 
     @property
     def _replaced(self) -> bool:
-        """Whether a row is replaced within one group; by group rows come and go."""
+        """True if neighbours replace a row within one group; by group rows are added and removed."""
         return self.setting.neighbours.kind == "substitute" and not self.pricing.keyed
 
     def _group(self, data: Counts, size: Size, entropy: Entropy) -> tuple[list[Outcome[Estimate]], list[str]]:
@@ -287,7 +286,7 @@ class QuantileStep:
         return Drawn(least_end, float(among.value(middle)), most_end, least, most, apart, words)
 
     def rate(self, mechanism: Exponential, level: Fraction) -> float:
-        """How much one rank costs: the exponent of the law of the rank error."""
+        """Exponential rate of the rank error, per rank."""
         return float(mechanism.rate * level.denominator)
 
     def _shift(self, level: Fraction, size: Size, among: Cells) -> Fraction:
@@ -302,7 +301,7 @@ class QuantileStep:
         return Fraction(round(b * rank_shift(self._sampling(level, size.values), end, value)), b)
 
     def _far_off(self, among: Cells) -> float:
-        """What a score must cost so that one cell outweighs all others a hundred times."""
+        """Log weight by which one cell outweighs all others a hundred times."""
         return math.log(1.0 / GUESSED) - math.log(share(self.cells, among, tied=True))
 
     @property
@@ -348,11 +347,11 @@ class QuantileStep:
     # --- the rule of refusal ------------------------------------------------------------------------------------------
 
     def feasible(self, level: Fraction, size: Size, among: Cells | None = None) -> bool:
-        """Whether the data outweigh the other candidates, but for probability GUESSED, at every cell that is bought.
+        """Tell if every draw falls among the data, but for probability GUESSED.
 
-        A cell beyond all the data scores b times the ranks it is away, so all of them together are drawn with at most
-        exp(-rate ranks) / share, where ``share`` is the part of the candidates that the values aimed at have. Before
-        the magnitude is known the one of fewest candidates is supposed.
+        A cell beyond all the data scores b times its distance in ranks. So all such cells together are drawn with
+        probability at most exp(-rate ranks) / share. ``share`` is the part of the candidates near the wanted quantile.
+        Before the magnitude is known, the magnitude with the fewest candidates is assumed.
         """
         if among is None:
             among = candidates(self.cells, 1 if self.pricing.magnitude else None, tied=size.tied)
@@ -410,9 +409,9 @@ class QuantileStep:
 
 
 def _needed(part: float, weight: float, size: Size) -> float:
-    """What a score must cost for this part of the candidates to outweigh all others, but for probability GUESSED.
+    """Log weight by which a share ``part`` of the candidates outweighs all others, but for probability GUESSED.
 
-    Of values that are not tied no more than those within a rank's reach are aimed at: ``weight`` is n times the rate.
+    Without ties only the values within a rank's reach count as near; ``weight`` is n times the rate.
     """
     reach = math.log1p(weight / BETWEEN) if size.tied is False else 0.0
     return math.log(1.0 / GUESSED) - math.log(part) + reach

@@ -34,9 +34,9 @@ NINE_IN_TEN: Final = 1.2815515655446004  # normal deviations
 
 
 def shown(plan: Engine, people: int) -> dict[str, Shape] | None:
-    """What made-up tables of each shape show; None where no intervals are bought.
+    """Expected half-widths of a slope on made-up tables of each shape; None where no intervals are bought.
 
-    Fewer rows at a larger epsilon have the same noise for each row; with a delta, the same epsilon has more.
+    Under a pure price a smaller table at a larger epsilon stands for the whole one: noise per row is the same.
     """
     if isinstance(plan, Plain):
         return None
@@ -65,7 +65,7 @@ class Shape:
 
 @lru_cache(maxsize=192)
 def _made_up(plan: Engine, size: int, spread: float) -> tuple[tuple[float, float] | None, int]:
-    """What made-up rows of one shape show."""
+    """Simulate a plan on made-up tables: median half-widths of the first slope, and tables in which all are told."""
     found, told, first = [], 0, int(plan.frame.intercept)
     for key in range(TABLES):
         values, targets = made_up_rows(plan.frame, size, key, spread)

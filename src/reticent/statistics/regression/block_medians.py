@@ -6,7 +6,7 @@
 
 R_S of 003 with another inner median: no test, no delta, and the noise of one median is 2 ranks / epsilon instead of a
 width. Blocks that determine no coefficients are not counted. One round of large blocks has 1.25 times the error of
-least squares on normal data (the median's efficiency); each further round costs no privacy and brings it towards 1.
+least squares on normal data, by the median's efficiency. Further rounds cost no privacy and bring that ratio towards 1.
 
 Source: 003 section 7.1; Smith 2011 for the exponential mechanism of a quantile. Deviations: rounds; intervals. Sampling
 error of several rounds: blocks that share a row agree by 2 / pi of a row's worth, as jointly normal coefficients do.
@@ -120,7 +120,7 @@ def medians_of(design: Design, cells: Cells, epsilon: Fraction, count: int, roun
 
 
 def per_step(design: Design, places: int) -> list[float]:
-    """What one step of each coefficient is worth in units of the columns."""
+    """Size of one grid step of each coefficient, in units of the columns; length p."""
     return [math.ldexp(scale, -places) for scale in design.scales]
 
 

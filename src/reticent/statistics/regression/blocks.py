@@ -9,8 +9,8 @@ public m. A block whose rows do not determine the coefficients, be they too few 
 too many blocks determine nothing the quartiles are infinite, which is never a reply.
 
 Source. 003 section 7.1 and section 9 (random partition); issue of add/remove: docs/proofs/regression.md, section 7.
-Deviations. 003 takes m = floor(n / p) blocks of p rows and leaves open what a singular block is; here m is a public
-argument, larger blocks are solved by least squares, which for p rows is 003's X^-1 Y. A default of 0 would be released
+Deviations. 003 takes m = floor(n / p) blocks of p rows and does not define singular blocks. Here m is a public
+argument. Larger blocks are solved by least squares, which is 003's X^-1 Y for p rows. A default of 0 would be released
 with narrow noise where no block determines anything.
 """
 
@@ -130,7 +130,7 @@ def side_by_side(one: Guarantee, columns: int, label: str) -> Guarantee:
 
 
 def of_steps(tree: Guarantee) -> bool:
-    """Whether a guarantee is a composition of propose-test-release steps."""
+    """Tell if a guarantee is a composition of propose-test-release steps."""
     return tree.by.name in ptr.NAMES or (tree.by.name == "in_sequence" and all(map(of_steps, tree.parts)))
 
 

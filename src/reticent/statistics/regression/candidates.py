@@ -1,8 +1,8 @@
 """Public boxes that a solution may lie in: p + 1 lattices of cells, each shifted along the diagonal.
 
 Cells of sides h_d have edges k h_d + j h_d / (p + 1), shift j = 0..p. A coordinate lies within h_d / (2 (p + 1)) of an
-edge under at most one shift, so p coordinates spoil at most p of the p + 1 shifts: one is left in which the point is at
-least h_d / (2 (p + 1)) away from every edge. 003 takes the 2^p products of two shifts each.
+edge under at most one shift. So p coordinates exclude at most p of the p + 1 shifts. Under a remaining shift the point
+is at least h_d / (2 (p + 1)) away from every edge. 003 takes the 2^p products of two shifts each.
 
 All edges are multiples of one step of the coefficients' grid. The points looked at inside a cell depend on its sides
 only and are multiples of 2^-14 of a step (``FINE``).
@@ -34,7 +34,7 @@ class Cell:
 
     @property
     def near(self) -> bool:
-        """Whether it lies where coefficients are looked at; public."""
+        """True if the cell lies within ``REACH``, the public range of coefficients."""
         return all(low >= -REACH and high <= REACH for low, high in zip(self.low, self.high, strict=True))
 
 

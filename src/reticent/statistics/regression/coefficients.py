@@ -1,12 +1,12 @@
-"""What every regression takes and gives: rows on public units and who the neighbours are; coefficients with intervals.
+"""Input and output of every regression: its public design, and coefficients with intervals.
 
     Design         columns, units, neighbours, the public number of rows: all that is known before rows are read
     Coefficients   an estimate for each coefficient, in units of the columns, and what they are estimates of, in words
 
-Rows are int64 of shape (n, 1 + p), y first, each value in its column's unit. A row that lacks a value is ``ABSENT`` in
-its first entry, or all zeros where the design says that zeros mean so; it counts as a row but says nothing.
+Rows are int64 of shape (n, 1 + p), y first, each value in its column's unit. An incomplete row has ``ABSENT`` as its
+first entry, or is all zeros if the design says so. It counts as a row and contributes to no estimate.
 
-Every row is put into numbers by itself, so neighbours stay neighbours.
+Every row is converted by itself, so neighbours stay neighbours.
 """
 
 from __future__ import annotations
@@ -94,12 +94,12 @@ class Design:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the coefficients."""
+        """Names of the coefficients, the intercept first."""
         return (INTERCEPT, *self.xs) if self.intercept else self.xs
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """What a coefficient of 1 in steps is worth in units of the columns, in the order of ``names``."""
+        """Units of the columns per step of each coefficient, in the order of ``names``."""
         own = [float(self.units[0] / unit) for unit in self.units[1:]]
         return (float(self.units[0]) * CONSTANT, *own) if self.intercept else tuple(own)
 

@@ -1,10 +1,10 @@
 """A point of great Tukey depth by the exponential mechanism over a public product of priors, exactly.
 
-A point is one candidate cell of each column. Its score is the greatest over columns of the score of a median there
-(``ranks``): the number of records by which one side outweighs the other, which is the number of records less twice the
-coordinatewise depth of Amin and others. Points of score at most s form a box, so points of equal score are a shell
-between two boxes, whose public weight is an integer: a shell is drawn by the exponential mechanism, then a point of the
-shell by its weight. That is the exponential mechanism over points, exactly.
+A point is one candidate cell of each column. Its score is the maximum over columns of the score of a median there
+(``ranks``). The score of a column is the number of records by which one side outweighs the other. It equals the number
+of records less twice the coordinatewise depth of Amin and others. Points of score at most s form a box, so points of
+equal score are a shell between two boxes, whose public weight is an integer: a shell is drawn by the exponential
+mechanism, then a point of the shell by its weight. That is the exponential mechanism over points, exactly.
 
 Source: Amin, Joseph, Ribero and Vassilvitskii 2022, section 3, for approximate depth and its boxes. Deviations and
 proof: docs/proofs/regression.md, section 11.
@@ -69,7 +69,10 @@ def deepest(cells: Cells, columns: Sequence[Runs], choice: Exponential, entropy:
 
 
 def sides(column: Runs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of every run by how much the records below outweigh those not below, which rises; and the same from above."""
+    """Surplus of records below each run over those not below, and of those above over those not above.
+
+    Both arrays have shape (runs,), in records; the first rises and the second falls.
+    """
     over = 2 * column.below - column.total
     under = 2 * column.above - column.total
     return over, under

@@ -4,14 +4,14 @@ For a cell C, boxes Q that cover its boundary and points c inside it, both publi
 
     G_C = min over Q of max over c of (min_Q f - f(c) - slack) / max_{b in Q} |b - c|,   cut at 0
 
-Every row moves G_C by at most 1, G_C is at most the distance, and it is 0 for any cell that does not hold every B whose
-f is within ``slack`` of the least (docs/proofs/regression.md, section 4). So a centre that is certified to be within
+Each row changes G_C by at most 1, and G_C is at most the distance. G_C is 0 unless the cell holds every B whose f is
+within ``slack`` of the minimum (docs/proofs/regression.md, section 4). So a centre that is certified to be within
 ``slack`` lies in the only cell of each lattice that can count, and so does every neighbour's.
 
-The boxes are the leaves of public trees, the facets halved ``depth`` times across their longest edges. To a leaf count
-the points of a lattice and, for it and all boxes above it, a few on the way from its middle to the cell's. A box above
-has fewer points, a lower minimum and a greater radius, so its bound is at most that of its leaves: best first, few of
-the leaves are ever looked at.
+The boxes are the leaves of public trees: facets are halved ``depth`` times across their longest edges. The points c of
+a leaf are those of a lattice and a few between the leaf's middle and the cell's. An inner box has only points of the
+second kind. An inner box has fewer points, a lower minimum and a greater radius. So its bound is at most that of its
+leaves, and a best-first search visits few leaves.
 
 Deviations. 003 has no lower bound; it visits all crossings, O(n^{p+1}).
 
@@ -52,7 +52,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Public:
-    """What the bound uses besides the rows; made by ``public``."""
+    """Public input of the bound: lattice, points and depth of the trees; made by ``public``."""
 
     lattice: Cells
     points: Integers
@@ -60,7 +60,10 @@ class Public:
 
     @property
     def slack(self) -> int:
-        """Of the centre: one row pulling over a 256th of the shortest side, times 2^22."""
+        """Largest excess of the centre's objective over the minimum, in the scaled integers of ``height``.
+
+        It is the effect of one row's pull over 1/256 of the shortest side.
+        """
         return (min(self.lattice.sides) << FINE) * ROW // 256
 
 

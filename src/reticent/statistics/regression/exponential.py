@@ -4,16 +4,16 @@
     value    one draw from the grid
     turns    one more draw for each coefficient, of the B whose gradient is some rows in its direction: the interval
 
-No cells, no scale, no test, no delta, no reply lost to an unlucky bin. A row moves the score by 1 at every B
-(docs/proofs/regression.md, Theorem 1), a replaced one by 2, and a target subtracted from the gradient changes nothing
-of that.
+No cells, no scale, no test, no delta, no reply lost to an unlucky bin. Adding or removing a row changes the score by at
+most 1 at every B (docs/proofs/regression.md, Theorem 1), and replacing one by at most 2. Subtracting a target from the
+gradient leaves that sensitivity as it is.
 
 The grid is public: named, or laid around the intervals of block medians released first (``first``), for half of
 epsilon. Without it nothing says where to look: beyond the data the score tells directions, not distances.
 
-Intervals. The objective's gradient at the true coefficients is a sum of independent pulls of at most one row, so its
-variance is at most n in any direction; the turns say how far a gradient of so many rows moves the solution. Where a
-turn ends at the edge of the grid, the interval is the grid.
+Intervals. The objective's gradient at the true coefficients is a sum of independent pulls of at most one row. Its
+variance is therefore at most n in any direction. The turns estimate how far such a gradient moves the solution. Where
+a turn ends at the edge of the grid, the interval is the grid.
 
 Source: 003 section 7.2 for the distance; McSherry and Talwar 2007; Asi and Duchi 2020 for distances as scores. Proof:
 docs/proofs/regression.md, section 13.
@@ -103,7 +103,7 @@ class OverBeta:
 
     @property
     def hopeful(self) -> bool:
-        """Whether half of the rows outweigh the whole grid."""
+        """True if the score of half of the rows outweighs the prior weight of the whole grid."""
         size = math.prod(axis.count for axis in self.axes) or self.points ** len(self.design.names)
         return float(self.value.rate) * self.design.size / 2.0 >= against_prior(1.0 / size)
 

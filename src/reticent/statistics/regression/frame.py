@@ -113,7 +113,7 @@ class Frame:
         return Held(steps, self._steps(targets[there], self.y))
 
     def complete(self, values: Floats, targets: Floats) -> NDArray[np.bool_]:
-        """Which rows lack nothing."""
+        """Mask of complete rows, of shape (n,): every value is finite and every key is declared."""
         there = np.isfinite(values).all(axis=1) & np.isfinite(targets)
         for place, block in enumerate(self.blocks):
             if isinstance(block, Keys):

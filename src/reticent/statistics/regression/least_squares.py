@@ -54,9 +54,9 @@ def blur_of(deviations: Floats) -> float:
 
 
 def hidden(of_gram: Floats, squares: Floats) -> float:
-    """How far noise hides X'X with ``squares`` on its diagonal: from 1 on, a slope has no interval or A no inverse.
+    """Relative size of the noise of X'X, whose diagonal is ``squares``; from 1 on, no interval or no inverse exists.
 
-    Twice 1.96 deviations of a square's noise, as ``sandwich.CLEAR`` has it, or the noise's spectral norm.
+    It is the larger of two numbers: 3.92 deviations of a square's noise (``sandwich.CLEAR``) and the spectral norm.
     """
     relative = of_gram / np.sqrt(np.outer(squares, squares))
     return max(2 * AT_95 * float(np.diag(relative).max()), blur_of(relative))

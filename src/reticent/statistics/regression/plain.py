@@ -3,12 +3,13 @@
     point   the least point of half the squared errors, each counted up to ``CUT`` half-widths of y         19/20
     level   the sum of errors there, which moves the intercept to where they have none; the rows            1/20
 
-``regress`` tells a coefficient only where public numbers predict that noise and the ridge, which draws it to 0, move it
-by less than ``FAINT`` of the largest plausible one: y crosses its range as the column does.
+``regress`` releases a coefficient only if its predicted error is less than ``FAINT`` of the largest plausible one. That
+coefficient lets y cross its range as the column does. The prediction uses public numbers and covers noise and the ridge
+penalty, which draws coefficients to 0.
 
 Columns of 0 and 1 stay so, and rows of many columns are shortened, as for every model that buys no intervals. One pure
-draw may have less noise than the many of a descent that a delta pays for: then the delta is left, but not where the
-charge is in rho, in which a pure draw of that epsilon costs many times as much.
+draw may have less noise than the many draws of a descent under delta. Then no delta is spent. A charge in rho keeps the
+descent, since a pure draw of the same epsilon costs many times as much rho.
 docs/proofs/learning.md, sections 2 and 8.
 """
 
@@ -65,7 +66,7 @@ class Plain:
 
     @property
     def errors(self) -> str:
-        """How errors count, in words after the line that is estimated."""
+        """Description of the loss, appended to the estimand: large errors count by their size."""
         share = "a quarter" if self.pure else "an eighth"
         return f", and errors beyond {share} of the range of y counted by their size; no intervals"
 
@@ -113,9 +114,9 @@ class Plain:
 
     @cached_property
     def pure(self) -> bool:
-        """Whether the delta, if any, is left: by public numbers, one draw has less noise than a descent.
+        """True if one pure draw is used and no delta spent: its public noise is less than that of a descent.
 
-        In rho, noise of a pure draw that costs what a descent does is greater whatever the columns.
+        In rho a pure draw at the descent's cost always has more noise.
         """
         if not self.price.delta:
             return True
@@ -133,11 +134,14 @@ class Plain:
 
     @property
     def hopeless(self) -> bool:
-        """Whether a public number of rows is too small for any slope."""
+        """True if the public number of rows is too small for any slope."""
         return self.people is not None and WORTH * _noise(self.plan) > self.people
 
     def tells(self, rows: int) -> tuple[bool, ...]:
-        """Of each coefficient, whether so many usual rows tell it from noise and ridge; none where no slope is told."""
+        """Tell for each coefficient if ``rows`` usual rows determine it in spite of noise and ridge.
+
+        All entries are False if no slope is determined.
+        """
         halved, first, squares = iter(self.halved), int(self.frame.intercept), []
         for place, _ in self.frame.features[first:]:
             block, indicator = self.frame.blocks[place], next(halved)
@@ -151,7 +155,7 @@ class Plain:
 
     @cached_property
     def levelling(self) -> Noise:
-        """Of the sum of errors and, where it is not known, of the number of rows."""
+        """Noise of the sum of errors and, if the number of rows is private, of that number."""
         price = self.spent if self.pure else self.price
         many, one = 1 + int(self.known is None), Fraction(UNIT)
         return price.noise(many * (one**2 if price.norm == "l2" else one), LEVEL)

@@ -59,7 +59,7 @@ TABLES: Final = 20
 
 
 class Drawn(Protocol):
-    """What every method makes."""
+    """Plan of any method: a public design, a guarantee and a draw of coefficients."""
 
     @property
     def design(self) -> Design: ...
@@ -104,7 +104,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What only some methods ask; None for what suits the design.
+    """Options of single methods; None leaves the choice to the design.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Options:
     rounds : int or None
         How often rows are dealt out, for theil_sen, block_medians and tukey.
     exponent : Fraction or None
-        Of R_H's sides.
+        Exponent of n in R_H's sides.
     axes : tuple of Axis
         The grid of over_beta in steps; empty to have it placed for half of epsilon.
     """
@@ -265,7 +265,7 @@ def _medians(
 def units_of(
     names: Sequence[str], units: Sequence[Fraction | None], bounds: Sequence[Bounds | None]
 ) -> tuple[Fraction, ...]:
-    """What one step of each column is worth: named, else made of its bounds, a power of two.
+    """Size of one step of each column: its named unit, or else a power of two made of its bounds.
 
     The columns on the right reach to 2^15 steps, y to 2^24.
 
@@ -300,7 +300,7 @@ def _power_of_two_above(width: Fraction) -> Fraction:
 
 
 def reply_probability(chosen: Drawn, shape: Shape, *, tables: int = TABLES) -> float:
-    """How often a plan replies on made-up tables: normal columns, errors of ``shape``. No file is read.
+    """Share of made-up tables on which a plan replies: normal columns, errors of ``shape``. No file is read.
 
     Accuracy
     --------

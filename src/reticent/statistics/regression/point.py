@@ -5,9 +5,9 @@
     left    the sum of squared errors there, cut alike                                             1/20
     meat    the spread of errors beside every coefficient                                          3/20
 
-The noise of a point has one number for each column, that of sums one for each pair. From the point a step by the noisy
-curvature leads to least squares; its interval is the sandwich of ``regress`` (docs/proofs/regression.md, section 14),
-about the point instead of 0, so that the noise of the curvature enters times the step alone.
+A point carries noise in one number for each column, sums in one for each pair. A Newton step by the noisy curvature
+leads from the point to least squares. Its interval is the sandwich of ``regress`` about the point instead of 0
+(docs/proofs/regression.md, section 14). So the noise of the curvature is multiplied by that step alone.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Point:
 
     @property
     def hopeless(self) -> bool:
-        """Whether a public number of rows is too small for any slope."""
+        """True if the public number of rows is too small for any slope."""
         return self.people is not None and WORTH * self.noise > self.people
 
     @property
@@ -104,7 +104,7 @@ class Point:
 
     @cached_property
     def leaving(self) -> Noise:
-        """Of the sum of squared errors, each cut at 1, less a half."""
+        """Noise of the sum of squared errors, each cut at 1, less a half."""
         return self.price.noise(Fraction(UNIT**4, 4) if self.price.delta else Fraction(UNIT**2, 2), LEFT)
 
     @cached_property

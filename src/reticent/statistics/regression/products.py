@@ -1,9 +1,10 @@
 """Noisy sums of products of bounded columns and y, in one of two ways; which one is public. Least squares follow.
 
-``cells``, of few columns. A row is shared out among cells: with t in [0, 1] the place of a number between its bounds,
-t and 1 - t (for one or two numbers (1 - t)^2, 2 t (1 - t) and t^2, which tell the sum of squares as well), for a
-category the cell of its key, for y t and 1 - t; and by products of these. Whatever its values, a row moves all cells
-together by one row. Every sum of products is a sum of cells with public weights, and so is the number of rows.
+``cells``, of few columns. Each row is divided among cells. Let t in [0, 1] be the place of a number between its bounds.
+A number, or y, has the two parts t and 1 - t. Where there are one or two numbers, each has (1 - t)^2, 2 t (1 - t) and
+t^2, which give the sum of squares as well. A category has the part 1 in the cell of its key. The parts of different
+columns are multiplied, so each row adds 1 to the cells in total. Every sum of products is a weighted sum of cells with
+public weights, and so is the number of rows.
 
     cells     what is left of the price
     own       1/20: the sum of y^2 - 1/2
@@ -18,8 +19,8 @@ together by one row. Every sum of products is a sum of cells with public weights
     cross     the sums of x y                                                  3/10
     square    the sum of y^2                                                   1/10
 
-The way is the one of less noise in a slope, for numbers that vary evenly about their middles. Rows that lack a value
-are left out of all sums, so a number of rows that may lack one is told by the release and never taken from n.
+Public numbers choose the way with less noise in a slope, for numbers that vary evenly about their middles. Incomplete
+rows are left out of all sums. So the release draws the number of complete rows and never takes it from n.
 
 Source: Wang 2018, Algorithm 1 (AdaSSP); Barak et al. 2007 for cells and signs. Proof: docs/proofs/regression.md,
 section 14. Deviations: cells, shares of the price in place of one draw, discrete noise, a choice by public numbers.
@@ -127,7 +128,7 @@ class Products:
         return float(max(errors[int(self.frame.intercept) :]))
 
     def hidden(self, rows: int) -> float:
-        """How far noise hides the squares and products of so many rows of usual columns (``least_squares.hidden``)."""
+        """Relative noise of the squares and products of ``rows`` rows of usual columns (``least_squares.hidden``)."""
         first, (_, size) = int(self.frame.intercept), self._usual(0.0)
         return hidden(self.noise.of_gram[first:, first:], size[first:] * rows)
 
@@ -167,7 +168,7 @@ class Products:
 
     @cached_property
     def noises(self) -> tuple[Noise, ...]:
-        """Of the draws in their order."""
+        """Noise of each draw, in the order of the draws."""
         return self._noises(self.way)
 
     def _noises(self, way: Way) -> tuple[Noise, ...]:
@@ -204,7 +205,7 @@ class Products:
 
     @property
     def again(self) -> bool:
-        """Whether the sum of y is drawn once more."""
+        """True if the sum of y is drawn a second time."""
         return self.frame.intercept and len(self.frame.numbers) >= MANY
 
     @cached_property
@@ -236,7 +237,7 @@ class Products:
         return self._of_cells() if way == "cells" else self._of_sums()
 
     def _deviations(self, way: Way) -> Floats:
-        """Of the released numbers, in rows."""
+        """Standard deviations of the noise of all released numbers, in rows."""
         found: list[float] = []
         for noise, size in zip(self._noises(way), self._sizes(way), strict=True):
             unit = WHOLE if way == "cells" and not found else UNIT**2
@@ -244,7 +245,7 @@ class Products:
         return np.array(found)
 
     def _sizes(self, way: Way) -> tuple[int, ...]:
-        """How many numbers each draw has."""
+        """Number of integers in each draw."""
         if way == "cells":
             apart = (len(self.squared),) if self.squared else ()
             return (math.prod(self.bases), 1, *apart, *((1,) if self.again else ()))
@@ -313,7 +314,10 @@ class Products:
         return self._weights({**self._factor(one), **self._factor(other)}, 0)
 
     def _weights(self, factors: dict[int, Floats], of_y: int) -> Floats:
-        """Of all cells: products of ``factors`` by block, 1 for others; for y 1, or its two ends."""
+        """Weights of all cells, of shape (cells,): products of the blocks' ``factors``, and of -1 and 1 for y.
+
+        A block that is not in ``factors`` has the factor 1; y has it where ``of_y`` is 0.
+        """
         found = np.ones(1)
         for place, size in enumerate(self.bases[:-1]):
             found = np.concatenate([found * part for part in factors.get(place, np.ones(size))])
@@ -375,7 +379,7 @@ class Products:
         return found
 
     def _shared(self, steps: Integers, y: Integers) -> Floats:
-        """How much of every row is in each cell, entry by entry: shape (n, cells)."""
+        """Shares of every row in each cell, of shape (n, cells); each row's shares add up to 1."""
         found = np.ones((len(y), 1))
         for place, size in enumerate(self.bases):
             if place < len(self.frame.blocks) and isinstance(self.frame.blocks[place], Keys):

@@ -6,9 +6,9 @@
 In mode exact all losses of one algorithm are equal, and so are its deltas, so that together they are what was asked. In
 mode paper thresholds are 003's; what delta they have must be within the delta asked, if one is, else within 1 / (10 n).
 
-Intervals. The noise's scale is released; it is a proposed width over the loss of the release, and the width a known
-part of the released scale of the blocks' coefficients, which bounds their quartiles' distance and so, for coefficients
-that are nearly normal, the sampling error.
+Intervals. The noise's scale is released: it is a proposed width over the loss of the release. The width is a known
+part of the released scale of the blocks' coefficients. That scale bounds the distance of their quartiles. So it bounds
+the sampling error of coefficients that are nearly normal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """R_S, the short-cut regression: the coefficients of random blocks, and a private median of each.
 
-Statement. One row of the table changes one of m public records (``blocks``). So any mechanism that is private for
-tables of m records of which one is replaced, run on every coordinate, is private for the rows, and losses add over
+Statement. One row of the table changes one of m public records (``blocks``). Take a mechanism that is private for
+tables of m records of which one is replaced. Run on one coordinate it is private for the rows. Losses add over
 coordinates.
 
 Source. 003 section 7.1, Example 36: 6 p eps by its own count; 4 p eps where the median's discretisation stays hidden.
@@ -39,7 +39,7 @@ class OfColumn(Protocol[T_co]):
 
 @dataclass(frozen=True, slots=True)
 class ShortCut(Generic[T]):
-    """What the median says of every coefficient, in steps of its grid, or no reply.
+    """Private median of the blocks' values of each coefficient, in steps of its grid, or no reply.
 
     Guarantee
     ---------

@@ -7,8 +7,8 @@
     3  reply iff A + noise reaches the threshold: a solution, with geometric noise of scale h_d / release in every
        coordinate
 
-Statement. Step 2 moves by at most one for each row added or deleted, so by two where a row is replaced, and if A is
-above that, all solutions of all neighbours lie in the same cell as the centre. By ``ptr.one_test`` the third step
+Statement. A changes by at most one for each row added or deleted, so by two where a row is replaced. If A exceeds
+that, all solutions of all neighbours lie in the same cell as the centre. By ``ptr.one_test`` the third step
 costs the test and p releases: with the p scales of S at 2 eps each, 2 p + 1 + p = 3 p + 1.
 
 Source. 003 section 7.2, Theorem 17, Remark 18, Example 38. Proof: docs/proofs/regression.md.
@@ -134,8 +134,9 @@ class RobustRegression:
 
     Accuracy
     --------
-    Given a reply, geometric noise of scale side / release around a solution of 003 (23), or for p > 2 around a point
-    whose objective is within an eighth of a row times the cell's least radius of the minimum.
+    Given a reply, the noise is geometric with scale side / release. It is centred at a solution of 003 (23). For p > 2
+    it is centred at a point whose objective exceeds the minimum by at most an eighth of a row times the cell's least
+    radius.
     """
 
     blocks: Blocks

@@ -8,8 +8,9 @@
 
 A row beyond the limits is clamped: that is a map of each row by itself, so neighbours stay neighbours.
 
-Deviations. 003 divides by the irrational |x|. Here 1/|x| is rounded down to a multiple of 2^-30, so that the objective
-is a sum of integers and no row pulls by more than one; all proofs need no more. A row with x = 0 has weight 0 in both.
+Deviations. 003 divides by the irrational |x|. Here 1/|x| is rounded down to a multiple of 2^-30. So the objective is a
+sum of integers and no row pulls by more than one, which is all that the proofs need. A row with x = 0 has weight 0 in
+both.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Rows:
         return (self.target << fine) - self.x @ np.array(point, np.int64)
 
     def spanned(self) -> bool:
-        """Whether the rows span all p directions: then, and only then, the solutions are a bounded set."""
+        """Tell if the rows span all p directions, which holds exactly when the set of solutions is bounded."""
         gram = self.x.T @ self.x  # below 2^30 n
         return determinant([[int(value) for value in line] for line in gram]) != 0
 

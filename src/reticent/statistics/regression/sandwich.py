@@ -4,10 +4,10 @@
     meat     for every coefficient u'b the sum over rows of (u'A^-1 x)^2 r^2, r = y - x'b, each cut at a public cap
     truth t  A t - c = E t - e - X' errors, so u'(t - b) = u'A^-1 (E t - e - X' errors), exactly
 
-So u't lies where u'b and the two kinds of error, noise of the sums at t and sampling, let it: the variance of the first
-is known from the loads of every released number, of the second from the meat. The interval's ends are the points at
-which the noise is that of the end itself; where the noise hides X'X in that direction there is none, one coefficient at
-a time. Noise of the meat widens the interval by its square.
+So u't differs from u'b by two errors: noise of the sums at t, and sampling. The loads of the released numbers give the
+variance of the first error, and the meat gives that of the second. At each end of the interval the noise is evaluated
+at that end. A coefficient has no interval if the noise hides X'X in its direction. Noise of the meat widens the
+interval by its square.
 
     cap      K s (u'A^-1 u / n)^(1/2), s^2 the noisy mean square of what is left: K deviations of a usual row's part, K
              as great as the noise of the meat allows, by public numbers
@@ -67,7 +67,7 @@ class Meat:
 
     @property
     def deviation(self) -> float:
-        """Of the noise, in rows at the cap."""
+        """Standard deviation of the noise of the meat, in rows at the cap."""
         return deviation(self.noise) / WHOLE
 
     def times(self, n: float) -> float:
@@ -112,7 +112,7 @@ class Told:
 
     @cached_property
     def inverse(self) -> Floats | None:
-        """Of X'X, where it has one."""
+        """Inverse of the noisy X'X; None if it is singular or overflows."""
         try:
             found = np.asarray(np.linalg.inv(self.sums.gram))
         except np.linalg.LinAlgError:
@@ -143,7 +143,7 @@ class Told:
 
     @cached_property
     def caps(self) -> tuple[float, ...]:
-        """Where a row's part is cut, > 0; no greater than any part can be."""
+        """Clipping bounds of a row's part of each coefficient, > 0; at most the largest possible part."""
         doubt = self.sums.of_rest(self.model) if self.left is None else 0.0
         left = self.sums.rest(self.model) if self.left is None else self.left
         mean = max(left, doubt, SMALLEST * self.n) / self.n
@@ -165,7 +165,7 @@ class Told:
         return tuple(found)
 
     def _interval(self, at: int, meat: float, doubt: float) -> tuple[float, float, float, float] | None:
-        """How far below and above the truth may lie, and the variances of noise and sampling at the coefficients."""
+        """Distances from the coefficient to the ends of its 95 % interval, and the variances of noise and sampling."""
         part, row, spare = self.parts[at], self.turn[at], self.n - self.sums.width
         if self.inverse is None or spare < FEWEST or not float(part @ row) > 0.0:
             return None

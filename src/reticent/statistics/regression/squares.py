@@ -111,7 +111,7 @@ class LeastSquares:
 
     @cached_property
     def hopeless(self) -> bool:
-        """Whether a public number of rows is too small for any slope."""
+        """True if the public number of rows is too small for any slope."""
         if self.people is None:
             return False
         products = self.products
@@ -119,7 +119,7 @@ class LeastSquares:
 
     @cached_property
     def averaging(self) -> Noise:
-        """Of the sum of y and, where it is not known, of the number of rows."""
+        """Noise of the sum of y and, if the number of rows is private, of that number."""
         many, one = 1 + int(self.known is None), Fraction(UNIT)
         return self.price.noise(many * (one**2 if self.price.norm == "l2" else one), Fraction(1))
 

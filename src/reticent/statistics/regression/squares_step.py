@@ -76,7 +76,7 @@ class Squares:
         return Drawn(tuple(NO_REPLY if told is None else Reply(told) for told in found.estimates))
 
     def expected(self, people: int) -> Expected:
-        """Of the first slope of middling columns, and the chance of a reply, as made-up rows of public shapes show."""
+        """Half-widths of the first slope and the chance of a reply, simulated on made-up rows of public shapes."""
         if replace(self.plan, people=people).hopeless:
             return Expected(None, None, "no reply: too few people for a slope at this ε", 0.0)
         if isinstance(self.plan, Plain):
@@ -99,7 +99,7 @@ class Squares:
 
 
 def is_bounded(asked: Regression, setting: Setting) -> bool:
-    """Whether least squares can be asked: y and every number on the right have public bounds."""
+    """Tell if least squares is available: y and every number on the right have public bounds."""
     columns = [setting.schema.column(name) for name in (asked.y, *asked.on)]
     return not isinstance(columns[0], Category) and all(
         isinstance(column, Category) or (column.low is not None and column.high is not None) for column in columns
@@ -185,7 +185,7 @@ def _place(among: Sequence[Key], key: Key) -> int:
 
 
 def _unit(name: str, setting: Setting) -> Fraction:
-    """What one step of a column is worth: 1 for whole numbers and keys, else a millionth of its range or finer."""
+    """Size of one step of a column: 1 for whole numbers and keys, else a millionth of its range or finer."""
     column = setting.schema.column(name)
     if isinstance(column, Integer | Category):
         return Fraction(1)

@@ -84,7 +84,7 @@ class Bought:
 
     @property
     def _public(self) -> Guarantee:
-        """What it costs does not depend on the number of rows."""
+        """Guarantee of the plan; it is the same for every number of rows."""
         return self.make(ANY_N, self.method, self.epsilon).guarantee
 
     @property
@@ -117,7 +117,7 @@ def _told(chosen: Chosen, data: Integers, entropy: Entropy) -> Drawn:
 
 
 def _shown(make: Maker, method: Method, epsilon: Fraction, n: int) -> Expected:
-    """What to expect of n rows: as made-up tables of that size show, or smaller ones, from which it is carried on."""
+    """Expected half-widths for n rows, simulated on made-up tables of n rows or extrapolated from smaller ones."""
     for size in dict.fromkeys(min(n, most) for most in LARGEST_SHOWN):
         try:
             chosen = make(size, method, epsilon)
@@ -258,8 +258,8 @@ def _bounds(name: str, setting: Setting) -> Bounds | None:
 def _unit(name: str, asked: Regression, setting: Setting, bounds: Bounds | None) -> Fraction | None:
     """A step of the column: the resolution declared, 1 for whole numbers, made of the bounds, or the unit asked for.
 
-    y, and the column of a Theil-Sen slope, may be read on steps as fine as any; the exact arithmetic of the others
-    holds 2^15 steps of a column on the right, so it needs one that suits.
+    y, and the column of a Theil-Sen slope, may have arbitrarily fine steps. The exact arithmetic of the others holds
+    2^15 steps of a column on the right, so the step must fit that range.
     """
     column = setting.schema.column(name)
     if bounds is not None:
@@ -275,7 +275,7 @@ def _unit(name: str, asked: Regression, setting: Setting, bounds: Bounds | None)
 
 
 def _caveats(chosen: Chosen, bounds: Sequence[Bounds | None], setting: Setting) -> tuple[str, ...]:
-    """Which values are moved: to bounds where the method needs them, else to what its exact arithmetic holds."""
+    """Caveats on clipped values: to bounds if the method needs them, else to the range of its exact arithmetic."""
     design = chosen.design
     names = (design.y, *design.xs)
     if chosen.method == "adassp":

@@ -1,9 +1,9 @@
 """The least value of the objective on a public box, certified: a point, and a lower bound that integers prove.
 
 For any integers a with |a_i| <= w_i 2^22 and any B, f(B) >= sum a_i residual_i(B) 2^-22, which is linear in B: a *cut*.
-Its least value on a box is explicit, so any vector a proves a bound, whoever proposes it. Proposals come from an
-interior-point method in floats (the dual of the problem is the choice of a); where the proof leaves more than the
-public tolerance, an exact method takes over that always ends.
+Its minimum on a box is explicit, so every vector a proves a bound, wherever it comes from. An interior-point method in
+floats proposes a as a solution of the dual problem. If its bound misses the public tolerance, an exact method follows,
+which always ends.
 
     Cut      a lower bound of f everywhere, in exact integers
     least    a point of the box and a cut, f(point) - (least value of the cut on the box) <= tolerance

@@ -5,16 +5,17 @@
     ridge     added where the least eigenvalue of the noisy X'X is not well above its noise; no reply where it is below
     interval  sampling, the noise in both sums and the ridge's bias, by the sandwich of the noisy X'X
 
-Intervals. With E the noise of X'X, e that of X'y, A the noisy X'X with its ridge L and G = A - E - L the exact one, the
-released coefficients beta are off by G^-1 (X' errors + e - (E + L) beta), exactly. Sampling has covariance s2 G^-1
-(errors alike at every x), s2 from the noisy sums, raised by one standard deviation of its noise; of e - E beta the
-covariance is known; the ridge's part is added to both ends. G^-1 is unknown. It is (1 - K)^-1 A^-1 with K = A^-1 (E +
-L), so that A^-1 is put in its place and the half-width divided by 1 - k, k a bound of the norm of K from the spectral
-norm of noise. Where that is more than ``MOST`` the coefficients are the noise's, and there is no reply.
+Intervals. Let E be the noise of X'X, e that of X'y, and let A be the noisy X'X with ridge L added. Write G = A - E - L
+for the exact matrix. The error of the released coefficients beta is exactly G^-1 (X' errors + e - (E + L) beta).
+Sampling has covariance s2 G^-1 if errors have the same variance at every x. The noisy sums estimate s2, which is raised
+by one standard deviation of its noise. The covariance of e - E beta is known. The ridge's part is added to both ends.
+G^-1 is unknown: it is (1 - K)^-1 A^-1 with K = A^-1 (E + L). So A^-1 takes its place, and the half-width is divided by
+1 - k. Here k bounds the norm of K by the spectral norm of the noise. If k is more than ``MOST``, noise dominates the
+coefficients and there is no reply.
 
-Source: Wang 2018, Algorithm 1. Deviations: one draw of all sums, discrete noise, tighter sensitivities, intervals,
-columns are centred by their bounds where there is an intercept, and no reply in place of a ridge that decides the
-answer. Proof: docs/proofs/regression.md, section 12.
+Source: Wang 2018, Algorithm 1. Deviations: one draw of all sums, discrete noise, tighter sensitivities, intervals.
+Under an intercept the columns are centred by their bounds. No reply takes the place of a ridge that decides the answer.
+Proof: docs/proofs/regression.md, section 12.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Sufficient:
 
     @property
     def columns(self) -> int:
-        """Of the table of products: coefficients and y."""
+        """Number of columns of the table of products: one for each coefficient, and y."""
         return len(self.design.names) + 1
 
     @cached_property

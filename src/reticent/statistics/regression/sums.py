@@ -1,8 +1,8 @@
 """Noisy sums of products of a linear model's features and y, each with what every single noise adds to it.
 
-Attributes speak of features in [-1, 1] and y in [-1, 1]. The noise of a release is independent from number to number,
-and every sum is a linear combination of released numbers, so ``loads`` tells the law of every sum and of every
-coefficient made of them. Nothing here sees a row.
+Features and y are scaled to [-1, 1]. The noises of the released numbers are independent, and every sum is a linear
+combination of these numbers. So ``loads`` determines the law of every sum and of every coefficient. This module reads
+no row.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Loads:
         return np.asarray(np.bincount(self.sums, self.values * released[self.numbers], self.shape[0]))
 
     def within(self, combined: Floats) -> Floats:
-        """What each released number adds to a combination of the sums."""
+        """Coefficients of the released numbers in a linear combination of the sums, of shape (released,)."""
         return np.asarray(np.bincount(self.numbers, self.values * combined[self.sums], self.shape[1]))
 
     def spreads(self, deviations: Floats) -> Floats:
@@ -106,7 +106,7 @@ class Sums:
         return float(self.spreads[-2])
 
     def weights(self, at: Floats, model: Floats) -> Floats:
-        """What every released number's noise adds to at'(c - A model), c being ``cross`` and A ``gram``."""
+        """Deviation that each released number adds to at'(c - A model), where c is ``cross`` and A is ``gram``."""
         rows, columns = np.triu_indices(self.width)
         both = at[rows] * model[columns] + at[columns] * model[rows]
         once = np.where(rows == columns, at[rows] * model[rows], both)

@@ -4,14 +4,14 @@
                 median of the slopes of all pairs (``middle``)
     intercept   a private median of y - slope x, and of x, which tells how far an error of the slope turns it
 
-One row is in one pair of each round. Pairs with equal x have no slope and are not counted. Where the number of rows is
-private, every row throws a coin for one of size / 3 cells instead, and the slope of a cell is the least-squares one of
-its rows.
+One row is in one pair of each round. Pairs with equal x have no slope and are not counted. If the number of rows is
+private, each row goes to one of size / 3 cells by a coin of its own. The slope of a cell is then the least-squares
+slope of its rows.
 
-With one round the median of n / 2 slopes has 2.2 times the error of least squares on normal data; with ``rounds``
-rounds a row changes as many slopes as there are rounds, and there are as many more, so that privacy costs the same and
-the error falls towards the 1.05 of all pairs. Sampling error: pairs that share rows agree by 2/9 of a row's worth, by
-up to 1/3 where many x are equal, whatever the law of the errors, if it is the same at every x and errors have no ties.
+With one round the median of n / 2 slopes has 2.2 times the error of least squares on normal data. With r rounds there
+are r times as many slopes, and a row changes r of them. So privacy costs the same, and the error falls towards the 1.05
+of all pairs. Sampling error: the signs of two pairs that share a row have correlation 2/9, or up to 1/3 where many x
+are equal. This holds for every law of the errors that is the same at every x and has no ties.
 
 Source: Theil 1950, Sen 1968; Alabi, McMillan, Sarathy, Smith and Vadhan 2022, DPTheilSen. Deviations: no bounds, by the
 public prior of ``data.candidates``; exact sampling; both adjacencies; intervals. Proof: docs/proofs/regression.md,
@@ -85,13 +85,13 @@ class TheilSen:
 
     @property
     def _settled(self) -> bool:
-        """Whether all rows together would place an intercept."""
+        """True if the public number of rows suffices for an intercept."""
         ranks = self.design.size / 2.0
         return self.left.hopeful and self.left.rate(self.turn) * ranks >= against_prior(cell_share(self.cells))
 
     @property
     def cellular(self) -> bool:
-        """Whether rows throw coins of their own."""
+        """True if each row chooses its cell by its own coin, since the number of rows is private."""
         return self.design.terms.values is None
 
     @property
@@ -119,7 +119,7 @@ class TheilSen:
 
     @cached_property
     def left(self) -> Middle:
-        """Of what is left of y beside the slope: a record is a row."""
+        """Median of y - slope x, with one record for each row."""
         terms, rest = self.design.terms, self.epsilon * (1 - SLOPE)
         rows = terms.rows
         moved = rows * sensitivity(HALF, terms.neighbours.kind)
@@ -128,7 +128,7 @@ class TheilSen:
 
     @cached_property
     def turn(self) -> Exponential:
-        """Of the median of x."""
+        """Mechanism of the median of x."""
         terms = self.design.terms
         moved = terms.rows * sensitivity(HALF, terms.neighbours.kind)
         return Exponential(Linf(Fraction(moved), terms.neighbours), self.epsilon * (1 - SLOPE) * TURN)

@@ -4,15 +4,15 @@
     point    the exponential mechanism over points, by coordinatewise depth (``depth``)
     widths   the median distance of every coefficient from the point's, for its interval (``middle``)
 
-Against a median of each coefficient the point spares a factor of about 2.4 in noise, because one draw is bought in
-place of one for each coefficient. It declines where a noisy number of blocks that determine coefficients cannot
-outweigh the public prior in all columns at once.
+The point has about 2.4 times less noise than a median of each coefficient: it needs one draw in all and not one for
+each coefficient. It declines if too few blocks determine coefficients, by a noisy count, to outweigh the public prior
+in all columns at once.
 
 Source: Amin, Joseph, Ribero and Vassilvitskii 2022, Algorithm 1. Deviations: theirs draws among points of at least a
-quarter of the greatest depth, whose support depends on the rows, so it needs a propose-test-release step, a delta and
-a test that fails where the coefficients of blocks spread unevenly. Here candidates are a public product of priors, all
-of them: pure differential privacy, at about 19 nats for each coefficient in place of ln(1 / delta). Rounds, widths and
-both adjacencies are ours. Proof: docs/proofs/regression.md, section 11.
+quarter of the greatest depth. That support depends on the rows. So theirs needs a propose-test-release step, a delta
+and a test that fails if the coefficients of blocks spread unevenly. Here the candidates are all points of a public
+product of priors. So privacy is pure, at about 19 nats for each coefficient in place of ln(1 / delta). Rounds, widths
+and both adjacencies are ours. Proof: docs/proofs/regression.md, section 11.
 """
 
 from __future__ import annotations

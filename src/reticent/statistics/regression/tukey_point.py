@@ -1,4 +1,4 @@
-"""Medians of columns of records, one or several of which change with a row: what block regressions have in common.
+"""Medians of columns of records, one or several of which change with a row: the common part of block regressions.
 
     census   how many records there are, and whether many of them are equal
     value    a median of each column      exponential mechanism over public cells, exactly (``ranks``)
@@ -13,11 +13,11 @@ Rows may be dealt out ``rounds`` times: a row then changes that many records mor
 of the answer stays what it was, its sampling error falls: records of different rounds share rows, and ``alike`` is how
 much their signs agree for each row they share.
 
-The interval. A value that is r ranks off is r / (n f) off, f the density of the records at their median. Records of one
-mode around it have f x (median distance) >= 1/4, and ``peak`` is taken; so one draw on some 740 radii tells the width
-of the interval, where its two ends would have to outweigh the prior of the values again. Where many records are equal
-they have no density. Then the same money buys the radius within which lie both records that are as many ranks from the
-middle as sampling and the draw may be off.
+The interval. An error of r ranks moves the value by r / (n f), where f is the density of the records at their median.
+Records with one mode there have f x (median distance) >= 1/4; ``peak`` stands for that product. So one draw on some 740
+radii gives the width of the interval. Two ends would each have to outweigh the prior of the values again. Where many
+records are equal they have no density. Then the same share of epsilon buys a radius. It reaches both records whose
+distance from the middle, in ranks, is the error of sampling and of the draw.
 
 Proofs: docs/proofs/regression.md, section 10.
 """
@@ -125,12 +125,12 @@ class Middle:
 
     @cached_property
     def value(self) -> Exponential:
-        """Of one column's median, or of the point."""
+        """Mechanism of one column's median, or of the point."""
         return self._choice(VALUES / (self.columns if self.law == "each" else 1))
 
     @cached_property
     def width(self) -> Exponential:
-        """Of the median distance from the value, in one column."""
+        """Mechanism of the median distance from the value, in one column."""
         return self._choice((1 - VALUES) / self.columns)
 
     @property
@@ -164,7 +164,7 @@ class Middle:
         return Counts(cells.astype(np.int64), counts.astype(np.int64))
 
     def size(self, counts: Sequence[Counts], entropy: Entropy) -> Size:
-        """How many records there are, at most the public number; tied where a column has many that are equal."""
+        """Draw the noisy number of records, at most the public one, and detect ties in any column."""
         ties = sum(int(np.maximum(found.counts - self.crowd, 0).sum()) for found in counts)
         there, more = gate.draw(self.census, (int(counts[0].counts.sum()), ties), entropy)
         found = float(min(max(there, 0), self.count))
@@ -204,9 +204,9 @@ class Middle:
         )
 
     def ranks(self, size: Size) -> int:
-        """How far from the middle both ends are, so that 95 % of medians of the law lie between them.
+        """Number of ranks from the middle to either end of the 95 % interval.
 
-        Sampling, the rank error of the draw, and as many ranks again as all rungs between two records may cost.
+        It allows for sampling, for the rank error of the draw, and for the rank error of the draw of a rung.
         """
         rate = self.rate(self.width)
         own = half_width(known(self.variance(size.values)), [1.0 / rate])
@@ -229,7 +229,7 @@ class Middle:
     # --- ranks -------------------------------------------------------------------------------------------------------
 
     def rate(self, mechanism: Exponential) -> float:
-        """What one rank costs."""
+        """Exponential rate of the rank error, per rank."""
         return float(2 * mechanism.rate)
 
     @property
@@ -243,16 +243,16 @@ class Middle:
         return math.sqrt(joint) / self.rate(self.value)
 
     def variance(self, size: float) -> float:
-        """Of the number of records below the median of their law, by sampling.
+        """Sampling variance of the number of records below the median of their law.
 
-        Where few records say something, those that do may agree more: up to ``most_alike``.
+        Where few records count, their signs may be more correlated: up to ``most_alike``.
         """
         silent = 1.0 - min(max(size / self.count, 0.0), 1.0)
         alike = min(self.most_alike or self.alike, self.alike * (1.0 + silent))
         return self.crowded * max(size, 0.0) / 4.0 * (1.0 + (self.rounds - 1) * alike)
 
     def feasible(self, size: Size) -> bool:
-        """Whether the records outweigh the public prior of the values, and the ladder of the widths."""
+        """Tell if the records outweigh the public prior of the values, and the ladder of the widths."""
         share, ranks = cell_share(self.cells), size.surely / 2.0
         others = 0.0 if self.law == "each" else -(self.columns - 1) * math.log(share)  # all columns may stray at once
         if self.rate(self.value) * ranks < against_prior(share, 1.0 / BETA) + others:
@@ -261,7 +261,7 @@ class Middle:
 
     @property
     def hopeful(self) -> bool:
-        """Whether all records together would reply, were the noise of their number 0."""
+        """True if the public number of records would give a reply, were the noise of their number 0."""
         return self.feasible(Size(float(self.count), False, self.count - self.unsure))
 
     @property
@@ -271,11 +271,11 @@ class Middle:
 
 
 def ends(away: NDArray[np.float64], ranks: int) -> NDArray[np.int64]:
-    """For every radius how far it is from the least that holds the records ``ranks`` above and below the middle.
+    """Score of every radius: its rank distance from the least one that covers ``ranks`` records on both sides.
 
-    With C counting records that say something, on either side a radius r scores as a quantile does in ``ranks``,
-    max(0, C(away > r) - C(away <= r) + 2 ranks, C(away <= next smaller r) - C(away > next smaller r) - 2 ranks);
-    the first parts of both sides are joined by their maximum, the second by their minimum. So replacing a record moves
+    Let C count the records in use. On either side a radius r has the score of a quantile,
+    max(0, C(away > r) - C(away <= r) + 2 ranks, C(away <= next smaller r) - C(away > next smaller r) - 2 ranks).
+    The first parts of both sides are joined by their maximum, the second by their minimum. So replacing a record moves
     a score by at most 2, and adding or removing one by at most 1.
     """
     short = [len(away) - 2 * np.searchsorted(np.sort(side), RADII, side="right") for side in (away, -away)]

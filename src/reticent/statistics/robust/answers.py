@@ -50,7 +50,7 @@ NORMAL_IQR: Final = 1.3489795  # of a normal column, in standard deviations
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """What one step stands for. ``whole``: the column holds whole numbers, and a step is one of them."""
+    """Public grid of a column: the size of a step; with ``whole``, steps are the whole numbers of the column."""
 
     unit: Fraction
     whole: bool
@@ -64,7 +64,7 @@ class Grid:
 
     @property
     def rounding(self) -> float:
-        """How far a place can be off by rounding to the grid."""
+        """Largest rounding error of a place on the grid, in units of the column."""
         return 0.0 if self.whole else float(self.unit) / 2.0
 
 

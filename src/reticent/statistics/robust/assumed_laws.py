@@ -1,4 +1,4 @@
-"""How likely a reply is for a public shape and a public n: a table is made up, never read.
+"""Probability of a reply for a public shape and a public n, simulated on made-up tables.
 
 The chance of a reply depends on the rows, so for the file it would be an answer of its own. What a plan may show is its
 mean over tables drawn from a shape that the asker names. A shape has no unit: every made-up table gets a location and

@@ -5,16 +5,16 @@ For public ranks L < U around the median and a public width h, a column is *dens
     A = rows to change until a dense column is not dense, at least 1
     A = 1 - (rows to change until one that is not dense becomes dense), at most 0.
 
-A moves by at most one with a row, so A + geometric noise is epsilon-differentially private, and so is the verdict
-"dense" wherever it reaches a threshold. Under substitution A counts exactly.
+A row changes A by at most one, so A + geometric noise is epsilon-differentially private. The verdict is "dense" if that
+sum reaches a threshold, so it is post-processing. Under substitution A counts exactly.
 
-The level. Of a continuous population, the mass between x_(L) and x_(U) has the law Beta(U - L, n - U + L + 1),
-whatever the population is. If its density is at most ``density`` all the way between them, that mass is at most
-density x w; h is the largest width at which that has probability at most half of alpha, the threshold the least that
-noise on a column that is not dense reaches with probability at most the other half.
+The level. The mass of any continuous population between x_(L) and x_(U) has the law Beta(U - L, n - U + L + 1). If its
+density is at most ``density`` all the way between them, that mass is at most density x w. The width h is the largest
+at which that has probability at most alpha / 2. The threshold is the least that A + noise reaches with probability at
+most alpha / 2 on a column that is not dense.
 
-Source. 003 section 10: its first median algorithm tested the density privately and was given up for M; it calls private
-testing of hypotheses an excellent topic and states no test. Proof: docs/proofs/robust.md, section 9.
+Source. 003 section 10: its first median algorithm tested the density privately, and M replaced that algorithm. 003
+calls private testing of hypotheses an excellent topic and states no test. Proof: docs/proofs/robust.md, section 9.
 Deviations. The test is ours. No delta: nothing is released that the test would have to be right for.
 """
 
@@ -46,9 +46,10 @@ ROUGH: Final = 0.8  # ranks on either side grow as n^(4/5), where variance and c
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the column is dense, and the noisy number of rows that would have to change for another answer.
+    """Verdict on the density, and the noisy number of rows that would have to change for another verdict.
 
-    ``changes`` is at least ``threshold`` where ``dense``; the noise of it is public, and both come for one charge.
+    ``dense`` holds exactly if ``changes`` is at least ``threshold``, so both come for one charge. The noise of
+    ``changes`` has a public law.
     """
 
     dense: bool
@@ -58,7 +59,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class DensityTest:
-    """Whether x_(U) - x_(L) is at most ``width``, privately.
+    """Private test if x_(U) - x_(L) is at most ``width``.
 
     Attributes
     ----------
@@ -162,8 +163,8 @@ def density_test(
     epsilon : Fraction
         Loss, > 0.
     alpha : Fraction
-        Greatest probability of the verdict "dense" for n independent values of a population whose density is at most
-        ``density`` all the way between the two ranks; half of it pays for the sample, half for the noise.
+        Greatest probability of the verdict "dense" under the hypothesis: n independent values, and a density of at
+        most ``density`` all the way between the two ranks. Half of it is for sampling and half for the noise.
     quantile : Fraction
         The level of the middle rank; the median by default.
     around_rank : int or None

@@ -6,8 +6,8 @@ For a public rank r and a proposed width h >= 1 in grid steps:
     free      rows to change until some window of k + 1 gaps around rank r is wider than h: the bin-free distance to a
               table where one change moves x_(r) by more than h
 
-Search "free" tests the second, which is unsafe only at 0; "bins" the greatest A1_j, unsafe up to 1, one test either
-way, because the released law x_(r) + h x noise does not depend on the bins; mode "paper" each A1_j for itself.
+Search "free" tests the second, which is unsafe only at 0. Search "bins" tests the greatest A1_j, unsafe up to 1. Either
+takes one test, because the released law x_(r) + h x noise does not depend on the bins. Mode "paper" tests each A1_j.
 ``Median`` is told h. ``ScaledMedian`` first buys a width and proposes h = multiple x width x n^(-exponent): 1 and 1/3
 in 003, 2 enough and 1 for the least width that the test lets pass (``scaled_median``).
 
@@ -206,13 +206,13 @@ class ScaledMedian:
 
     Guarantee
     ---------
-    That of the scale and that of the level, in sequence (003 Theorem 27; docs/proofs/ptr.md, Theorem 2): for S and M at
-    eps each step (4 eps, 2 delta), with the stable bin (2 tests + test + release, 3 delta).
+    That of the scale and that of the level, in sequence (003 Theorem 27; docs/proofs/ptr.md, Theorem 2). For S and M
+    at eps each step it is (4 eps, 2 delta), with the stable bin (2 tests + test + release, 3 delta).
 
     Accuracy
     --------
-    Given a reply the noise is geometric of scale width / release; with the stable bin of a factor of two the width is
-    at most 2 w multiple n^(-exponent) + 1 for the width w between the quantiles.
+    Given a reply, the noise is geometric of scale width / release. Let w be the width between the quantiles. With the
+    stable bin of a factor of two, the released width is at most 2 w multiple n^(-exponent) + 1.
     """
 
     level: Level
@@ -235,7 +235,7 @@ class ScaledMedian:
 
     @property
     def printed(self) -> Guarantee:
-        """What 003 Theorem 29 charges for two levels of two steps: 6 eps and four deltas where all losses are eps."""
+        """Charge by 003 Theorem 29 for two levels of two steps: 6 eps and four deltas where all losses are eps."""
         one = step(self.level.test, self.level.release, law=LAW, label="median")
         before = step(
             self.scale.test,

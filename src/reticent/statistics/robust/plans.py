@@ -48,7 +48,7 @@ FEW: Final = "no reply: too few people for this ε and δ"
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a mechanism may cost, and for whose neighbours."""
+    """Budget of a mechanism, and the adjacency it is for."""
 
     near: Adjacency
     epsilon: Fraction
@@ -165,7 +165,7 @@ class Sized:
         return replace(drawn, words=(*drawn.words, *self._said(binade, grid)))
 
     def _said(self, binade: int, grid: Grid) -> tuple[str, ...]:
-        """How far values were read and in which steps, and whether the magnitude stands for all below it."""
+        """Words on the range and the grid of values, and on a magnitude that is the lowest of all."""
         far = float(min(LARGEST * grid.unit, self.cells.edges(self.cells.highest)[1]))
         read = f"values were read in steps of {float(grid.unit):.3g}, and beyond ±{far:.3g} as infinite"
         if binade == 0:

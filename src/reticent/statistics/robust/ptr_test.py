@@ -1,17 +1,17 @@
 """The test of Propose-Test-Release: an integer distance to the unsafe tables, its noise, its threshold, its delta.
 
-Statement. Let A be an integer that moves by at most ``sensitivity`` between neighbours, and a proposal be unsafe only
-where A <= ``unsafe``. The test replies iff min(A, cap) + Z >= unsafe + margin, Z two-sided geometric of scale
-sensitivity / epsilon, cap >= unsafe + margin. Between neighbours P(reply) and P(no reply) change by at most e^epsilon,
-and where the proposal is unsafe P(reply) <= P(Z >= margin) = a^margin / (1 + a), a = e^(-epsilon / sensitivity).
+Statement. Let A be an integer of sensitivity ``sensitivity``, and a proposal be unsafe only if A <= ``unsafe``. The
+test replies iff min(A, cap) + Z >= unsafe + margin. Z is two-sided geometric of scale sensitivity / epsilon, and
+cap >= unsafe + margin. P(reply) and P(no reply) change by a factor of at most e^epsilon between neighbours. If the
+proposal is unsafe, P(reply) <= P(Z >= margin) = a^margin / (1 + a), a = e^(-epsilon / sensitivity).
 
 ``exact_test`` takes the least margin for a wanted delta; ``paper_test`` the threshold 003 prints, ln^2 n + 1, and
 says what delta that really is. ``step`` makes a ``ptr.PtrStep`` of a test and the release behind it; only
 ``ptr.one_test``, ``ptr.first_reply`` and ``ptr.cascade`` make a guarantee of steps.
 
-Why a cap. min(A, cap) moves no further than A and is unsafe where A is, so a capped distance is a distance. It changes
-an ending only where the noise is below -(cap - threshold), with probability at most ``SPARE``; and it bounds the ranks
-an engine has to fetch.
+The cap bounds the ranks that an engine has to fetch. min(A, cap) has at most the sensitivity of A and is unsafe where A
+is, so it is a distance as well. The cap changes a result only if the noise is below -(cap - threshold), which has
+probability at most ``SPARE``.
 
 Source. 003 sections 4 to 6 and Definition 24; docs/proofs/ptr.md; docs/proofs/robust.md, sections 2 and 3.
 
@@ -108,7 +108,7 @@ class Test:
         return ptr.reply_chance(self.noise.scale, self.margin)
 
     def passes(self, distance: int, entropy: Entropy) -> bool:
-        """Whether the noisy distance reaches the threshold. One draw."""
+        """Tell by one draw if the noisy distance reaches the threshold."""
         bar = gate.Bar(self.threshold, self.unsafe)
         return gate.passes(self.noise, min(distance, self.cap), bar, entropy)
 

@@ -89,7 +89,7 @@ class LogGrid:
 
     @property
     def shifts(self) -> tuple[int, int]:
-        """Where the bins of the two discretisations start."""
+        """Offsets of the bins of the two discretisations, in steps."""
         return 0, self.span // 2
 
 

@@ -5,16 +5,17 @@ For public ranks low < high, w = x_(high) - x_(low), on a logarithmic grid of ce
     A0_j   rows to change until w leaves its bin of discretisation j (bins from 0, and from half a bin)
     F      the first k at which what k changes can reach spreads over more than a bin's number of cells
 
-``Scale`` releases cell(w) + noise: search "free" tests F, "bins" the greatest A0_j, one test either way, mode "paper"
-each A0_j for itself as printed. ``StableScale`` releases the bin, which is the same for all neighbours: no noise, and
-its upper edge is a *certified* bound of w, but each discretisation pays its own test.
+``Scale`` releases cell(w) + noise. Search "free" tests F, "bins" the greatest A0_j, by one test either way. Mode
+"paper" tests each A0_j as printed. ``StableScale`` releases the bin, which is the same for all neighbours. So it has no
+noise, and its upper edge is a *certified* bound of w, but each discretisation pays its own test.
 
 Source. 003 section 4 and Theorem 7; 000. Proofs: docs/proofs/robust.md, sections 1 to 4.
 
-Deviations. 003 releases w (1 + 1/ln n)^z with real z; here an integer cell with integer noise of span - 1, since what
-shares a bin is at most so far apart. Its Theorem 7 says 4 eps, its proof 3 eps; as all discretisations release one law
-and none is shown, the cost is 2 eps. F >= max_j A0_j on every table at the same cost (Proposition 5), so the default
-is F. Ranks are floor(n p) + 1 and ceil(n q), both counted from below, and the adjacency may be add/remove.
+Deviations. 003 releases w (1 + 1/ln n)^z with real z. Here it is an integer cell with integer noise of sensitivity
+span - 1, since cells of one bin are at most so far apart. Its Theorem 7 says 4 eps, its proof 3 eps. As all
+discretisations release one law and none is shown, the cost is 2 eps. The default is F, since F >= max_j A0_j on every
+table at the same cost (Proposition 5). Ranks are floor(n p) + 1 and ceil(n q), both counted from below. The adjacency
+may be add/remove.
 """
 
 from __future__ import annotations
@@ -67,8 +68,9 @@ def paper_grid(n: int) -> LogGrid:
 def fine_grid(n: int, test: Test) -> LogGrid:
     """Bins as narrow as the test allows: a factor e^(10 enough / n), at most e. Public.
 
-    k ranks around a quartile move ln w by about k / (n f w) either way, f the density there; f w is .43 for a normal
-    column, and .23 at the upper quartile of a lognormal one. 003's 1 + 1/ln n is wider for large n, narrower for small.
+    k ranks around a quartile move ln w by about k / (n f w) either way, where f is the density there. The product f w
+    is .43 for a normal column, and .23 at the upper quartile of a lognormal one. 003's 1 + 1/ln n is wider for large n
+    and narrower for small n.
     """
     width = min(1.0, ROOM * test.enough / whole(n, "n", 1)) / math.log(2)
     return LogGrid(min(max(math.ceil(SPAN / width), 1), FINEST), SPAN)
@@ -125,7 +127,7 @@ class Scale:
 
     @property
     def noise(self) -> Geometric:
-        """Of the cell: within a bin all neighbours are at most span - 1 cells apart."""
+        """Noise of the cell: within a bin all neighbours are at most span - 1 cells apart."""
         return Geometric(L1(Fraction(self.grid.span - 1), self.test.neighbours), self.release)
 
     def factor(self, beta: float) -> float:
@@ -141,7 +143,7 @@ class Scale:
 
     @property
     def printed(self) -> Guarantee:
-        """What 003 Theorem 29 charges for two discretisations: 3 eps and two deltas where all losses are eps."""
+        """Charge by 003 Theorem 29 for two discretisations: 3 eps and two deltas where all losses are eps."""
         one = step(self.test, self.release, law=LAW, label="scale")
         return ptr.cascade([[one, one]], label="scale")
 

@@ -90,7 +90,7 @@ class SmoothMean:
 
     @property
     def size(self) -> int:
-        """How many values are added up."""
+        """Number of values in the sum."""
         return self.last - self.first + 1
 
     @property

@@ -7,9 +7,9 @@
     unit bought  a real column without bounds, in mode exact: 1/10 of epsilon buys the magnitude that it follows;
                  unit=, a resolution, bounds or the width of M make the unit public, and nothing is bought
 
-The steps of mode paper have equal losses, as in 003; in mode exact a half goes to the release, and what is left to the
-tests. A delta is divided equally between tests; in mode paper it is the most that the printed thresholds may have.
-What is derived of the parts is what is charged, and never exceeds what was asked.
+The steps of mode paper have equal losses, as in 003. In mode exact a half goes to the release and the rest to the
+tests. A delta is divided equally between tests; in mode paper it limits the deltas of the printed thresholds. The
+charge is derived from the parts and never exceeds the asked cost.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def _unit_for(declared: Real, width: Fraction | None) -> Fraction:
 
 
 def has_unit(column: str, options: PTR, setting: Setting) -> bool:
-    """Whether the unit of a column is public: whole numbers, bounds, a resolution, a unit or a width, or mode paper."""
+    """Tell if the unit of a column is public: whole numbers, bounds, a resolution, a unit or a width, or mode paper."""
     declared = setting.schema.column(column)
     if not isinstance(declared, Real) or options.mode == "paper":
         return True
@@ -254,7 +254,7 @@ def has_unit(column: str, options: PTR, setting: Setting) -> bool:
 
 
 def _far(column: str, grid: Grid, setting: Setting) -> float | None:
-    """How far values of a column without bounds are read."""
+    """Largest magnitude that is read of a column without bounds, in its unit; None for bounded columns."""
     declared = setting.schema.column(column)
     return None if isinstance(declared, Category) or declared.low is not None else float(LARGEST * grid.unit)
 

@@ -7,10 +7,10 @@ width bounds w there. Reply: sum + geometric noise of that sensitivity, over the
 
 Source. 003 section 5. Proofs: docs/proofs/robust.md, section 7.
 
-Deviations. 003 trims one value more on top than below, divides by less than (8) allows for, names the alpha quantiles
-where the alpha/2 quantiles are needed, and releases with Lap(1) and a noisy scale times n^kappa: that loss is not
-bounded by eps (docs/proofs/robust.md), so it is not offered. Mode paper keeps its threshold and its equal split; the
-certified scale replaces n^kappa, and the cost is 003's 3 eps.
+Deviations. 003 trims one value more on top than below and divides by less than (8) allows for. It names the alpha
+quantiles where the alpha/2 quantiles are needed. It releases with Lap(1) and a noisy scale times n^kappa. The loss of
+that release is not bounded by eps (docs/proofs/robust.md), so it is not offered. Mode paper keeps the threshold and the
+equal split of 003. The certified scale replaces n^kappa, and the cost is 003's 3 eps.
 """
 
 from __future__ import annotations

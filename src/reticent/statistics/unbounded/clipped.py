@@ -6,9 +6,9 @@
     tails     how many values lie beyond the cut, two or three radii from the centre
     moments   of the values cut to [a, b]: count, first and second, by one mechanism
 
-t moves with n epsilon: it is as many values as the choice of the radius can be off, so the cut follows the data as far
-out as they can be followed privately. Radii are a geometric ladder of few steps; quantiles on the cells of the public
-prior would need four times as many values in the tails. Bounds that are declared hold [a, b] in.
+The share t depends on n epsilon: t n is the rank error of the drawn radius. So the cut is as far out as a private
+choice can follow the data. Radii are a geometric ladder of few steps. Quantiles on the cells of the public prior would
+need four times as many values in the tails. Declared bounds contain [a, b].
 
 **Estimand.** The mean of values cut to [a, b], which is public once released: a bounded mean, with exact sensitivity
 and noisy moments. No interval for the mean of all values holds for all laws (Bahadur and Savage 1956): a share of
@@ -60,7 +60,7 @@ CENSUS: Final = Fraction(1, 20)  # of epsilon, where n is private
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How epsilon is divided; they and that of ``moments`` sum to 1. ``census`` is not bought where n is public."""
+    """Shares of epsilon, which sum to 1 with that of ``moments``; ``census`` is 0 if n is public."""
 
     census: Fraction
     centre: Fraction
@@ -74,7 +74,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where values are cut: so far left and right of a centre, which may be too large a number to add to."""
+    """Clipping interval: a centre and two offsets, kept apart because a large centre would round their sum."""
 
     centre: float
     left: float
@@ -130,14 +130,14 @@ class Clipped:
     reach: bool = False
 
     def estimand(self, values: str) -> str:
-        """What the number is a mean of; ``values`` is the column, or its averages by person."""
+        """Estimand of the number; ``values`` names the column, or its averages by person."""
         if self.tail is not None:
             return f"population mean of {values}, {declared(self.tail)}"
         return f"mean of {values} cut to [{self.low:.6g}, {self.high:.6g}], in the population"
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is said beside the number."""
+        """Words that stand beside the number: the share of values beyond the cut, and its effect."""
         share = f"at most {100.0 * self.beyond:.2g} % of the values lie beyond [{self.low:.6g}, {self.high:.6g}]"
         said = []
         if self.tail is not None:
@@ -182,7 +182,7 @@ class ClippedMean:
 
     @cached_property
     def choices(self) -> tuple[Choice, Choice]:
-        """Of the centre and the radius."""
+        """Mechanisms of the centre and of the radius."""
         return self._choice(self.shares.centre), self._choice(self.shares.radius)
 
     @cached_property
@@ -243,7 +243,7 @@ class ClippedMean:
         return float(self.cells.value(self.cells.lowest)), float(self.cells.value(self.cells.highest))
 
     def cut(self, centre: float, clip: float) -> Cut:
-        """Where values are cut, within the bounds or else the public candidates."""
+        """Clipping interval around the centre, within the bounds or else the public candidates."""
         least, most = (end - centre for end in self.widest)
         within = Cut(centre, max(-clip, least), min(clip, most))
         return within if within.half > 0.0 else Cut(centre, -clip, clip)
@@ -273,7 +273,7 @@ class ClippedMean:
         return Clipped(estimate, low, high, most, tail, refuted, reach and self.bounds is None)
 
     def _rounding(self, far: float) -> float:
-        """How far values are from those of their cells, within the cut; they are rounded either way."""
+        """Largest rounding error of a value to its cell, within the cut, in the unit of the column."""
         if self.cells.whole:
             return 0.0
         low, high = self.cells.edges(int(self.cells.index(np.array([far]))[0]))

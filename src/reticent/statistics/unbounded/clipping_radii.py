@@ -1,8 +1,8 @@
-"""Where a column is and how far it reaches, for little: a median and distances from it on a ladder of public radii.
+"""Cheap location and spread of a column: a median, and quantiles of the distance from it on a ladder of public radii.
 
-A quantile on the cells of the public prior must outweigh 2^27 of them. Of a distance from a released centre a quarter
-of a binade is enough, and there are some 370 of those from 2^-31 to 2^62: a rung is found with a fourth of the values.
-Which rung a value is on looks at that value only, so a distance is drawn like any quantile.
+A quantile on the cells of the public prior must outweigh 2^27 of them. A distance from a released centre needs a
+resolution of a quarter of a binade only. There are some 370 such radii from 2^-31 to 2^62, so a fourth of the values
+suffices. The rung of a value depends on that value only, so a distance is drawn like any quantile.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Choice:
         return level_of(share, self.terms.neighbours.kind)
 
     def rate(self, share: Fraction) -> float:
-        """What one rank costs at a level."""
+        """Exponential rate of the rank error at a level, per rank."""
         return float(self.mechanism.rate * self.level(share).b)
 
     @property
@@ -60,7 +60,7 @@ class Choice:
         return against_prior(1.0 / len(LADDER), SURE) / self.rate(Fraction(FINEST - 1, FINEST))
 
     def outweighs(self, cells: Cells, size: Size) -> bool:
-        """Whether a median on these cells is the data's: they outweigh the prior but for one run in a thousand."""
+        """Tell if the data outweigh the prior of a median on these cells, but for one run in a thousand."""
         return self.rate(HALF) * size.surely / 2.0 >= against_prior(cell_share(coarser(cells, FINE)))
 
     def centre(self, cells: Cells, data: Counts, entropy: Entropy) -> float:
@@ -77,12 +77,12 @@ class Choice:
 
 
 def guess_share(terms: Terms) -> Fraction:
-    """Of epsilon, for a median that others start from: more where a replaced row moves its score by twice as much."""
+    """Share of epsilon for an initial median; larger under substitution, where its score moves twice as far."""
     return Fraction(4, 25) if terms.replaced else Fraction(3, 25)
 
 
 def distances(cells: Cells, data: Counts, centre: float) -> NDArray[np.float64]:
-    """How far each cell is from a centre, with its sign."""
+    """Signed distances of the cells' values from a centre, of shape (cells,), in the unit of the column."""
     held = np.clip(data.cells, cells.lowest, cells.highest)
     return cells.values(held) - centre
 

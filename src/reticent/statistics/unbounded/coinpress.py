@@ -1,16 +1,16 @@
 """CoinPress: a mean in zero-concentrated privacy from a rough public centre, radius and standard deviation.
 
-Each round clips the values to the ball that must hold them, takes a noisy mean with discrete Gaussian noise, and
-shrinks the ball to where the mean must now be. It needs a centre, a radius that holds the mean and a bound on the
-standard deviation, all public; it pays only the logarithm of the radius for their being rough. The population mean is
-estimated if they hold and tails are no heavier than those of a normal law with that deviation. Whatever the law, the
-interval is for the mean of values cut to the last ball, which the answer names.
+Each round clips the values to a ball that contains them with high probability. It takes a noisy mean with discrete
+Gaussian noise and shrinks the ball to a confidence region of the mean. It needs a public centre, a radius around it
+that contains the mean, and a bound on the standard deviation. A rough radius costs only its logarithm. The population
+mean is estimated if they hold and tails are no heavier than those of a normal law with that deviation. Whatever the
+law, the interval is for the mean of values cut to the last ball, which the answer names.
 
 A value counts as a whole number of steps of its round's ball, so the noise is exact. Under add/remove the number of
 values is a second coordinate of the same draw.
 
-Source: Biswas, Dong, Kamath and Ullman 2020, Algorithms 1 and 2 (one dimension). Deviations: discrete Gaussian noise,
-both adjacencies, the last round also releases the second moment, so that the interval follows the data and not the
+Source: Biswas, Dong, Kamath and Ullman 2020, Algorithms 1 and 2 (one dimension). Deviations: discrete Gaussian noise
+and both adjacencies. The last round also releases the second moment, so that the interval follows the data and not the
 bound on the standard deviation. Proof: docs/proofs/unbounded.md, section 7.
 """
 

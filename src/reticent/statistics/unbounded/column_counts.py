@@ -1,9 +1,10 @@
-"""Who the neighbours are, and how many values there are: what every statistic of this package starts from.
+"""Adjacency and noisy number of values, with which every statistic of this package begins.
 
-A row added or removed changes exactly one of (values up to the CROWD-th of their cell, values beyond it) by one, so
-both cost what the number of values alone costs. A replaced row costs twice that, and then the first number counts all
-values once more, which halves the noise of their number (docs/proofs/unbounded.md, section 3). The second shows atoms;
-values that merely share a cell of the public prior, a millionth of their size wide, are no atom.
+Values are counted in two numbers: those up to the CROWD-th of their cell, and those beyond it. A row added or removed
+changes one of the two by one, so both cost as much as the number of values alone. A replaced row costs twice that. Then
+the first number counts all values once more, which halves the noise of their number (docs/proofs/unbounded.md,
+section 3). The second number detects atoms. Values that merely share a cell of the public prior, a millionth of their
+size wide, are no atom.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ ROW: Final = Adjacency("add_remove", unit="row")  # what parts of a partition ar
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The public circumstances: whose difference is hidden, and the number of values where it is public.
+    """Public facts of a table: the adjacency, and the number of values if it is public.
 
-    ``most`` is how many values one person has at most, by default one for each row; ``alike`` of how many of the values
-    sampling is to think as equal: all of one person, by default. ``values`` needs substitution: else n is private.
+    ``most`` bounds the values of one person, by default one for each row. ``alike`` is the number of values that the
+    sampling error takes for equal: all of one person, by default. ``values`` needs substitution: else n is private.
     """
 
     neighbours: Adjacency
@@ -55,12 +56,12 @@ class Terms:
 
     @property
     def together(self) -> int:
-        """How many values sampling takes for equal: the worst case for those of one person."""
+        """Number of values that the sampling error takes for equal: by default all of one person, the worst case."""
         return self.rows if self.alike is None else self.alike
 
     @property
     def replaced(self) -> bool:
-        """Whether a neighbour has other rows, as many as before."""
+        """True if neighbours replace rows, so that their number stays the same."""
         return self.neighbours.kind == "substitute"
 
     @property
@@ -71,7 +72,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Census:
-    """How many values there are and whether many of them are equal, for ``epsilon``."""
+    """Noisy number of values and detection of ties, for ``epsilon``."""
 
     terms: Terms
     epsilon: Fraction
@@ -81,7 +82,7 @@ class Census:
 
     @property
     def mechanism(self) -> Geometric:
-        """Where the number of values is public the ties alone are drawn, which a replaced row moves by one at most."""
+        """Mechanism of both numbers; if n is public, of the ties alone, which a replaced row moves by at most one."""
         steps = self.terms.steps if self.terms.values is None else self.terms.rows
         return Geometric(L1(Fraction(steps), self.terms.neighbours), self.epsilon)
 
@@ -90,7 +91,7 @@ class Census:
         return self.mechanism.guarantee
 
     def draw(self, data: Counts, entropy: Entropy) -> Size:
-        """What is released of the table first."""
+        """Draw the number of values and the verdict on ties."""
         mechanism, replaced = self.mechanism, self.terms.replaced
         held = values_and_ties(data, CROWD, replaced=replaced)
         if self.terms.values is not None:
@@ -101,12 +102,12 @@ class Census:
 
 
 def supposed(census: Census | None, n: float) -> Size:
-    """What a plan takes for released, at so many values: noise as it is on average, and no ties."""
+    """Size that a plan assumes for ``n`` values: noise at its mean, and no ties."""
     if census is None or census.terms.values is not None:
         return Size(n, False, n)
     return Size(n, False, n - unsure(census.mechanism, replaced=census.terms.replaced))
 
 
 def against_prior(share: float, odds: float = 1.0 / BETA) -> float:
-    """What a score must cost for candidates of this prior share to outweigh all others at these odds."""
+    """Log weight by which candidates of this prior share outweigh all others at these odds."""
     return math.log(odds) - math.log(share)

@@ -1,9 +1,9 @@
 """Candidates around values that are already released: even cells, few enough for a small table.
 
 Cells of the public prior are a millionth of their binade wide, so the prior share of one is 2^-27. Once two quantiles
-are out, a step of 1 / (8 sqrt n) of their distance is as fine as any end of an interval needs, and there are some
-thousands of them. Values further out count in the first or the last cell, which stand for everything beyond; an end
-drawn there is reported as the farthest candidate of all. Putting a value into a cell looks at that value only.
+are released, a step of 1 / (8 sqrt n) of their distance is fine enough for the ends of an interval. Some thousands of
+such steps suffice. Values further out count in the first or the last cell, which stand for everything beyond. An end
+drawn there is reported as the farthest candidate of all. The cell of a value depends on that value only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a plan shows: half-widths of noise and sampling at 95 % for a normal column of n values, before any row is read.
+"""Expected half-widths of noise and sampling at 95 %, for plans: a normal column of n values, and no row read.
 
 All but CoinPress are in standard deviations of the column; None where n values would give no reply. The formulas are
 those of the intervals, with the population in place of what was drawn.
@@ -43,7 +43,7 @@ def of_mean(made: ClippedMean, n: float) -> Widths:
 
 
 def for_tail(made: ClippedMean, n: float) -> float:
-    """What the interval adds to either side for the declared tail, in standard deviations of a normal column."""
+    """Allowance of the interval on either side for the declared tail, in standard deviations of a normal column."""
     outside = made.outside(supposed(made.census, n))
     if made.tail is None or outside > clipped.MOST_OUTSIDE:
         return 0.0
@@ -129,5 +129,5 @@ def of_coinpress(made: CoinPress, n: float) -> Widths:
 
 
 def _slope(level: float, n: float) -> float:
-    """How far a quantile moves for one rank."""
+    """Change of a quantile per rank, in standard deviations of a normal column."""
     return 1.0 / (n * NORMAL.pdf(NORMAL.inv_cdf(level)))

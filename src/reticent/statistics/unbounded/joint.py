@@ -16,8 +16,8 @@ of the cuts pass on to what is drawn beside them; the intervals allow for it.
 Ends are drawn from cells as wide as the values already released suggest (``around``), not from the prior: it is there
 that a prior would cost more than the data of a small table can pay.
 
-Source: Kaplan, Schnapp and Stemmer 2022. Deviations: exact sampling, a public prior in place of bounds, ties cut by
-slices where the paper perturbs values, both adjacencies (a replaced row is a row removed and a row added), intervals.
+Source: Kaplan, Schnapp and Stemmer 2022. Deviations: exact sampling, a public prior in place of bounds, and intervals.
+Slices cut ties where the paper perturbs values. Both adjacencies: a replaced row is a row removed and a row added.
 Proofs: docs/proofs/unbounded.md, sections 1 and 2.
 """
 
@@ -59,7 +59,7 @@ NUMBERED: Final = 50  # bits of the range of whole numbers that leave room for s
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How what the census leaves is divided: the root, the depths of values below it, the depths of ends."""
+    """Shares of the epsilon that the census leaves: the root, the depths of values below it, the depths of ends."""
 
     root: Fraction
     values: Fraction
@@ -85,7 +85,7 @@ class Leaf:
 
 @dataclass(slots=True)
 class Drawn:
-    """What was drawn, all of it released: slices of values by level, ends by level, and what follows from them.
+    """Released draws: slices of values by level, ends by level, and candidates derived from them.
 
     ``shift`` has the ranks between a level and its ends, ``among`` are the candidates of the values.
     """
@@ -104,7 +104,7 @@ def depth_of(levels: int) -> int:
 
 
 def widths(levels: int) -> tuple[int, ...]:
-    """How many draws each depth of that tree has."""
+    """Number of draws at each depth of a balanced tree of ``levels`` levels, from the root down."""
     found, sizes = [], [levels]
     while sizes:
         found.append(len(sizes))
@@ -321,7 +321,7 @@ class JointQuantiles:
         return {q: float(q / root if q < root else (1 - q) / (1 - root)) * cut for q in self.levels}
 
     def feasible(self, size: Size, among: Cells | None = None) -> bool:
-        """Whether the data outweigh the other candidates wherever a value could leave the data.
+        """Tell if the data outweigh the other candidates wherever a value could leave the data.
 
         A draw between two cuts stays between them. The root and the outermost draws of each side can leave: they need
         as many ranks outwards as the candidates weigh. Of a tied value no more than the slices in reach count. Before
@@ -356,7 +356,7 @@ class JointQuantiles:
         return edges_of(self.cells, drawn.among, drawn.values[q] // SLICES)
 
     def said(self, drawn: Drawn) -> tuple[str, ...]:
-        """What is to be said of values that stand for all beyond them."""
+        """Words on values drawn at the first or last candidate, which stand for all values beyond, and on ties."""
         assert drawn.among is not None
         found = [at_the_end(self.cells, drawn.among, drawn.values[q] // SLICES) for q in self.levels]
         found += [TIES] if self.wanted and drawn.size.tied is not False else []
@@ -389,7 +389,7 @@ class JointQuantiles:
         return tuple(self.estimate(q, drawn) for q in self.levels)
 
     def inside(self, q: Fraction, drawn: Drawn) -> bool:
-        """Whether both ends of a level were drawn, and neither stands for all beyond it."""
+        """Tell if both ends of a level were drawn, and neither stands for all beyond it."""
         if drawn.around is None:
             return False
         found = [drawn.ends.get((q, upper)) for upper in (False, True)]
@@ -421,7 +421,7 @@ def _mechanism(epsilon: Fraction) -> Exponential:
 
 
 def _rate(share: Fraction, epsilon: Fraction) -> float:
-    """What one rank costs."""
+    """Exponential rate of the rank error at a level, per rank."""
     return float(_mechanism(epsilon).rate * level_of(share, ROW.kind).b)
 
 

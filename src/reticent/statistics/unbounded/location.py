@@ -7,13 +7,13 @@
     ends         the same with the sum aimed D above and below 0
     squares      the sum of psi^2, which is the sampling variance of the sum
 
-psi_k(u) = u moved into [-k, k]. In units of k a value adds a number in [-1, 1] to the sum, so adding or removing one
-moves the score by at most 1 and replacing one by at most 2; values are whole numbers of 1/1024 each, computed by
-value, so nothing is summed in floats. It is the exponential mechanism on the estimating equation, as the median's is
-with the sign in place of psi.
+psi_k(u) = u clipped to [-k, k]. In units of k a value adds a number in [-1, 1] to the sum. So adding or removing one
+moves the score by at most 1, and replacing one by at most 2. Each term is rounded to a multiple of 1/1024 by itself, so
+sums are exact. It is the exponential mechanism on the estimating equation, as the median's is with the sign in place of
+psi.
 
-Estimated is Huber's functional of the population with residuals bent at the released distance k s: the centre where
-the law is symmetric. Elsewhere it moves with the distance, so the answer names that.
+The estimand is Huber's functional of the population, with residuals clipped at the released distance k s. For a
+symmetric law it is the centre. For other laws it depends on the distance, so the answer states the distance.
 
 Source: Huber 1964; Asi and Duchi 2020 for the score. Proof: docs/proofs/unbounded.md, section 5.
 """
@@ -69,8 +69,8 @@ class Located:
 class Huber:
     """Huber's location of one column for ``epsilon``; ``bend`` k > 0 in units of the scale.
 
-    The scale is half the quartile distance of a symmetric law; 2 is then the usual 1.345 standard deviations of a
-    normal law, 95 % as precise as its mean.
+    The scale is half the quartile distance of a symmetric law. A bend of 2 is then the usual 1.345 standard deviations
+    of a normal law, with 95 % of the efficiency of the mean.
     """
 
     cells: Cells
@@ -151,7 +151,7 @@ class Huber:
         return gate.choose(mechanism, Candidates(scores, weights), np.arange(len(sums) + 1), entropy)
 
     def _variance(self, spread: int) -> float:
-        """Of the sum of psi, in units; the noise of the squares is allowed for."""
+        """Sampling variance of the sum of psi, in squared units, with an allowance for the noise of the squares."""
         noise = 3.0 * float(self.squares.scale)
         return self.terms.together * max(float(spread) + noise, 1.0) * UNIT
 

@@ -3,9 +3,10 @@
     y = (ln x - middle) / half in [-1, 1], for x > 0 cut to public ends
     soft counts of y and, beside them, the number of values of 0 and below: one geometric mechanism
 
-A row is in the soft counts or in the number beside them, so the vector moves by no more than the soft counts do
-(docs/proofs/unbounded.md, section 8). The ends are bounds, or the reach of the public candidates, which no plausible
-value leaves: the estimand is known before a row is read, whatever the law. Logarithms are taken value by value.
+A row is either in the soft counts or in the number of values without a logarithm. So the whole vector has the
+sensitivity of the soft counts (docs/proofs/unbounded.md, section 8). The ends are bounds, or the range of the public
+candidates, which contains every plausible value. So the estimand is known before a row is read, for every law.
+Logarithms are taken value by value.
 
 Source: ours; the moments are those of ``statistics/moments/basis.py``.
 """
@@ -61,7 +62,7 @@ class Logged:
 
     @property
     def words(self) -> str:
-        """What was left out."""
+        """Words on the share of values without a logarithm, which are left out."""
         return (
             f"{100.0 * self.share:.2g} % \u00b1 {100.0 * self.within:.2g} % of the values are 0 or below "
             "and have no logarithm: they are left out"
@@ -81,7 +82,7 @@ class LogMoments:
 
     @property
     def sized(self) -> bool:
-        """Whether the number of all values is public, so that those beside need no draw of their own."""
+        """True if the number of all values is public, so that values without a logarithm need no draw of their own."""
         return self.terms.values is not None
 
     @property
@@ -99,7 +100,7 @@ class LogMoments:
 
     @cached_property
     def moments(self) -> MomentStep:
-        """Of y, with the noise of the whole."""
+        """Moments of y, by the mechanism of the whole vector."""
         return replace(moments_of(self.terms, self.epsilon, sized=False), mechanism=self.mechanism)
 
     @property
@@ -223,7 +224,7 @@ def log_mean(asked: OfLogs, setting: Setting, epsilon: Fraction, *, geometric: b
 
 
 def ends_of(asked: OfLogs, setting: Setting) -> tuple[Fraction, Fraction]:
-    """Where values above 0 are cut: at the bounds of the question or the column, as far as they are above 0."""
+    """Clipping interval of values above 0: the positive part of the bounds of the question or the column."""
     if asked.low is not None and asked.high is not None:
         setting.schema.column(asked.column)
         return asked.low, asked.high

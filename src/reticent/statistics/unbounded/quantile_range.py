@@ -1,9 +1,9 @@
 """The distance of two quantiles by a joint mechanism, with its interval; or no reply.
 
-The level between the two is drawn first and cuts the table; both quantiles, and then the ends of both, are drawn on
-the two sides at one price. The cut's own rank error moves both quantiles the same way and mostly leaves their
-distance, so little is spent on it. Two quartiles on their own would share epsilon, and each rank of a quartile costs
-a third less than one of a median.
+The level between the two is drawn first and splits the table. Each quantile is then drawn on its own side, and both
+draws cost what one does; so do the ends. The rank error of the split moves both quantiles the same way and mostly
+leaves their distance, so little is spent on it. Two quartiles on their own would share epsilon, and each rank of a
+quartile costs a third less than one of a median.
 
 Source: Kaplan, Schnapp and Stemmer 2022 for the recursion; the use for a distance is ours.
 Proof: docs/proofs/unbounded.md, section 2.

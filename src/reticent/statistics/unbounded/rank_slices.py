@@ -2,8 +2,8 @@
 
 A cell is cut into SLICES slices, and c values in one cell stand evenly over its slices: value i of c at slice
 floor((2 i + 1) L / (2 c)) of L. So ``ceil(c j / L - 1/2)`` of them stand before slice j, which grows by 0 or 1 when c
-does. Whatever slice cuts the cell, a row added to the table is a row added to exactly one side, and each side is
-spread anew from its own count: a partition, though no row belongs to a side by itself. An atom can thus be cut at any
+does. At every slice, a row added to the table is a row added to exactly one side. Each side is spread anew from its own
+count. So the two sides are a partition, though no row belongs to a side by itself. An atom can thus be split at any
 rank, where a rule "below, or not below" would put all of it on one side. Proof: docs/proofs/unbounded.md, section 1.
 """
 
@@ -55,7 +55,7 @@ def whole(cells: Cells, data: Counts) -> Part:
 
 
 def before(count: int, slices: int, length: int) -> int:
-    """How many of ``count`` values spread over ``length`` slices stand in the first ``slices``."""
+    """Number of values in the first ``slices`` of ``length`` slices, if ``count`` values are spread over all."""
     return max(0, min(count, -((length - 2 * count * slices) // (2 * length))))
 
 

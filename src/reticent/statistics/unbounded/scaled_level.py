@@ -1,8 +1,8 @@
 """Levels as whole numbers, so that one row moves every score of a column by the same amount, whatever the level.
 
-The score of a quantile at level a / b moves by max(a, b - a) for a row added or removed and by b for one replaced
-(docs/proofs/quantiles.md). Levels of this package follow from numbers already released; with that bound fixed at UNIT
-the mechanism is known before any row is read, and with it the proof that a certificate states.
+The sensitivity of the score at level a / b is max(a, b - a) for a row added or removed and b for one replaced
+(docs/proofs/quantiles.md). Levels of this package follow from numbers already released. With that bound fixed at UNIT,
+the mechanism is known before any row is read. So is the proof that a certificate states.
 """
 
 from __future__ import annotations

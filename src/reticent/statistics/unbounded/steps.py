@@ -1,7 +1,7 @@
-"""From a question without bounds to a step: what of this package answers it, at which price. No row is read.
+"""Preparation of a question without bounds: the choice of its mechanism and its price. No row is read.
 
-By group a plan is made for one row added or removed, at what an epsilon leaves for one of a person's rows, and lifted
-to a person at the end (``planned``). What "auto" means here was measured: docs/theory/unbounded.md.
+By group a plan is made for one row added or removed, at the part of epsilon that one of a person's rows has. Group
+privacy lifts it to a person at the end (``planned``). The methods of "auto" were measured: docs/theory/unbounded.md.
 """
 
 from __future__ import annotations
@@ -70,13 +70,13 @@ class Group:
     counts: Counts
 
     def words(self, said: Sequence[str]) -> tuple[str, ...]:
-        """What is said, with the name of the group it is about."""
+        """Prefix words with the name of the group they are about."""
         return tuple(f"{self.label}: {text}" if self.label else text for text in said)
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What one draw gave: estimates, words beside them, and what is estimated where only the draw says it."""
+    """Result of one draw: estimates, words beside them, and the estimand if only the draw determines it."""
 
     estimates: list[Estimate]
     words: tuple[str, ...] = ()
@@ -87,8 +87,8 @@ class Told:
 class ColumnPlan:
     """One of this package's statistics about one column.
 
-    ``bounds`` are those of the column or the question, if there are any; ``levels`` are in the order asked; ``values``
-    names what the statistic is about, and ``cap`` how many rows of a person it takes.
+    ``bounds`` are those of the column or the question; None if there are none. ``levels`` are in the order asked.
+    ``values`` names the column, or its averages by person. ``cap`` is the clause on the rows kept of a person.
     """
 
     made: Made
@@ -154,7 +154,7 @@ class ColumnPlan:
                 assert_never(self.made)
 
     def _pressed(self, made: CoinPress, found: Pressed) -> str:
-        """What CoinPress estimates: the population mean where what it was told holds, and a mean of cut values else."""
+        """Estimand of CoinPress: the population mean if its declared premises hold, else a mean of clipped values."""
         told = near(made.centre, made.radius, made.deviation)
         return (
             f"population mean of {self.values}, {told}; else mean of values cut to [{found.low:.6g}, {found.high:.6g}]"
@@ -208,7 +208,7 @@ def _widths(made: Made, n: float) -> expected.Widths:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Which part of a result a plan reads: the counts of each group, with the group's name."""
+    """Selector of the part of a result that a plan reads: the counts of each group, with the group's name."""
 
     keys: Keys | None
 
@@ -309,7 +309,7 @@ def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def joint_wins(levels: int, *, interval: bool) -> bool:
-    """Whether "auto" draws quantiles together: their intervals are then two draws and not two for each level."""
+    """Tell if "auto" draws quantiles together: their intervals are then two draws and not two for each level."""
     return levels > 1 and (interval or levels >= MANY)
 
 
@@ -404,7 +404,7 @@ def _lifts(per: Per, setting: Setting) -> int:
 
 
 def each_of(per: Per, setting: Setting, epsilon: Fraction) -> Fraction:
-    """What a plan may cost."""
+    """Epsilon of one plan: the price of the question divided by the lift from a row to a person."""
     return epsilon / _lifts(per, setting)
 
 

@@ -29,7 +29,7 @@ NORMAL: Final = NormalDist()
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """What a tail allows beyond a cut: a share of the values, and what cutting them moves the mean by, in radii."""
+    """Limits of a tail beyond a cut: the share of values there, and the shift of the mean by cutting, in radii."""
 
     share: float
     moved: float
@@ -76,7 +76,7 @@ def _above(z: float) -> float:
 
 
 def near(centre: Fraction, radius: Fraction, deviation: Fraction) -> str:
-    """What CoinPress is told, in the words of an estimand."""
+    """Premises of CoinPress, in the words of an estimand."""
     return (
         f"if it is within {show(radius)} of {show(centre)} and tails are no heavier than those of a normal law of "
         f"standard deviation {show(deviation)}"

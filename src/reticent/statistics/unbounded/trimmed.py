@@ -163,10 +163,10 @@ class TrimmedMean:
         return gate.choose(mechanism, Candidates(scores, weights), np.arange(len(scores) + 1), entropy)
 
     def _variance(self, spread: int) -> float:
-        """Of the trimmed mean, in squared ranks of the window: the winsorised variance over the window's width.
+        """Sampling variance of the trimmed mean, in squared ranks: the winsorised variance over the window's width.
 
-        The squares are about the guess and not between the trimming points, which makes a fifth too little of the
-        deviation where values are skewed; so it is at least that of an even law between these.
+        The squares are about the guess and not between the trimming points. On skewed values this underestimates the
+        deviation by a fifth. So the variance of a uniform law between the trimming points is a lower bound.
         """
         trim, n = float(self.trim), float(self.terms.values or 0)
         even = n * ((1.0 - 2.0 * trim) / 12.0 + trim / 2.0)
