@@ -360,8 +360,8 @@ def public_people(
 ) -> int | None:
     """The public number of persons: read under substitution, declared otherwise.
 
-    Reading can fail only where the rows cannot be read at all. That, too, could tell something of them, so it is no
-    refusal but a fault, which costs the ``charge`` that the release was to have, named before any row is read.
+    Reading can fail only where the rows cannot be read at all. That failure could tell something of them. So it is no
+    refusal but a fault, and costs the ``charge`` of the release, which is computed before any row is read.
     """
     from reticent.data.table import EngineFailure
 
