@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import reticent as rt
-from reticent.data.header import LONGEST_NAME, looks_like_data
+from reticent.data.format import LONGEST_NAME
+from reticent.data.header import looks_like_data
 from reticent.data.schema import Column
 from reticent.data.source import names_of, open_source
 from reticent.data.spec import parse_spec

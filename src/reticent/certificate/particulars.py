@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from reticent.data.format import check_title, exact
 from reticent.errors import PublicParameterError
 
 
@@ -32,6 +33,9 @@ class Record:
     def __post_init__(self) -> None:
         for field in ("name", "who", "override"):
             check_text(getattr(self, field), field)
+            object.__setattr__(self, field, exact(getattr(self, field)))
+        check_title(self.name, "The name of a release")
+        check_title(self.who, "The name of who releases")
         if self.key is not None and not isinstance(self.key, str | Path):
             raise PublicParameterError(f"key is the path of a private key, got {type(self.key).__name__}")
 

@@ -1,20 +1,28 @@
-"""Format of text: how a source writes numbers and missing values, and in which encoding.
+"""Format of text: how a source writes numbers and missing values, in which encoding, and what a name may hold.
 
     Format(encoding, decimal, thousands, na)    public, declared once for a study
+    exact(name)                                 the text of a name, as a plain str
+    check_plain_names(names, where)             refuse names that are too long or hold a line end
+    check_title(text, where)                    the same for a title
 
 Numbers are read as the format says and not otherwise: with ``thousands = ","`` the texts 1977.61 and 1,977.61 are the
 same number and 19,77 is none. Every text is a number or it is not, and none makes a reader fail. ``plan.number`` does
 the same in the engine, and a test compares the two on hostile texts.
+
+A line end in a name would forge a line of every printed table. A subclass of str can have one text for the check and
+another for the print, so that names are kept as plain str.
 """
 
 from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, SpecError
 
 LATIN: Final = frozenset(f"iso8859-{part}" for part in (*range(1, 12), *range(13, 17)))
 ENCODINGS: Final = frozenset({"utf-8", "ascii", "mac-roman", "koi8-r", "koi8-u"}) | LATIN
@@ -25,6 +33,9 @@ THOUSANDS: Final = {"": "", ",": ",", ".": ".", "_": "_", "'": MARKS, " ": SPACE
 LONGEST_WORD: Final = 128
 MOST_WORDS: Final = 100
 BLANK: Final = r"[ \t\r\n]*"
+LONGEST_NAME: Final = 128
+LONGEST_TITLE: Final = 2_000
+BREAKS: Final = ("Cc", "Zl", "Zp")  # categories of Unicode: control characters, ends of a line or paragraph
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,3 +151,33 @@ def _is_text(word: str) -> bool:
 
 
 PLAIN: Final = Format()
+
+
+# --- names and titles -------------------------------------------------------------------------------------------------
+
+
+def exact(name: object) -> str:
+    """The text of ``name`` as a plain str; of a subclass of str the letters it holds, whatever it says they are."""
+    return str.__str__(name if isinstance(name, str) else str(name))
+
+
+def check_plain_names(names: Sequence[str], where: str) -> None:
+    """Refuse names that are longer than any name is, or hold a line end or another control character."""
+    if any(len(name) > LONGEST_NAME for name in names):
+        raise SpecError(f"{where} has a name of more than {LONGEST_NAME} characters. No row was read.")
+    if not all(map(on_one_line, names)):
+        raise SpecError(f"{where} has a line end, a tab or another control character in a name. No row was read.")
+
+
+def check_title(text: str, where: str) -> None:
+    """Refuse a title, or another text of one line, that holds a line end or another control character."""
+    if len(text) > LONGEST_TITLE or not on_one_line(text):
+        raise SpecError(
+            f"{where} is one line of at most {LONGEST_TITLE:,} characters, without a tab or another control "
+            "character. No row was read."
+        )
+
+
+def on_one_line(text: str) -> bool:
+    """Tell if a text holds no control character and no end of a line or paragraph."""
+    return not any(unicodedata.category(c) in BREAKS for c in text)

@@ -11,17 +11,15 @@ closed cannot take rows into the header, and no refusal here repeats what the li
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from reticent.data.columns import MOST_COLUMNS, is_utf8
-from reticent.data.format import codec
+from reticent.data.format import check_plain_names, codec
 from reticent.errors import SpecError
 
 LONGEST_HEADER: Final = 1 << 20  # characters
-LONGEST_NAME: Final = 128
 MONTHS: Final = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 WORDS: Final = frozenset(["true", "false", "yes", "na", "n/a", "nan", "nil", "none", "null", "inf", "infinity"])
 DATA: Final = re.compile(
@@ -53,14 +51,6 @@ def check_form(names: Sequence[str], where: str, encoding: str) -> None:
     if any("\x00" in name for name in names):
         raise SpecError(f"The header of {where} is not text. Is it a CSV file?")
     check_plain_names(names, f"The header of {where}")
-
-
-def check_plain_names(names: Sequence[str], where: str) -> None:
-    """Refuse names that are longer than any name is, or hold a line end or another control character."""
-    if any(len(name) > LONGEST_NAME for name in names):
-        raise SpecError(f"{where} has a name of more than {LONGEST_NAME} characters. No row was read.")
-    if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for name in names for c in name):
-        raise SpecError(f"{where} has a line end, a tab or another control character in a name. No row was read.")
 
 
 def check_header(names: Sequence[str], where: str) -> None:

@@ -23,6 +23,7 @@ from reticent.data.columns import (
     unfit,
     wanted,
 )
+from reticent.data.format import exact
 from reticent.data.schema import Schema
 from reticent.errors import SpecError
 
@@ -56,7 +57,8 @@ class InMemory:
 
 
 def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> InMemory:
-    names = tuple(str(name) for name in arrays)
+    named = [(exact(name), arrays[name]) for name in arrays]
+    names, arrays = tuple(name for name, _ in named), dict(named)
     check_names(names, schema, "the table")
     sizes = set()
     for name in names:
@@ -163,7 +165,7 @@ def is_pandas(source: object) -> bool:
 def open_pandas(frame: Any, schema: Schema) -> InMemory:
     import pyarrow as pa
 
-    names = tuple(str(name) for name in frame.columns)
+    names = tuple(exact(name) for name in frame.columns)
     check_names(names, schema, "the table")
     position = {name: place for place, name in enumerate(names)}
     storage: dict[str, Storage] = {}

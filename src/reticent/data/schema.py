@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias
 
-from reticent.data.format import PLAIN, Format
+from reticent.data.format import PLAIN, Format, check_plain_names, exact
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.adjacency import Adjacency, Kind
@@ -161,6 +161,9 @@ class Person:
     people: int | None = None
 
     def __post_init__(self) -> None:
+        if self.column is not None:
+            object.__setattr__(self, "column", exact(self.column))
+            check_plain_names([self.column], "The person column")
         Adjacency(self.adjacency, self.rows)
         if self.adjacency == "local":
             raise SpecError('adjacency "local" belongs to surveys; a table is "add_remove" or "substitute"')
@@ -177,13 +180,16 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The public shape of a table."""
+    """The public shape of a table. Names of columns are plain text on one line."""
 
     columns: Mapping[str, Column]
     person: Person
     format: Format = PLAIN
 
     def __post_init__(self) -> None:
+        if any(type(name) is not str for name in self.columns):
+            object.__setattr__(self, "columns", {exact(name): column for name, column in self.columns.items()})
+        check_plain_names([*self.columns], "The list of columns")
         for name, column in self.columns.items():
             if isinstance(column, Category):
                 _check_listed(name, column, self.format)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from reticent.data.columns import Storage
 from reticent.data.files import header_of, is_parquet, open_files, parquet_files, parquet_schema
-from reticent.data.header import check_plain_names
+from reticent.data.format import check_plain_names
 from reticent.data.memory import is_pandas, open_arrays, open_pandas, open_stream, select
 from reticent.data.schema import Schema
 from reticent.errors import SpecError

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, assert_never
 
-from reticent.data.format import Format
+from reticent.data.format import Format, check_title
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, missing_as
 from reticent.errors import PublicParameterError, SpecError
 from reticent.outcome import restore
@@ -97,6 +97,11 @@ class Spec:
     folder: Path
     delimiter: str = ","
     snapshot: str = ""
+
+    def __post_init__(self) -> None:
+        check_title(self.title, "The title of a study")
+        for release in self.releases:
+            check_title(release.name, "The name of a release")
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)

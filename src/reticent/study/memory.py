@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from reticent.data.format import Format
+from reticent.data.format import Format, check_plain_names, exact
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.errors import PublicParameterError, SpecError
 from reticent.privacy.adjacency import Kind
@@ -85,6 +85,8 @@ def study(
             "One person may have any number of rows. Say rows_each=…: the most rows kept per person; the cut is "
             "reported in every release."
         )
+    columns = {exact(name): column for name, column in columns.items()}
+    check_plain_names([*columns], "The list of columns")
     for name, column in columns.items():
         if not isinstance(column, Real | Integer | Category):
             raise SpecError(
@@ -92,7 +94,7 @@ def study(
                 'rt.category(["a", "b"]). Nothing was read.'
             )
     form = Format(encoding, decimal, thousands, (na,) if isinstance(na, str) else tuple(na))
-    schema = Schema(dict(columns), Person(adjacency, person, rows_each or 1, people), form)
+    schema = Schema(columns, Person(adjacency, person, rows_each or 1, people), form)
     if isinstance(budget, PureDP | ApproxDP | ZCDP | ApproxZCDP):
         loss: Counted = budget
     else:
@@ -104,7 +106,7 @@ def study(
     if isinstance(loss, ApproxDP | ApproxZCDP):
         refuse_exposure(loss.delta, people)
     spec = Spec(
-        title=title,
+        title=exact(title),
         source="",
         ledger=None if ledger is None else str(ledger),
         schema=schema,
@@ -114,7 +116,7 @@ def study(
         delimiter=delimiter,
         snapshot=word_of(snapshot, "snapshot"),
     )
-    declared = sorted({*columns, *([] if person is None else [person])})
+    declared = sorted({*columns, *([] if schema.person.column is None else [schema.person.column])})
     return Study(spec, rows, _account(rows, declared, spec))
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
+from reticent.data.format import on_one_line
 from reticent.errors import QuestionError, SpecError
 from reticent.exact.rounding import round_up
 from reticent.privacy.numbers import about, show
@@ -136,8 +137,8 @@ def _check(designs: Sequence[Design], ask: Open, title: str) -> None:
                 f"{len(design.among):,} answers are too many to choose among on a page: at most {MOST:,}. Use "
                 "design.randomize on the respondent's device."
             )
-    if len(title) > LONGEST:
-        raise QuestionError(f"a title has at most {LONGEST:,} letters")
+    if len(title) > LONGEST or not on_one_line(title):
+        raise QuestionError(f"a title is one line of at most {LONGEST:,} letters")
     check_open(ask)
 
 
