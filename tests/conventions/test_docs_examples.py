@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,8 +29,14 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
         shutil.copy(SRC / "demo" / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.syspath_prepend(tmp_path)
     names: dict[str, object] = {}
     for block in blocks(page, "python"):
+        if file := re.match(r"\s*# file: (\w+\.py)\n", block):
+            (tmp_path / file[1]).write_text(block, "utf-8")
+            monkeypatch.setitem(sys.modules, file[1][:-3], sys)  # undone at the end, whatever is imported meanwhile
+            del sys.modules[file[1][:-3]]
+            continue
         exec(compile(block, str(page), "exec"), names)
 
 

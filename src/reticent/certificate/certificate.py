@@ -12,8 +12,10 @@ of its own (decision 13).
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from reticent.certificate import schema
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from reticent.certificate.verify import Verification
+    from reticent.statistics.extensions import Extension
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,6 +91,7 @@ class Certificate(Record):
         key: bytes | str | Path | None = None,
         *,
         allow_unsigned: bool = False,
+        extensions: Sequence[ModuleType | Extension] = (),
     ) -> Verification:
         """Check the signature, the ledger's entry, the chain, and derive every loss again.
 
@@ -101,6 +105,8 @@ class Certificate(Record):
             The officer's public key. Without it a signature proves nothing about who signed: that counts as unsigned.
         allow_unsigned : bool
             Accept a certificate that is unsigned, or whose signer is not checked. A wrong signature always fails.
+        extensions : sequence of modules, optional
+            Those of third parties that the certificate names. None is imported by a name that the certificate states.
 
         Raises
         ------
@@ -108,9 +114,10 @@ class Certificate(Record):
             When the key file or the ledger file cannot be read at all.
         """
         from reticent.certificate.verify import verify
+        from reticent.statistics.extensions import read_extensions
 
         opened = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
-        return verify(self, opened, key, allow_unsigned)
+        return verify(self, opened, key, allow_unsigned, read_extensions(extensions))
 
     def explain(self, prior: float = 0.1) -> str:
         """Meaning of the release for one person, in odds, for someone who believed with probability ``prior``."""

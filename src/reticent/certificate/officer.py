@@ -64,6 +64,8 @@ def _unit(certificate: Record) -> Iterator[str]:
 def _undermining(certificate: Record) -> Iterator[str]:
     document = certificate.document
     yield f"[x] mechanisms: {methods(certificate.guarantee)}; each loss can be derived again with verify"
+    for one in document.get("extensions", ()):
+        yield f"[ ] {one['module']} {one['version']} is code of a third party: its proofs are its author's word"
     unexplained = [name for name, column in document["columns"].items() if column.get("low") and not column.get("why")]
     for name in unexplained:
         yield f"[!] the bounds of {name} have no reason: bounds taken from the file would be one person's value"

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
+from reticent.certificate import extensions as theirs
 from reticent.certificate import schema, void
 from reticent.certificate.record import Record
 from reticent.errors import CheckError, LedgerError, PublicParameterError
 from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Entry, Reserved
-from reticent.mechanisms import axiom_again
 from reticent.privacy import compose, convert, filters, ptr, serialization
 from reticent.privacy.group_privacy import largest
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, words
 from reticent.privacy.rederivation import rederive
+from reticent.statistics.extensions import Extension, axioms_of
 
 UNSIGNED: Final = "unsigned: nothing ties this certificate to an officer"
 RUN: Final = "reticent audit STUDY"
@@ -65,12 +66,22 @@ class Verification:
 
 
 def verify(
-    certificate: Record, ledger: Ledger | None, key: bytes | str | Path | None, allow_unsigned: bool
+    certificate: Record,
+    ledger: Ledger | None,
+    key: bytes | str | Path | None,
+    allow_unsigned: bool,
+    extensions: Sequence[Extension] = (),
 ) -> Verification:
-    """Every check of ``certificate``; those of the ledger where one is given."""
-    signature = _signature(certificate, key, allow_unsigned)
-    found = (*_in_ledger(certificate, ledger), *_derivation(certificate), *_audit(certificate), *_void(certificate))
-    return Verification((signature, *found))
+    """Every check of ``certificate``; those of the ledger where one is given, and ``extensions`` where it names one."""
+    found = (
+        _signature(certificate, key, allow_unsigned),
+        *_in_ledger(certificate, ledger),
+        *(Check("extension", ok, text) for ok, text in theirs.problems(certificate, extensions)),
+        *_derivation(certificate, theirs.used(certificate, extensions)),
+        *_audit(certificate),
+        *_void(certificate),
+    )
+    return Verification(found)
 
 
 def _signature(certificate: Record, key: bytes | str | Path | None, allow_unsigned: bool) -> Check:
@@ -225,12 +236,12 @@ def _totals(certificate: Record, ledger: Ledger, charges: list[Reserved]) -> Che
     return Check("charge", True, "charge and neighbours equal")
 
 
-def _derivation(certificate: Record) -> Iterator[Check]:
+def _derivation(certificate: Record, extensions: Sequence[Extension]) -> Iterator[Check]:
     """Every loss again from the leaves, then against the charge; the neighbours of the root against the stated ones."""
     document, tree = certificate.document, certificate.guarantee
     try:
         derivable(tree)
-        derived = rederive(tree, axiom_again)
+        derived = rederive(tree, axioms_of(extensions))
     except CheckError as problem:
         yield Check("losses", False, f"losses not derived: {problem}")
     except (PublicParameterError, ValueError, ArithmeticError, LookupError, RecursionError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reticent.cli import exit_codes, glossary, layout
-from reticent.cli.options import Json, LedgerFile, StudyFile, Yes, confirm, ledger_place, voice_of, write_new
+from reticent.cli.options import Json, LedgerFile, StudyFile, With, Yes, confirm, ledger_place, voice_of, write_new
 from reticent.cli.output import put
 from reticent.errors import LedgerError
 from reticent.privacy.loss import to_json as loss_json
@@ -300,13 +300,18 @@ def verify(
     allow_unsigned: Annotated[
         bool, typer.Option("--allow-unsigned", help="Do not ask for a signature; a wrong one still fails.")
     ] = False,
+    extensions: With = None,
     as_json: Json = False,
 ) -> None:
     """Check a certificate: signature, ledger entry, chain, and the losses derived again. Exit code 6 if one fails."""
     from reticent.certificate.certificate import read_certificate
+    from reticent.cli.extensions import modules_of
 
     found = read_certificate(certificate).verify(
-        None if ledger is None else ledger_place(ledger), key, allow_unsigned=allow_unsigned
+        None if ledger is None else ledger_place(ledger),
+        key,
+        allow_unsigned=allow_unsigned,
+        extensions=modules_of(extensions),
     )
     voice_of(ctx).result(
         {

@@ -34,6 +34,14 @@ Epsilon: TypeAlias = Annotated[
 ]
 Delta: TypeAlias = Annotated[str | None, typer.Option(metavar="NUMBER", help="δ, where something needs it.")]
 Rho: TypeAlias = Annotated[str | None, typer.Option(metavar="NUMBER", help="The cost in zCDP, instead of epsilon.")]
+With: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="MODULE",
+        help="Statistics and mechanisms of your own: a module, or a path FILE.py. Its code is run. May be repeated.",
+    ),
+]
 Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do not ask at a terminal.")]
 
 
@@ -41,10 +49,12 @@ def voice_of(ctx: typer.Context) -> Voice:
     return cast(Voice, ctx.obj)  # put there by boundary.Verbs
 
 
-def study_of(path: Path) -> Study:
+def study_of(path: Path, extensions: list[str] | None = None) -> Study:
+    """The study of a file, with the modules that ``--with`` names."""
+    from reticent.cli.extensions import modules_of
     from reticent.study.study import open as open_study
 
-    return open_study(path)
+    return open_study(path, extensions=modules_of(extensions))
 
 
 def asked_of(

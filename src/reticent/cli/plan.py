@@ -20,6 +20,7 @@ from reticent.cli.options import (
     Named,
     Rho,
     StudyFile,
+    With,
     asked_of,
     study_of,
     voice_of,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from reticent.data.format import Format
     from reticent.data.spec import ReleaseSpec, Spec
     from reticent.study.plan import Plan
+    from reticent.study.study import Study
 
 MANY: Final = 10**8  # people of a study that is larger than any question needs
 People = Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many people to assume.")]
@@ -111,12 +113,12 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def check(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
+def check(ctx: typer.Context, study: StudyFile, extensions: With = None, as_json: Json = False) -> None:
     """Read the study file: what is wrong, what to know. The data are not opened."""
     from reticent.data.spec import warnings
 
-    opened = study_of(study)
-    doubts = [doubt for item in opened.spec.releases for doubt in _askable(study, opened.spec, item)]
+    opened = study_of(study, extensions)
+    doubts = [doubt for item in opened.spec.releases for doubt in _askable(opened, item)]
     warned, noted = (*warnings(opened.spec), *doubts), (*_notes(opened.spec), *_layout(opened.spec))
     voice = voice_of(ctx)
     names = [item.name for item in opened.spec.releases]
@@ -137,7 +139,7 @@ def check(ctx: typer.Context, study: StudyFile, as_json: Json = False) -> None:
         voice.say(layout.fields(layout.under("warning", warned), style="yellow"))
 
 
-def _askable(path: Path, spec: Spec, item: ReleaseSpec) -> tuple[str, ...]:
+def _askable(opened: Study, item: ReleaseSpec) -> tuple[str, ...]:
     """Plan a release of the file, so that a question that cannot be asked is found before anyone releases.
 
     If the number of people is public but not declared, a plan assumes one. A question that only more people would allow
@@ -145,23 +147,22 @@ def _askable(path: Path, spec: Spec, item: ReleaseSpec) -> tuple[str, ...]:
     """
     from reticent.errors import Refusal
 
-    person = spec.schema.person
+    person = opened.schema.person
     try:
-        _planned(path, item, None, None)
+        _planned(opened, item, None, None)
     except Refusal as problem:
         said = f"[[release]] '{item.name}': {problem}"
         if person.people is not None or not person.neighbours().size_public:
             raise SpecError(said) from None
         with contextlib.suppress(Refusal):
-            _planned(path, item, MANY, None)
+            _planned(opened, item, MANY, None)
             return (f"{said} (People were assumed: [person] people is not declared.)",)
         raise SpecError(said) from None
     return ()
 
 
-def _planned(path: Path, item: ReleaseSpec, people: int | None, want: dict[str, float] | None) -> Plan:
+def _planned(opened: Study, item: ReleaseSpec, people: int | None, want: dict[str, float] | None) -> Plan:
     wanted = {**item.want, **(want or {})}
-    opened = study_of(path)
     return opened.plan(
         list(item.ask),
         epsilon=item.epsilon,
@@ -214,15 +215,16 @@ def plan(
         list[str] | None,
         typer.Option(metavar="QUESTION=WIDTH", help='Accuracy first: "mean(x)=0.02". May be repeated.'),
     ] = None,
+    extensions: With = None,
     as_json: Json = False,
 ) -> None:
     """Plan a release: its cost, and the intervals to expect. Free: no row is read, nothing is charged."""
     from reticent.data.spec import ReleaseSpec
 
-    opened, wanted = study_of(study), widths(want)
+    opened, wanted = study_of(study, extensions), widths(want)
     alone = wanted is not None and not ask and release is None
     item = ReleaseSpec("", ()) if alone else asked_of(opened, release, ask, epsilon, delta, rho)
-    made = _planned(study, item, people, wanted)
+    made = _planned(opened, item, people, wanted)
     voice = voice_of(ctx)
     voice.result(
         {"verb": "plan", "release": item.name, **made.to_json()},
@@ -257,13 +259,14 @@ def rehearse(
     delta: Delta = None,
     rho: Rho = None,
     people: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many people to make up.")] = 1000,
+    extensions: With = None,
     as_json: Json = False,
 ) -> None:
     """The same release on made-up rows: free, repeatable, about nobody. Your file is not read."""
     from reticent.certificate.answers import answer_to_json
     from reticent.privacy.explain import as_data, sentence
 
-    opened = study_of(study)
+    opened = study_of(study, extensions)
     item = asked_of(opened, release, ask, epsilon, delta, rho)
     found = opened.rehearse(
         list(item.ask),

@@ -20,6 +20,7 @@ from reticent.cli.options import (
     Named,
     Rho,
     StudyFile,
+    With,
     Yes,
     asked_of,
     confirm,
@@ -59,6 +60,7 @@ def release(
     ledger: Annotated[Path | None, typer.Option(metavar="LEDGER", help="Charge this ledger instead.")] = None,
     same_people: Annotated[bool, typer.Option("--same-people", help="The file changed, the people did not.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the files of an earlier release.")] = False,
+    extensions: With = None,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
@@ -68,7 +70,7 @@ def release(
     """
     voice = voice_of(ctx)
     voice.spends = True
-    opened = with_ledger(study_of(study), study, ledger)
+    opened = with_ledger(study_of(study, extensions), study, ledger)
     item = asked_of(opened, named, ask, epsilon, delta, rho)
     stem = Path(stem_of(item.name)) if out is None else out
     suffixes = (*SUFFIXES, ".xlsx") if xlsx else SUFFIXES

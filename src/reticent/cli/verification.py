@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reticent.cli import exit_codes, layout
+from reticent.cli.extensions import modules_of
 from reticent.cli.glossary import typed
-from reticent.cli.options import Asked, Delta, Epsilon, Json, Named, Rho, asked_of, study_of, voice_of
+from reticent.cli.options import Asked, Delta, Epsilon, Json, Named, Rho, With, asked_of, study_of, voice_of
 from reticent.errors import QuestionError, Refusal, SpecError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from reticent.conformance.report import Declined, Part, Verified
     from reticent.conformance.report import Named as NamedPlan
     from reticent.data.spec import ReleaseSpec
+    from reticent.statistics.extensions import Extension
     from reticent.study.study import Study
 
 
@@ -46,32 +48,37 @@ def audit(
     fail_fast: Annotated[bool, typer.Option("--fail-fast", help="Stop at the first refutation.")] = False,
     deep: Annotated[bool, typer.Option("--deep", help="The kit with more draws: minutes.")] = False,
     page: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the report as a page.")] = None,
+    extensions: With = None,
     as_json: Json = False,
 ) -> None:
     """Verify the program on made-up rows. No row is read. Exit code 6 if anything is found.
 
     With a STUDY: its plans, before a release; a question that is refused is named, and the others are run. With
-    nothing: built-in plans and the kit, for a privacy officer. Each refutation is printed as it is found.
+    --with alone: the modules named. With nothing: built-in plans and the kit, for a privacy officer. Each refutation is
+    printed as it is found.
     """
     from reticent.conformance.alarm import Alarm
     from reticent.conformance.plan import QUICK
     from reticent.conformance.report import PARTS, verified
+    from reticent.statistics.extensions import read_extensions
 
     if study is None and (release, ask, epsilon, delta, rho) != (None,) * 5:
         raise typer.BadParameter("Give the STUDY whose plan is meant.")
-    everything = study is None and not kit
-    if deep and not (kit or everything):
+    given = read_extensions(modules_of(extensions))
+    alone = given if study is None else ()
+    everything = study is None and not kit and not given
+    if deep and not (kit or study is None):
         raise typer.BadParameter("--deep is about --kit.")
     if page is not None:
         _free(page)
     voice = voice_of(ctx)
     alarm = Alarm(lambda words: voice.say(f"FOUND {words}"), first=fail_fast)
-    parts: tuple[Part, ...] = PARTS if everything else ("kit",) if kit else ()
+    parts: tuple[Part, ...] = _of(alone) if alone else PARTS if everything else ("kit",) if kit else ()
     plans: list[NamedPlan] = []
     declined: list[Declined] = []
     title, day = "", ""
     if study is not None:
-        opened = study_of(study)
+        opened = study_of(study, extensions)
         title, day = opened.title, datetime.now(UTC).date().isoformat()
         for item in _items(opened, release, ask, epsilon, delta, rho):
             if not alarm.over:
@@ -88,6 +95,7 @@ def audit(
         day=day,
         tell=lambda stage: _tell(voice, stage),
         alarm=alarm,
+        extensions=alone,
     )
     written = [] if page is None else [_write(page, found)]
     shown = _brief(found) if everything else list(_parts(found))
@@ -97,6 +105,12 @@ def audit(
         *(f"wrote {path}" for path in written),
     )
     raise typer.Exit(_code(found))
+
+
+def _of(extensions: Sequence[Extension]) -> tuple[Part, ...]:
+    """Parts of an audit of extensions alone: their mechanisms and their statistics, as far as they have any."""
+    mechanisms, statistics = (any(getattr(one, what) for one in extensions) for what in ("mechanisms", "statistics"))
+    return (*(("kit",) if mechanisms else ()), *(("plans",) if statistics else ()))
 
 
 def _code(found: Verified) -> int:

@@ -2,6 +2,7 @@
 
     built_in()    questions about bounded columns, and densities
     robust()      statistics without bounds: by test, by joint choice, by smooth sensitivity, by blocks; mode paper
+    made_up()     statistics of extensions, with options and schemas at random
 
 A question is here because a verb of the language is (``tests/audit/test_report.py``).
 """
@@ -12,7 +13,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
-from reticent.conformance.schemas import PEOPLE
+from reticent.conformance.neighbours import Dice
+from reticent.conformance.schemas import PEOPLE, Extended, random_plan, random_schema
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
@@ -100,3 +102,15 @@ def robust() -> Iterator[tuple[str, Prepared, Schema]]:
                 understand(questions, schema), within, schema, PEOPLE if people is None else people, "approximate"
             )
             yield f"robust {place}, {each}", plan, schema
+
+
+SCHEMAS: Final = 8  # for each statistic of an extension
+
+
+def made_up(extensions: Extended) -> Iterator[tuple[str, Prepared, Schema]]:
+    """Every statistic of the extensions, with options of its own making, on schemas at random; the same each time."""
+    for kind in (kind for one in extensions for kind in one.statistics):
+        for place in range(SCHEMAS):
+            dice = Dice(f"{kind.verb} {place}")
+            schema = random_schema(dice)
+            yield f"{kind.verb}, schema {place + 1}", random_plan(schema, dice, 1, (kind,), extensions), schema

@@ -23,10 +23,12 @@ from reticent.certificate.render.page import STYLE
 from reticent.certificate.render.tables import plain
 from reticent.conformance import kit as conformance
 from reticent.conformance.alarm import Alarm
-from reticent.conformance.built_in_plans import built_in, robust
+from reticent.conformance.built_in_plans import built_in, made_up, robust
 from reticent.conformance.kit import Effort
 from reticent.conformance.plan import QUICK, Audited, audit
+from reticent.conformance.schemas import Extended
 from reticent.conformance.source_digest import digest
+from reticent.statistics.extensions import axioms_of
 
 Part: TypeAlias = Literal["kit", "plans"]
 Named: TypeAlias = tuple[str, Audited]
@@ -212,6 +214,7 @@ def verified(
     day: str = "",
     tell: Tell | None = None,
     alarm: Alarm | None = None,
+    extensions: Extended = (),
 ) -> Verified:
     """Run the parts named.
 
@@ -232,11 +235,13 @@ def verified(
         Called with a few words as each stage begins.
     alarm : Alarm, optional
         Told of each refutation as it is found. Where one is enough, what was not begun by then is not run.
+    extensions : sequence of Extension, optional
+        Those of third parties: their mechanisms and their statistics are run, in place of ours.
     """
     told, rings = tell or (lambda stage: None), alarm or Alarm(lambda words: None)
     return Verified(
-        until(rings, _kit(told, Effort() if deep else BRIEF, rings), quiet) if "kit" in parts else None,
-        tuple(plans) or (until(rings, _plans(told, triples), refuted) if "plans" in parts else None),
+        until(rings, _kit(told, Effort() if deep else BRIEF, rings, extensions), quiet) if "kit" in parts else None,
+        tuple(plans) or (until(rings, _plans(told, triples, extensions), refuted) if "plans" in parts else None),
         own=bool(plans or study),
         study=study,
         declined=tuple(declined),
@@ -260,13 +265,20 @@ def quiet(report: conformance.Report) -> str:
     return ""
 
 
-def _kit(tell: Tell, effort: Effort, alarm: Alarm) -> Iterator[conformance.Report]:
-    for module in (module for module in mechanisms.ALL if module.SPECIMENS):
+def _kit(tell: Tell, effort: Effort, alarm: Alarm, extensions: Extended) -> Iterator[conformance.Report]:
+    theirs = tuple(module for one in extensions for module in one.mechanisms)
+    axioms = axioms_of(extensions) if extensions else None
+    for module in theirs if extensions else (module for module in mechanisms.ALL if module.SPECIMENS):
         tell(f"conformance kit: {module.__name__.rpartition('.')[2].replace('_', ' ')}")
-        yield conformance.check(module, effort=effort, alarm=alarm)
+        yield conformance.check(module, axioms=axioms, effort=effort, alarm=alarm)
 
 
-def _plans(tell: Tell, triples: int) -> Iterator[Named]:
+def _plans(tell: Tell, triples: int, extensions: Extended) -> Iterator[Named]:
+    if extensions:
+        for name, prepared, schema in made_up(extensions):
+            tell(f"made-up neighbours: {name}")
+            yield name, audit(prepared, schema, triples=fewer(triples))
+        return
     for name, prepared, schema in built_in():
         tell(f"made-up neighbours: {name}")
         yield name, audit(prepared, schema, triples=triples)

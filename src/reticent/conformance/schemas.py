@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
 from reticent.conformance.neighbours import Dice
 from reticent.data.schema import Category, Column, Integer, Missing, Person, Real, Schema
-from reticent.errors import Refusal
+from reticent.errors import PublicParameterError, Refusal
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.counts.capped import CapShare
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.density import DensityOf
+from reticent.statistics.extensions import Extension
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.registry import ALL
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from reticent.privacy.cost import Cost
     from reticent.study.allocation import Prepared
 
+Extended: TypeAlias = Sequence[Extension]
 RANGES: Final[tuple[tuple[int | str, int | str], ...]] = (
     (0, 1),
     ("-3/2", 3),
@@ -38,6 +41,7 @@ RANGES: Final[tuple[tuple[int | str, int | str], ...]] = (
 WHOLE: Final = ((0, 9), (-3, 3), (1, 3), (0, 1), (-(2**53), 2**53), (0, 100))
 CAPS: Final = (1, 1, 2, 3, 5)
 EPSILONS: Final = ("1/10", "1/2", "1", "3", "10")
+TRIES: Final = 1000
 PEOPLE: Final = 10_000  # a public number so large that no quantile is refused; the tables may have any number
 
 
@@ -75,18 +79,29 @@ def _integer(dice: Dice) -> Integer:
     return Integer(low, high, missing=missing, constant=dice.chance(10))
 
 
-def random_plan(schema: Schema, dice: Dice, most: int = 3) -> Prepared:
-    """One to ``most`` questions with a price, by the code that prices a release; refused ones are asked anew."""
+def random_plan(
+    schema: Schema, dice: Dice, most: int = 3, kinds: Sequence[type[Statistic]] = (), extensions: Extended = ()
+) -> Prepared:
+    """One to ``most`` questions with a price, by the code that prices a release; refused ones are asked anew.
+
+    Raises
+    ------
+    PublicParameterError
+        Every one of many was refused.
+    """
     from reticent.study.allocation import settle
 
-    while True:
-        asked = {item.name: item for item in (_asked(schema, dice) for _ in range(dice.between(1, most)))}
+    problem: object = None
+    for _ in range(TRIES):
+        several = (_asked(schema, dice, kinds or KINDS) for _ in range(dice.between(1, most)))
+        asked = {item.name: item for item in several}
         within, currency = _limit(dice)
         units = PEOPLE if schema.person.adjacency == "substitute" else schema.person.people
         try:
-            return settle(list(asked.values()), within, schema, units, currency)
-        except Refusal:
-            continue
+            return settle(list(asked.values()), within, schema, units, currency, extensions=extensions)
+        except Refusal as refusal:
+            problem = refusal
+    raise PublicParameterError(f"made_up made no question that can be asked in {TRIES} attempts: {problem}")
 
 
 def _limit(dice: Dice) -> tuple[Cost, str]:
@@ -99,10 +114,10 @@ def _limit(dice: Dice) -> tuple[Cost, str]:
     return Cost(None, epsilon**2 / 4, delta, "made up"), dice.pick(("approximate", "zcdp"))
 
 
-def _asked(schema: Schema, dice: Dice) -> Ask:
+def _asked(schema: Schema, dice: Dice, kinds: Sequence[type[Statistic]]) -> Ask:
     from reticent.study.allocation import keys_of
 
-    kind = dice.pick(KINDS)
+    kind = dice.pick(kinds)
     asked = Ask(kind.made_up(dice), unit=dice.pick(("row", "row", "person")) if kind.takes_per else "row")
     if asked.statistic.spends_delta:
         asked = asked.at(delta=DELTA)

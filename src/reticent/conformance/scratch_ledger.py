@@ -31,12 +31,12 @@ from reticent.entropy import system
 from reticent.errors import CheckError, Fault, ReticentError
 from reticent.ledger import Ledger
 from reticent.ledger.events import Committed, Reserved
-from reticent.mechanisms import axiom_again
 from reticent.mechanisms.gate import Call
 from reticent.privacy import filters
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Counted, Loss, PureDP, words
 from reticent.privacy.rederivation import rederive
+from reticent.statistics.extensions import Extension, axioms_of
 
 if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
@@ -79,7 +79,7 @@ def found(plan: Prepared, schema: Schema, rows: Rows, calls: Sequence[Call]) -> 
     yield from (Finding("proof", "", text) for text in unpaid(plan.guarantee, calls))
     neighbours = Adjacency(schema.person.adjacency, schema.person.rows)
     try:
-        cost = rederive(plan.guarantee, axiom_again)
+        cost = rederive(plan.guarantee, axioms_of(plan.extensions))
         budget = _room(cost)
     except ReticentError as problem:
         yield Finding("proof", "", f"the guarantee cannot be derived again: {problem}")
@@ -100,7 +100,7 @@ def found(plan: Prepared, schema: Schema, rows: Rows, calls: Sequence[Call]) -> 
         if certificate.guarantee.adjacency != neighbours or plan.guarantee.adjacency != neighbours:
             stated = certificate.guarantee.adjacency.words()
             yield Finding("ledger", "", f"the study declares {neighbours.words()}, and what is certified is {stated}")
-        yield from _certificate(certificate, Ledger.open(path))
+        yield from _certificate(certificate, Ledger.open(path), plan.extensions)
 
 
 def _room(cost: Loss) -> Counted:
@@ -147,16 +147,17 @@ def _charged(ledger: Ledger, watched: Watched, cost: Loss, certificate: Certific
     yield from (Finding("ledger", "", f"the chain of entries is broken: {problem}") for problem in ledger.verify())
 
 
-def _certificate(certificate: Certificate, ledger: Ledger) -> Iterator[Finding]:
+def _certificate(certificate: Certificate, ledger: Ledger, extensions: Sequence[Extension]) -> Iterator[Finding]:
     """The certificate as its file has it verifies, and none of its changed copies does."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
     from reticent.certificate.certificate import read_certificate
+    from reticent.certificate.verify import verify
 
     key = Ed25519PrivateKey.generate()  # thrown away
     signed, public = certificate.sign(key), key.public_key().public_bytes_raw()
     for copy, officer in ((certificate, None), (signed, public)):
-        verified = read_certificate(copy.to_json()).verify(ledger, officer, allow_unsigned=officer is None)
+        verified = verify(read_certificate(copy.to_json()), ledger, officer, officer is None, extensions)
         if not _holds(verified):
             yield Finding("certificate", "", f"the certificate does not verify: {verified}")
     for place, (what, change) in enumerate(CHANGES):
@@ -165,7 +166,8 @@ def _certificate(certificate: Certificate, ledger: Ledger) -> Iterator[Finding]:
         if not change(document):
             continue  # nothing of that kind is in it
         try:
-            ok = _holds(read_certificate(json.dumps(document)).verify(ledger, officer, allow_unsigned=officer is None))
+            changed = read_certificate(json.dumps(document))
+            ok = _holds(verify(changed, ledger, officer, officer is None, extensions))
         except ReticentError:
             ok = False
         if ok:

@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias, assert_never
 
 from reticent.data.format import Format, check_title
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema, missing_as
-from reticent.errors import PublicParameterError, SpecError
+from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.outcome import restore
 from reticent.privacy.cost import refuse_exposure, refuse_weak
 from reticent.privacy.explain import epsilon_delta
@@ -105,6 +105,15 @@ class Spec:
 
     def __setstate__(self, state: Sequence[object]) -> None:
         restore(self, state)
+
+    def release(self, name: str | None = None) -> ReleaseSpec:
+        """A release by its name; the only one where no name is given."""
+        known = {item.name: item for item in self.releases}
+        name = next(iter(known)) if name is None and len(known) == 1 else name
+        if name is None or name not in known:
+            listed = ", ".join(f'"{title}"' for title in known) or "none"
+            raise QuestionError(f"Which release? The study file has: {listed}. Name one with --release.")
+        return known[name]
 
 
 def read_spec(path: str | Path) -> Spec:

@@ -26,7 +26,7 @@ from reticent.data.query import Capped, Keys, Moments, Ordered, Persons, Query, 
 from reticent.data.rank_search import Bracket, fetch
 from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.data.source import Source, open_source
-from reticent.errors import QuestionError, ReticentError
+from reticent.errors import QuestionError, Refusal, ReticentError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -228,6 +228,17 @@ class Table:
 
     __len__ = __iter__ = __bool__ = __contains__ = __getitem__ = __array__ = _refuse
     __reduce__ = __reduce_ex__ = __copy__ = __deepcopy__ = _refuse_copy
+
+
+def check_engine(table: Table) -> None:
+    """Refuse an engine that does not compute what it should, before anything is charged."""
+    try:
+        table.probe()
+    except EngineFailure as failure:
+        raise Refusal(
+            f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
+            "of duckdb, ibis-framework and sqlglot. Nothing was charged."
+        ) from None
 
 
 def open_table(

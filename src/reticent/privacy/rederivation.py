@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from reticent.errors import CheckError
 from reticent.privacy import amplify, convert, optimal_composition, ptr
@@ -29,6 +30,17 @@ from reticent.privacy.compose import (
 )
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss
+
+COMBINATORS: Final = frozenset(
+    (
+        *(theorem.name for theorem in (ACROSS, CONCURRENT, GROUP, ONE_OF, PROCESSED, PUBLIC, SEQUENCE)),
+        *optimal_composition.NODES,
+        *ptr.NAMES,
+        *amplify.NAMES,
+        *convert.NAMES,
+    )
+)
+"""Names of the theorems that are derived here; the names of axioms are others."""
 
 
 def rederive(tree: Guarantee, axioms: Callable[[Guarantee], Guarantee]) -> Loss:

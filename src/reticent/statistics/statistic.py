@@ -304,6 +304,11 @@ def ask(question: Statistic | Ask) -> Ask:
     return question if isinstance(question, Ask) else Ask(question)
 
 
+def ours(question: Statistic | Ask) -> bool:
+    """True if the class of the statistic is one of this package; else an extension has it."""
+    return type(ask(question).statistic).__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
 def options_of(kind: type[Statistic]) -> tuple[str, ...]:
     """Every option of a text: those of the statistic, and those of a question about it."""
     named = (*(("per",) if kind.takes_per else ()), "epsilon", *(("delta",) if kind.has_delta else ()))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
 from reticent.certificate.snapshot import NOTHING, Known
-from reticent.data.query import Keys
 from reticent.data.schema import Schema
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.cost import Cost
@@ -15,7 +14,7 @@ from reticent.statistics.context import Setting
 from reticent.statistics.least_epsilon import least_epsilon
 from reticent.statistics.shares import SHARE
 from reticent.statistics.statistic import Ask
-from reticent.study.allocation import CAVEAT_SHARE, Question, caveat_is_due, deltas, understand
+from reticent.study.allocation import CAVEAT_SHARE, Question, caveat_is_due, deltas
 from reticent.study.incomplete import due
 
 STEPS: Final = 1000  # of the grid of epsilons
@@ -25,15 +24,16 @@ def wanted(
     questions: Sequence[Question],
     want: Mapping[str, float],
     schema: Schema,
-    groups: Keys | None,
+    understood: Callable[[Sequence[Question]], tuple[Ask, ...]],
     people: int | None,
     delta: Fraction | None = None,
     known: Known = NOTHING,
 ) -> tuple[Ask, ...]:
     """The questions, each named one with the least epsilon on a grid of 1/1000 that reaches its half-width.
 
-    A name that was not asked is asked. ``want`` is the noise half-width at 95 %, in the answer's units; ``delta`` is
-    shared by the questions that need one; ``known`` is what earlier releases told of incomplete rows.
+    A name that was not asked is asked. ``want`` is the noise half-width at 95 %, in the answer's units; ``understood``
+    reads questions. ``delta`` is shared by those that need one; ``known`` is what earlier releases told of incomplete
+    rows.
 
     Raises
     ------
@@ -47,13 +47,13 @@ def wanted(
             "A width needs a public number of people: declare [person] people, or plan with people=… and release "
             "with the epsilon it names."
         )
-    asked = list(understand(questions, schema, groups)) if questions else []
+    asked = list(understood(questions)) if questions else []
     places = {item.name: place for place, item in enumerate(asked)}
     for name, width in want.items():
         if isinstance(width, bool) or not isinstance(width, int | float) or not 0 < width < float("inf"):
             raise PublicParameterError(f"want[{name!r}] is the half-width wanted, a number > 0, got {width!r}")
         if name not in places:
-            (item,) = understand([name], schema, groups)
+            (item,) = understood([name])
             places[name] = len(asked)
             asked.append(item)
         if asked[places[name]].epsilon is not None:

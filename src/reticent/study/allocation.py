@@ -38,12 +38,13 @@ from reticent.statistics.counts.persons import Persons
 from reticent.statistics.grammar import parse
 from reticent.statistics.incomplete import IncompleteStep
 from reticent.statistics.prepare import prepare
-from reticent.statistics.statistic import Ask, Statistic, ask
+from reticent.statistics.statistic import Ask, Statistic, ask, ours
 from reticent.study.incomplete import NO_SHARES, Beside, beside, place_of_count
 
 if TYPE_CHECKING:
     from reticent.data.table import Table
     from reticent.ledger import Ledger
+    from reticent.statistics.extensions import Extension
 
 CAVEAT_SHARE: Final = Fraction(1, 20)
 DIGITS: Final = 6  # of an epsilon that is solved for: short enough to read
@@ -56,13 +57,16 @@ LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """Steps in the order asked, with the cap's caveat if one is needed and the shares of incomplete rows beside the
-    answers. The guarantee of everything together comes with them.
+    answers. The guarantee of everything together comes with them. ``extensions`` are those that answer or prove a part,
+    and ``notes`` are caveats of the whole release that public facts give.
     """
 
     steps: tuple[Step, ...]
     caveat: Step | None
     guarantee: Guarantee
     beside: Beside = NO_SHARES
+    extensions: tuple[Extension, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def all_steps(self) -> tuple[Step, ...]:
@@ -83,11 +87,16 @@ def check_request(purpose: object, audit: object) -> None:
         raise PublicParameterError(f'audit is "quick" or a number of pairs >= 1, got {audit!r}')
 
 
-def understand(questions: Sequence[Question], schema: Schema, groups: Keys | None = None) -> tuple[Ask, ...]:
+def understand(
+    questions: Sequence[Question],
+    schema: Schema,
+    groups: Keys | None = None,
+    extensions: Sequence[Extension] = (),
+) -> tuple[Ask, ...]:
     """Questions with their groups as public keys; text is read by the grammar of the study file."""
     if isinstance(questions, str) or not isinstance(questions, Iterable):
         raise QuestionError('Ask a list of questions: [rt.count()], or ["count", "mean(x)"].')
-    found = [_understood(question, schema, groups) for question in questions]
+    found = [_understood(question, schema, groups, extensions) for question in questions]
     if not found:
         raise QuestionError("Nothing was asked. For example: [rt.count()].")
     names = [asked.name for asked in found]
@@ -97,10 +106,16 @@ def understand(questions: Sequence[Question], schema: Schema, groups: Keys | Non
     return tuple(found)
 
 
-def _understood(question: Question, schema: Schema, groups: Keys | None) -> Ask:
+def _understood(question: Question, schema: Schema, groups: Keys | None, extensions: Sequence[Extension]) -> Ask:
     if not isinstance(question, str | Statistic | Ask):
         raise QuestionError(f'{question!r} is no question. Ask rt.count(), rt.mean("x"), or their text "mean(x)".')
-    asked = parse(question) if isinstance(question, str) else ask(question)
+    if extensions or not (isinstance(question, str) or ours(question)):
+        from reticent.statistics.extensions import check_known, kinds_of
+
+        asked = parse(question, kinds_of(extensions)) if isinstance(question, str) else ask(question)
+        check_known(asked.statistic, extensions)
+    else:
+        asked = parse(question) if isinstance(question, str) else ask(question)
     if asked.keys is not None:  # whoever made them: the schema says which groups there are
         return attrs.evolve(asked, groups=keys_of(schema, asked.keys.column, asked.keys.among, asked.keys.touch))
     if isinstance(asked.groups, str):
@@ -139,12 +154,19 @@ def keys_of(schema: Schema, column: str, among: Sequence[Key] | None = None, gro
 
 
 def settle(
-    asked: Sequence[Ask], within: Cost, schema: Schema, units: int | None, currency: str, known: Known = NOTHING
+    asked: Sequence[Ask],
+    within: Cost,
+    schema: Schema,
+    units: int | None,
+    currency: str,
+    known: Known = NOTHING,
+    extensions: Sequence[Extension] = (),
 ) -> Prepared:
     """Share out the limit, prepare every step, and derive the guarantee of the whole.
 
     ``currency`` is the ledger's, "approximate" or "zcdp": a release in rho enters an (epsilon, delta) ledger by its
-    best conversion at the release's delta. ``known`` is what earlier releases told of incomplete rows.
+    best conversion at the release's delta. ``known`` is what earlier releases told of incomplete rows. A proof that an
+    extension has a part in is derived again before it is charged.
 
     Raises
     ------
@@ -205,6 +227,12 @@ def settle(
     for name in names:
         if names.count(name) > 1:
             raise QuestionError(f"two questions have the answer {name}. Ask once. Nothing was charged.")
+    if extensions:
+        from reticent.statistics.extensions import caveats_of, check_derivable, used_in
+
+        used = used_in(extensions, asked, whole)
+        check_derivable(whole, used)
+        return Prepared(steps, caveat, whole, told, used, tuple(caveats_of(used, asked)))
     return Prepared(steps, caveat, whole, told)
 
 

@@ -337,7 +337,8 @@ def draw(
     if prepared.caveat is not None:
         caveats = prepared.caveat.answer([found[query] for query in prepared.caveat.queries], entropy).caveats
     shares = prepared.beside.draw(found, answers, entropy)
-    return prepared.beside.stand(answers, shares), (*caveats, *prepared.beside.caveats(answers, shares))
+    noted = (*caveats, *prepared.beside.caveats(answers, shares), *prepared.notes)
+    return prepared.beside.stand(answers, shares), noted
 
 
 def answered(step: Step, answer: Answer) -> Answer:
@@ -358,6 +359,10 @@ def certified(
     used = set().union(*(_columns(query) for step in prepared.all_steps for query in step.queries))
     columns = {name: column_to_json(column) for name, column in schema.columns.items() if name in used}
     found = stated(VERSION, prepared.guarantee, receipt.charge, columns, about, receipt, ledger)
+    if prepared.extensions:
+        from reticent.statistics.extensions import to_json
+
+        found["extensions"] = to_json(prepared.extensions)
     return {**found, "answers": [answer_to_json(answer) for answer in answers], "caveats": list(caveats)}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from reticent.certificate.particulars import Record, record_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from reticent.privacy.filters import Currency
     from reticent.sessions.gaussian_answers import Prices
     from reticent.statistics.density import DensityOf
+    from reticent.statistics.extensions import Extension
     from reticent.statistics.scaling import Bound
     from reticent.statistics.statistic import Ask
     from reticent.study.allocation import Prepared, Question
@@ -49,6 +51,7 @@ class Study:
     _ledger: Ledger | None = None
     _groups: Keys | None = None
     on_stage: Callable[[str], None] | None = None  # called with the name of each stage of a release as it begins
+    extensions: tuple[Extension, ...] = ()  # statistics and mechanisms of third parties that were passed by hand
 
     # --- what is public -------------------------------------------------------------------------------------------
 
@@ -271,7 +274,7 @@ class Study:
         from reticent.certificate.fields import ReleaseMetadata
         from reticent.entropy import system
         from reticent.ledger.fingerprint import note_release
-        from reticent.study.allocation import check_request, understand
+        from reticent.study.allocation import check_request
         from reticent.study.release import run
 
         about, stage = record_of(record), self.on_stage or (lambda _: None)
@@ -283,7 +286,7 @@ class Study:
                 from reticent.certificate.keys import load_private
 
                 signer = load_private(about.key)
-            asked: Sequence[Ask] = understand(questions, self.schema, self._groups) if questions else ()
+            asked: Sequence[Ask] = self._understood(questions) if questions else ()
             table = self._table()
             self._probe(table)
             units = self._units(table, asked, within, about.who, wants=want is not None)
@@ -425,12 +428,7 @@ class Study:
 
     def named(self, name: str | None = None) -> ReleaseSpec:
         """A release of the study file, by name; the only one where no name is given."""
-        known = {item.name: item for item in self.spec.releases}
-        name = next(iter(known)) if name is None and len(known) == 1 else name
-        if name is None or name not in known:
-            listed = ", ".join(f'"{title}"' for title in known) or "none"
-            raise QuestionError(f"Which release? The study file has: {listed}. Name one with --release.")
-        return known[name]
+        return self.spec.release(name)
 
     # --- inside ---------------------------------------------------------------------------------------------------
 
@@ -453,15 +451,9 @@ class Study:
         return open_table(source, self.schema, delimiter=self.spec.delimiter, log=protected_log)
 
     def _probe(self, table: Table) -> None:
-        from reticent.data.table import EngineFailure
+        from reticent.data.table import check_engine
 
-        try:
-            table.probe()
-        except EngineFailure as failure:
-            raise Refusal(
-                f"The engine does not compute here what it should ({failure.reference}). Check the installed versions "
-                "of duckdb, ibis-framework and sqlglot. Nothing was charged."
-            ) from None
+        check_engine(table)
 
     def _units(self, table: Table, asked: Sequence[Ask], within: Cost, who: str, *, wants: bool) -> int | None:
         """The public number of persons, if there is one."""
@@ -477,7 +469,7 @@ class Study:
     ) -> Sequence[Ask]:
         from reticent.study.accuracy_target import wanted
 
-        return wanted(questions, want, self.schema, self._groups, people, within.delta, self._known())
+        return wanted(questions, want, self.schema, self._understood, people, within.delta, self._known())
 
     def _note(self, refusal: Refusal, what: str, who: str) -> None:
         """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
@@ -509,10 +501,15 @@ class Study:
         return self._prepare(asked, within, public), size
 
     def _prepare(self, questions: Sequence[Question], within: Cost, units: int | None) -> Prepared:
-        from reticent.study.allocation import settle, understand
+        from reticent.study.allocation import settle
 
-        asked = understand(questions, self.schema, self._groups)
-        return settle(asked, within, self.schema, units, self._currency, self._known())
+        given = self.schema, units, self._currency, self._known(), self.extensions
+        return settle(self._understood(questions), within, *given)
+
+    def _understood(self, questions: Sequence[Question]) -> tuple[Ask, ...]:
+        from reticent.study.allocation import understand
+
+        return understand(questions, self.schema, self._groups, self.extensions)
 
     def _known(self) -> Known:
         from reticent.certificate.snapshot import known
@@ -567,24 +564,35 @@ class Study:
             raise QuestionError("A study over rows in memory cannot be pickled: its rows and its budget stay here.")
         schema = replace(self.schema, columns=dict(self.schema.columns))
         releases = tuple(replace(item, want=dict(item.want)) for item in self.spec.releases)
-        return (_again, (replace(self.spec, schema=schema, releases=releases), self._groups))
+        return (_again, (replace(self.spec, schema=schema, releases=releases), self._groups, self.extensions))
 
 
-def _again(spec: Spec, groups: Keys | None) -> Study:
-    return Study(spec, None, None, groups)
+def _again(spec: Spec, groups: Keys | None, extensions: tuple[Extension, ...] = ()) -> Study:
+    return Study(spec, None, None, groups, extensions=extensions)
 
 
-def open(path: str | Path) -> Study:  # noqa: A001 - rt.open is the name of the field's habit
+def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  # noqa: A001 - rt.open is the habit
     """The study described by a TOML file. No row is read.
+
+    Parameters
+    ----------
+    path : str or Path
+    extensions : sequence of modules, optional
+        Statistics and mechanisms of third parties, in modules that you imported: docs/how-to/own_statistic.md.
 
     Raises
     ------
-    SpecError
-        The file cannot be read or does not describe a study; the message says what to type.
+    SpecError, PublicParameterError
+        The file cannot be read or describes no study; a module extends nothing or uses a name that is taken.
     """
     from reticent.data.spec import read_spec
 
-    return Study(read_spec(path), None)
+    spec = read_spec(path)
+    if extensions == ():
+        return Study(spec, None)
+    from reticent.statistics.extensions import read_extensions
+
+    return Study(spec, None, extensions=read_extensions(extensions))
 
 
 __all__ = ["Study", "open"]
