@@ -14,7 +14,7 @@ INSTALL := -m pip install -qq -c constraints.txt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test test-all quick check bench audit docs wheel clean
+.PHONY: help demo test test-all quick check bench audit docs pictures wheel clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ check: $(VENV)/.check ## format, lint, types, import contracts, documentation
 docs: $(VENV)/.check ## build the documentation into docs/_build/html
 	$(BIN)/sphinx-build -W --keep-going -q docs docs/_build/html
 	@echo docs/_build/html/index.html
+
+pictures: $(VENV)/.check ## draw the pictures of the documentation again; ONLY="demo odds" names some
+	$(BIN)/python docs/pictures.py $(ONLY)
 
 bench: $(BENCH)/.peers ## compare with other libraries, in an environment of their own
 	@set -e; for script in $(filter-out benchmarks/make_%.py, $(sort $(wildcard benchmarks/*.py))); do \

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import re
 import warnings
 from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
 
 import reticent
 
@@ -13,7 +20,8 @@ author = "The reticent authors"
 project_copyright = author
 version = release = reticent.__version__
 
-extensions = ["sphinx.ext.autodoc", "numpydoc", "myst_parser"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
+autosummary_generate = False
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -56,5 +64,57 @@ def keep_own_headings(_app: Any, _what: str, _name: str, _thing: Any, _options: 
         lines[:] = [*kept, "", "Notes", "-----", *notes, ""]
 
 
+class Room(SphinxDirective):
+    """Names of a module: a table with one sentence each, then signature, parameters and methods of each.
+
+    Without ``:names:`` they are those of ``__all__``, or the public classes and functions that the module defines.
+    """
+
+    required_arguments = 1
+    option_spec = {"names": directives.unchanged_required}  # noqa: RUF012 - docutils reads it so
+
+    def run(self) -> list[nodes.Node]:
+        module = self.arguments[0]
+        names = self.options.get("names", "").split() or public(importlib.import_module(module))
+        lines = [f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:", ""]
+        lines += [*(f"   {name}" for name in names), ""]
+        for name in names:
+            thing = getattr(importlib.import_module(module), name)
+            kind = "class" if inspect.isclass(thing) else "function" if callable(thing) else "data"
+            lines += [f".. auto{kind}:: {name}", *["   :members:"] * (kind == "class"), ""]
+        within = nodes.section()
+        within.document = self.state.document
+        self.state.nested_parse(StringList(lines, self.arguments[0]), self.content_offset, within)
+        return within.children
+
+
+def public(module: Any) -> list[str]:
+    """Names that a module offers, in its own order."""
+    if hasattr(module, "__all__"):
+        return list(module.__all__)
+    found = vars(module).items()
+    own = [(name, thing) for name, thing in found if getattr(thing, "__module__", None) == module.__name__]
+    return [name for name, thing in own if name[0] != "_" and (inspect.isclass(thing) or inspect.isfunction(thing))]
+
+
+def keep_bars(_app: Any, _what: str, _name: str, _thing: Any, _options: Any, lines: list[str]) -> None:
+    """Show ``|x|`` of a docstring as it is written: Sphinx would look for a text to put in its place."""
+    for number, line in enumerate(lines):
+        parts = re.split(r"(``.*?``|`.*?`)", line)
+        lines[number] = "".join(part if part.startswith("`") else part.replace("|", r"\|") for part in parts)
+
+
+def show_signature(_app: Any, what: str, _name: str, thing: Any, _options: Any, given: str, back: str) -> Any:
+    """The constructor's parameters where a class catches all of them; none where some are private."""
+    if what == "class" and given and ("*given" in given or re.search(r"[(,] *_\w", given)):
+        parameters = list(inspect.signature(thing.__init__).parameters.values())[1:]
+        private = any(parameter.name.startswith("_") for parameter in parameters)
+        return ("" if private else str(inspect.Signature(parameters))), back
+    return given, back
+
+
 def setup(app: Any) -> None:
+    app.add_directive("room", Room)
+    app.connect("autodoc-process-signature", show_signature)
+    app.connect("autodoc-process-docstring", keep_bars, priority=90)
     app.connect("autodoc-process-docstring", keep_own_headings, priority=100)

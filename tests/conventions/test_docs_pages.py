@@ -1,0 +1,55 @@
+"""Pages of the documentation: each is in its index with a sentence, and the front page shows a real run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import reticent
+from tests.conventions.tree import ROOT, SRC
+
+DOCS = ROOT / "docs"
+INDEXES = sorted(DOCS.glob("*/index.md"))
+ITEM = re.compile(r"^- \[[^\]]+\]\(([\w./-]+\.md)\) (.+\.)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=lambda index: index.parent.name)
+def test_an_index_has_one_sentence_for_each_page(index: Path) -> None:
+    told = [page for page, sentence in ITEM.findall(index.read_text("utf-8")) if len(sentence.split()) > 3]
+    assert sorted(told) == sorted(page.name for page in index.parent.glob("*.md") if page.name != "index.md")
+
+
+def test_the_python_names_are_all_public_names_once() -> None:
+    listed = re.findall(r"^ +:names: (.+)$", (DOCS / "reference" / "api.md").read_text("utf-8"), re.MULTILINE)
+    names = [name for line in listed for name in line.split()]
+    assert sorted(names) == sorted(reticent.__all__)
+
+
+def test_the_python_names_link_every_page_of_a_room() -> None:
+    told = [page for page, _ in ITEM.findall((DOCS / "reference" / "api.md").read_text("utf-8"))]
+    assert sorted(told) == sorted(f"api/{page.name}" for page in (DOCS / "reference" / "api").glob("*.md"))
+
+
+def test_the_readme_shows_a_run_that_is_kept() -> None:
+    shown = (ROOT / "README.md").read_text("utf-8").partition("$ reticent demo\n")[2].partition("\n\n")[0]
+    kept = (DOCS / "_static" / "demo.txt").read_text("utf-8").splitlines()
+    assert [line for line in shown.splitlines() if line.removeprefix("    ") not in kept] == []
+    assert len(shown.splitlines()) > 10
+
+
+def test_the_six_files_of_the_map_are_short() -> None:
+    text = (DOCS / "reference" / "readers_map.md").read_text("utf-8")
+    files = re.findall(r"^\d\. `([\w/]+\.py)`", text, re.MULTILINE)
+    assert len(files) == 6
+    assert sum(len((SRC / file).read_text("utf-8").splitlines()) for file in files) < 1000
+    assert [name for name in re.findall(r"`([\w/]+\.py)`", text) if not (SRC / name).is_file()] == []
+
+
+def test_every_picture_that_a_page_shows_exists() -> None:
+    found = {}
+    for page in DOCS.rglob("*.md"):
+        shown = re.findall(r"(?:!\[[^\]]*\]\(|\{figure\} )([\w./-]+)", page.read_text("utf-8"))
+        found[page.name] = [name for name in shown if not (page.parent / name).is_file()]
+    assert {page: missing for page, missing in found.items() if missing} == {}
