@@ -13,7 +13,7 @@ from reticent.cli import demonstrate
 from reticent.demo import prepare
 from reticent.ledger import Ledger
 from reticent.outcome import Reply
-from reticent.study.study import open as open_study
+from reticent.study.memory import open as open_study
 from tests.support.cli_kit import Run, run
 
 FAR = "quantile(meddol, 0.999)"

@@ -14,8 +14,9 @@ from reticent.certificate.record import NOT_DURABLE, Record
 from reticent.certificate.summary import methods, parameters, subject
 from reticent.certificate.verify import UNSIGNED, audit_words
 from reticent.errors import PublicParameterError
-from reticent.privacy.explain import at_most, epsilon_delta, odds, one_in_most
+from reticent.privacy.explain import epsilon_delta, odds
 from reticent.privacy.loss import words
+from reticent.privacy.probability_words import at_most, one_in_most
 
 TIERS: Final = {
     1: ("name", "description", "organisation", "contact", "date", "data_source", "publication"),

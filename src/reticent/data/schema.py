@@ -243,6 +243,16 @@ def real(
     complete : bool
         You vouch that every cell is a number. No share of odd cells is bought then, and one takes ``missing``, else the
         middle of the range, else 0.
+
+    Returns
+    -------
+    Real
+        The declaration; numbers are in the unit of the column.
+
+    Raises
+    ------
+    PublicParameterError
+        One bound without the other, low not below high, or a resolution that is not above 0.
     """
     return Real(
         None if low is None else read(low, "low"),
@@ -274,6 +284,16 @@ def integer(
         The public value that stands in for a cell that is no integer.
     complete : bool
         You vouch that every cell is an integer, as for ``real``.
+
+    Returns
+    -------
+    Integer
+        The declaration, for ``study(columns={...})``.
+
+    Raises
+    ------
+    PublicParameterError
+        A bound that is no integer, one bound without the other, or low not below high.
     """
     for name, bound in (("low", low), ("high", high)):
         if bound is not None and (isinstance(bound, bool) or read(bound, name).denominator != 1):
@@ -317,6 +337,16 @@ def category(among: Sequence[Key], *, why: str = "", constant: bool = False, com
         Every row of one person holds the same value.
     complete : bool
         You vouch that every value is listed; another one counts as the first of the list.
+
+    Returns
+    -------
+    Category
+        The declaration, for ``study(columns={...})``.
+
+    Raises
+    ------
+    PublicParameterError
+        A text in place of a list; an empty list, or one with a value twice.
     """
     if isinstance(among, str):
         raise PublicParameterError(f'among is a list of values: ["{among}"], not "{among}"')

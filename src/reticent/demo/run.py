@@ -69,7 +69,7 @@ def publish(folder: Path) -> Demonstration:
     from reticent.certificate.keys import make_keys
     from reticent.certificate.particulars import Record
     from reticent.demo.truth import truths
-    from reticent.study.study import open as open_study
+    from reticent.study.memory import open as open_study
 
     study = open_study(folder / STUDY)
     asked = study.named()

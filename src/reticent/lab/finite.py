@@ -130,17 +130,30 @@ class FactorBound:
 
 
 def factor_bound(mechanism: scale.Scale, n: int, alpha: float, reply: float) -> FactorBound:
-    """7(d) for S with a probability ``reply`` of a reply: of one column, or the mean over columns of a shape.
+    """Evaluate 003 Theorem 7(d) for S: the probability of a reply within a factor n^alpha of the width.
 
     003 prints it for a fixed column, for which P(reply) may be 0: it has to be read as the joint probability.
 
     Parameters
     ----------
     mechanism : Scale
+        S with its grid, test and release.
     n : int
-        >= 2, the n of the factor n^alpha.
+        Number of values in the factor n^alpha, >= 2.
     alpha : float
-        > 0.
+        Exponent of the factor, > 0.
+    reply : float
+        Probability of a reply, in [0, 1]: of one column, or the mean over columns of a shape.
+
+    Returns
+    -------
+    FactorBound
+        Probabilities in [0, 1]: given a reply, joint, and as printed in 003.
+
+    Raises
+    ------
+    PublicParameterError
+        A number out of its range.
     """
     if n < 2 or not alpha > 0 or not 0 <= reply <= 1:
         raise PublicParameterError("n must be >= 2, alpha > 0, and a probability lies in [0, 1]")
@@ -227,10 +240,21 @@ def finite(
     delta : number
         Of each test; as printed it follows from n instead, and may be above 1.
     shape : "normal" | "lognormal" | "cauchy"
+        Law of the made-up values.
     sizes : sequence of int
         Rising, each at least 4.
     tables : int
         Columns for each size, >= 3.
+
+    Returns
+    -------
+    Finite
+        Share of replies and relative median error at each size.
+
+    Raises
+    ------
+    PublicParameterError
+        An unknown algorithm, a number out of its range, or a refusal at every size.
     """
     if algorithm not in get_args(Algorithm):
         raise PublicParameterError(f"algorithm is one of {', '.join(get_args(Algorithm))}")

@@ -126,6 +126,16 @@ def influence(
         slope, the law of the errors around y = a + b z, z normal.
     at : sequence of float, optional
         Where the new value is put; by default evenly over the sample and half its width to either side.
+
+    Returns
+    -------
+    Influence
+        Points (x, influence) of the sample, and the curve of the population if ``shape`` is given.
+
+    Raises
+    ------
+    PublicParameterError
+        An unknown estimator, or a sample that is not 4 to 5,000 finite values (pairs for the slope).
     """
     if estimator not in get_args(Estimator):
         raise PublicParameterError(f"estimator is one of {', '.join(get_args(Estimator))}")

@@ -117,6 +117,11 @@ def neighbours(mechanism: Mechanism, here: Exact, there: Exact) -> Neighbours:
     here, there
         The exact answers for the one input and its neighbour.
 
+    Returns
+    -------
+    Neighbours
+        Probabilities of every output under both inputs, with the claimed epsilon and delta.
+
     Raises
     ------
     PublicParameterError

@@ -76,6 +76,11 @@ def odds(part: Part, *, prior: float = 0.1, spent: Loss | None = None, budget: L
         A belief in (0, 1) to follow in words.
     spent, budget : Loss, optional
         Further bands.
+
+    Returns
+    -------
+    OddsBands
+        One band of probabilities in [0, 1] for each loss given.
     """
     whole = guarantee_of(part)
     bands = [("this release", whole.loss)]

@@ -23,9 +23,10 @@ from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_up, round_up
 from reticent.lab.parts import Part, guarantee_of
 from reticent.privacy import profiles
-from reticent.privacy.explain import LARGEST, LEVEL, epsilon_delta, percent_up
+from reticent.privacy.explain import LARGEST, LEVEL, epsilon_delta
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
 from reticent.privacy.numbers import Number, read
+from reticent.privacy.probability_words import percent_up
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,9 +6,10 @@ receipt = ledger.reserve(charge, adjacency=..., what="table 4")      on the disk
 ledger.commit(receipt, digest=certificate_digest)                    or ledger.fail(receipt, "f-31")
 """
 
-from reticent.ledger.account import Ledger, Receipt
+from reticent.ledger.account import Ledger
 from reticent.ledger.events import Entry
 from reticent.ledger.export import verify_export
+from reticent.ledger.receipt import Receipt
 from reticent.ledger.replay import Line
 
 __all__ = ["Entry", "Ledger", "Line", "Receipt", "verify_export"]

@@ -15,16 +15,14 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from reticent.errors import LedgerError
 from reticent.ledger import store
 from reticent.ledger.events import (
     GENESIS,
-    LONGEST,
     Amended,
     Closed,
     Committed,
@@ -36,9 +34,11 @@ from reticent.ledger.events import (
     Opened,
     Refused,
     Reserved,
+    limited,
     parse,
 )
 from reticent.ledger.export import chain_problems, exported
+from reticent.ledger.receipt import Receipt, receipt_again
 from reticent.ledger.replay import Line, Replay, Row
 from reticent.ledger.store import EarlierForm, MemoryStore, SqliteStore, Store, SyncError
 from reticent.ledger.terms import agree, in_currency, price
@@ -48,41 +48,6 @@ from reticent.privacy.filters import Currency
 from reticent.privacy.loss import Loss, words
 
 T = TypeVar("T")
-
-MAY_LACK: Final = (
-    "person",
-    "source",
-    "approved",
-    "key",
-    "request_digest",
-    "shares",
-)  # texts that an entry may be without
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """Proof that ``charge`` is spent; the one thing that lets noise be drawn.
-
-    Attributes
-    ----------
-    id : str
-        The release, ``r-0007``; requests are numbered in order, refused ones too.
-    charge : Loss
-        What was charged, in the ledger's currency.
-    entry : str
-        Digest of the ledger's entry.
-    when : str
-        UTC, ISO 8601.
-    replayed : bool
-        True when an idempotency key was used again. Such a receipt paid for the *first* run alone: hand out the stored
-        answer; drawing again would be a second release for one charge, and ``commit`` refuses it.
-    """
-
-    id: str
-    charge: Loss
-    entry: str
-    when: str
-    replayed: bool = field(default=False, compare=False)
 
 
 class Ledger:
@@ -113,9 +78,29 @@ class Ledger:
         approved: str | None = None,
         ends: date | None = None,
     ) -> Ledger:
-        """A new ledger, on the disk when this returns; in memory when ``path`` is None.
+        """Create a ledger, on the disk when this returns; in memory when ``path`` is None.
 
-        ``person`` names the column that says who a person is, None where every row is one. It is fixed for good.
+        Parameters
+        ----------
+        path : str or Path, or None
+            A file that does not exist yet; None for memory.
+        title, approved : str
+            Title of the study and, optionally, who approved the budget.
+        adjacency : Adjacency
+            Neighbours of every charge; "local" has no ledger.
+        budget : Loss
+            The total, as epsilon, epsilon and delta, or rho. Its currency is fixed for good.
+        person : str, optional
+            The column that says who a person is; None where every row is one. It is fixed for good.
+        source : str, optional
+            Fingerprint of the table that the charges are about.
+        ends : date, optional
+            The last day of charges; None for no end.
+
+        Returns
+        -------
+        Ledger
+            With the budget unspent.
 
         Raises
         ------
@@ -125,7 +110,7 @@ class Ledger:
         if adjacency.kind == "local":
             raise LedgerError("Local-model losses are each respondent's own; they never enter a ledger.")
         budget = in_currency(budget)
-        _limited(title=title, person=person, source=source, approved=approved)
+        limited(title=title, person=person, source=source, approved=approved)
         first = _first(Opened(uuid.uuid4().hex, title, adjacency, budget, source, approved, ends, person))
         if path is None:
             memory = MemoryStore()
@@ -162,7 +147,19 @@ class Ledger:
         approved: str | None = None,
         ends: date | None = None,
     ) -> Ledger:
-        """The ledger at ``path`` if it was opened on these terms, a new one if there is none.
+        """Open the ledger at ``path`` if it was made on these terms; create one if there is none.
+
+        Parameters
+        ----------
+        path : str or Path, or None
+            The ledger's file; None for a new one in memory.
+        title, adjacency, budget, person, source, approved, ends
+            As for ``create``. ``title`` and ``approved`` are used for a new ledger alone.
+
+        Returns
+        -------
+        Ledger
+            At its present total.
 
         Raises
         ------
@@ -189,7 +186,17 @@ class Ledger:
     def on_terms(
         self, *, adjacency: Adjacency, budget: Loss, person: str | None, source: str | None, ends: date | None
     ) -> Ledger:
-        """This ledger, if it was opened on these terms; other declared columns of its source are recorded.
+        """Check the terms of this ledger, and record other declared columns of its source.
+
+        Parameters
+        ----------
+        adjacency, budget, person, source, ends
+            As for ``create``; a ``source`` of None is not compared.
+
+        Returns
+        -------
+        Ledger
+            This ledger.
 
         Raises
         ------
@@ -240,13 +247,13 @@ class Ledger:
         LedgerError
             Another adjacency or currency, a key used for another request, or a file that cannot be used.
         """
-        _limited(what=what, who=who, purpose=purpose, key=key, request_digest=request_digest)
+        limited(what=what, who=who, purpose=purpose, key=key, request_digest=request_digest)
         receipts: list[Receipt] = []
 
         def decide(replay: Replay) -> Event | None:
             earlier = replay.keys.get((who, key)) if key is not None else None
             if earlier is not None:
-                receipts.append(_again(earlier, request_digest, replay))
+                receipts.append(receipt_again(earlier, request_digest, replay))
                 return None
             cost = price(replay, charge, adjacency)
             budget, spent = replay.totals
@@ -266,14 +273,21 @@ class Ledger:
     def commit(self, receipt: Receipt, *, digest: str, shares: str | None = None) -> None:
         """Record the digest of the certificate that left under ``receipt``: once, before the answer is shown.
 
-        ``shares`` are released numbers that a later release may show again; without one the entry is as it ever was.
+        Parameters
+        ----------
+        receipt : Receipt
+            A reservation of this ledger that is not settled yet.
+        digest : str
+            SHA-256 of the certificate, in hexadecimal digits.
+        shares : str, optional
+            Released shares of incomplete rows, as JSON text, which a later release may show again.
 
         Raises
         ------
         LedgerError
             When the receipt is another ledger's, is settled already, or was only replayed by an idempotency key.
         """
-        _limited(digest=digest, shares=shares)
+        limited(digest=digest, shares=shares)
         if receipt.replayed:
             raise LedgerError(
                 f"{receipt.id} was charged once, by an earlier request with the same key. Hand out its stored answer; "
@@ -283,26 +297,50 @@ class Ledger:
 
     def fail(self, receipt: Receipt, reference: str) -> None:
         """Record that the release ended in a fault. The charge stays."""
-        _limited(reference=reference)
+        limited(reference=reference)
         self._settle(receipt, Failed(receipt.id, reference))
 
     def note_refusal(self, what: str, *, who: str = "curator", code: str) -> str:
-        """Record a request that was declined before anything was read; charges nothing. Returns its id."""
-        _limited(what=what, who=who, code=code)
+        """Record a request that was declined before anything was read; it charges nothing.
+
+        Parameters
+        ----------
+        what : str
+            The request, in words.
+        who : str
+            Who asked; by default the curator.
+        code : str
+            Exit code of the refusal, such as "5".
+
+        Returns
+        -------
+        str
+            The entry's id.
+        """
+        limited(what=what, who=who, code=code)
         entry = self._write(lambda replay: Refused(replay.next_id(), what, who, code))
         assert entry is not None
         assert isinstance(entry.event, Refused)
         return entry.event.id
 
     def amend(self, budget: Loss, *, reason: str, approved: str | None = None, ends: date | None = None) -> None:
-        """Change the budget, as an entry with its reason. ``ends`` None keeps the last day.
+        """Change the budget, as an entry with its reason.
+
+        Parameters
+        ----------
+        budget : Loss
+            The new total, in the currency of the ledger; at least what is spent.
+        reason, approved : str
+            Why it changes and, optionally, who approved it.
+        ends : date, optional
+            The new last day of charges; None keeps the present one.
 
         Raises
         ------
         LedgerError
             When the currency differs, or the new budget is below what is spent. A zCDP budget may gain a delta.
         """
-        _limited(reason=reason, approved=approved)
+        limited(reason=reason, approved=approved)
         budget = in_currency(budget)
 
         def decide(replay: Replay) -> Event:
@@ -317,7 +355,7 @@ class Ledger:
 
     def close(self, reason: str) -> None:
         """Accept no charge from now on. Runs that hold a receipt may still end."""
-        _limited(reason=reason)
+        limited(reason=reason)
 
         def decide(replay: Replay) -> Event | None:
             return None if replay.closed is not None else Closed(reason)
@@ -552,25 +590,9 @@ def _reopened(path: str, number: int, head: str) -> Ledger:
     return ledger
 
 
-def _again(earlier: Reserved, request_digest: str | None, replay: Replay) -> Receipt:
-    """The receipt an idempotency key was given before."""
-    line = replay.lines[earlier.id]
-    if earlier.request_digest != request_digest:
-        raise LedgerError(f"This key was used for another request, {earlier.id}. Nothing was charged. Use a new key.")
-    return Receipt(earlier.id, earlier.charge, line.entry, line.when, replayed=True)
-
-
 def _first(opened: Opened) -> Row:
     entry = Entry(1, _now(), GENESIS, opened)
     return Row(1, entry.body, entry.digest)
-
-
-def _limited(**texts: str | None) -> None:
-    for name, text in texts.items():
-        if not isinstance(text, str) and (text is not None or name not in MAY_LACK):
-            raise LedgerError(f"{name} must be text in a ledger, got {type(text).__name__}. Nothing was charged.")
-        if text is not None and len(text) > LONGEST:
-            raise LedgerError(f"{name} may have at most {LONGEST:,} characters in a ledger. Nothing was charged.")
 
 
 def _now() -> str:

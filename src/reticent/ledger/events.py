@@ -30,6 +30,7 @@ from reticent.privacy.loss import ZCDP, ApproxDP, ApproxZCDP, Loss, PureDP, from
 
 GENESIS: Final = "0" * 64
 LONGEST: Final = 20_000
+MAY_LACK: Final = ("person", "source", "approved", "key", "request_digest", "shares")  # texts an entry may be without
 
 Json: TypeAlias = Mapping[str, object] | str | int | None
 
@@ -269,3 +270,18 @@ def _integer(value: object) -> int:
 
 def _no_float(text: str) -> float:
     raise ValueError("a float in a ledger")
+
+
+def limited(**texts: str | None) -> None:
+    """Refuse texts of an entry that are no text, or too long.
+
+    Raises
+    ------
+    LedgerError
+        Nothing was charged.
+    """
+    for name, text in texts.items():
+        if not isinstance(text, str) and (text is not None or name not in MAY_LACK):
+            raise LedgerError(f"{name} must be text in a ledger, got {type(text).__name__}. Nothing was charged.")
+        if text is not None and len(text) > LONGEST:
+            raise LedgerError(f"{name} may have at most {LONGEST:,} characters in a ledger. Nothing was charged.")

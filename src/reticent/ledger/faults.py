@@ -6,7 +6,8 @@ import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from reticent.ledger.account import Ledger, Receipt
+    from reticent.ledger.account import Ledger
+    from reticent.ledger.receipt import Receipt
 
 
 def note_fault(ledger: Ledger, receipt: Receipt, reference: str) -> None:

@@ -64,7 +64,23 @@ class Cost:
         override: str = "",
         people: int | None = None,
     ) -> Cost:
-        """The cost that a caller wrote; ``people`` is their number where it is public.
+        """Read the cost that a caller wrote, exactly.
+
+        Parameters
+        ----------
+        epsilon, rho : number, optional
+            The total, > 0; at most one of them.
+        delta : number, optional
+            > 0, and below 1 / (10 people) where ``people`` is given.
+        override : str
+            The reason for an epsilon above 10.
+        people : int, optional
+            The number of persons, where it is public.
+
+        Returns
+        -------
+        Cost
+            With exact fractions.
 
         Raises
         ------

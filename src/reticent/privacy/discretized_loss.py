@@ -86,10 +86,16 @@ def laws(pair: Pair, step: float, reach: float) -> tuple[Law, ...]:
     Parameters
     ----------
     pair : Pair
+        Laws of the output under two neighbours.
     step : float
         Above 0; the lattice is its multiples, exactly.
     reach : float
         Mass below e^-reach may be cut off and counted as an infinite loss.
+
+    Returns
+    -------
+    tuple of Law
+        One or two laws, whose masses are rounded up.
     """
     return tuple(_connected(side, step) for side in sides(pair, _edges(pair, step, reach), reach))
 
@@ -141,7 +147,22 @@ def reach_inside(pair: Pair, reach: float) -> float:
 
 
 def sides(pair: Pair, edges: Floats, reach: float) -> tuple[Side, ...]:
-    """The losses of each direction, grouped between ``edges`` (of the pair inside, for a sampled one)."""
+    """Losses of each direction, grouped between ``edges``.
+
+    Parameters
+    ----------
+    pair : Pair
+        Laws of the output under two neighbours.
+    edges : array of shape (groups + 1,)
+        Rising losses; those of the inner pair, if ``pair`` is sampled.
+    reach : float
+        Mass below e^-reach may be cut off and counted as an infinite loss.
+
+    Returns
+    -------
+    tuple of Side
+        One side of a symmetric pair; two of a sampled one, a row removed and a row added.
+    """
     if not isinstance(pair, Sampled):
         found = losses(pair, edges, reach)
         at, log_mass = found.at + found.error, found.log_mass
@@ -259,7 +280,22 @@ def span(pair: Symmetric, reach: float) -> tuple[float, float]:
 
 
 def losses(pair: Symmetric, edges: Floats, reach: float) -> Losses:
-    """Groups of outputs whose losses lie between two neighbouring ``edges``, the first and last being the span."""
+    """Groups of outputs whose losses lie between two neighbouring ``edges``.
+
+    Parameters
+    ----------
+    pair : Symmetric
+        Laws P and Q of the output under two neighbours.
+    edges : array of shape (groups + 1,)
+        Rising losses; the first and the last are the span.
+    reach : float
+        Mass below e^-reach may be cut off.
+
+    Returns
+    -------
+    Losses
+        Losses with the logarithms of their masses under P, and the masses beyond the span.
+    """
     match pair:
         case Coin(epsilon, delta):
             eps, rest = float(epsilon), log1p(-float(delta)) - float(np.logaddexp(0.0, -float(epsilon)))

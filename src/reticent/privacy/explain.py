@@ -21,21 +21,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
 
 from reticent.errors import PublicParameterError
-from reticent.exact.rounding import round_down, round_up
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import ONE_OF
 from reticent.privacy.convert import approx_of
 from reticent.privacy.group_privacy import group_loss
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
-from reticent.privacy.numbers import about, show
+from reticent.privacy.numbers import show
 from reticent.privacy.pairs import Coin, Pair, Sampled
+from reticent.privacy.probability_words import (
+    at_most,
+    chance,
+    one_in,
+    one_in_least,
+    one_in_most,
+    percent,
+    percent_least,
+    percent_most,
+    percent_up,
+)
 
 VIEW_DELTA = Fraction(1, 10**9)  # the delta at which a loss that has a whole curve of them is put in words
 LEVEL = Fraction(1, 20)  # the share of errors that a test is allowed where its power is stated
@@ -251,7 +260,29 @@ class Meaning:
 
 
 def promise(loss: Loss, *, steps: int = 1, prior: float = 0.1, level: Fraction = LEVEL) -> Promise:
-    """Promise of ``loss`` against neighbours ``steps`` >= 1 apart."""
+    """Promise of ``loss`` against neighbours ``steps`` apart.
+
+    Parameters
+    ----------
+    loss : Loss
+        Loss for neighbours one step apart.
+    steps : int
+        Number of steps, such as the members of a group; >= 1.
+    prior : float
+        Belief before the release, in (0, 1).
+    level : Fraction
+        Share of errors that a test of the two cases is allowed, in (0, 1).
+
+    Returns
+    -------
+    Promise
+        Loss, epsilon and delta at that distance, with the odds; no bound where the loss gives none.
+
+    Raises
+    ------
+    PublicParameterError
+        ``level`` or ``steps`` out of its range.
+    """
     if not 0 < level < 1:
         raise PublicParameterError(f"level must lie between 0 and 1, got {level}")
     if steps < 1:
@@ -332,7 +363,24 @@ def meant(
 def meaning(
     loss: Loss, adjacency: Adjacency, *, prior: float = 0.1, spent: Loss | None = None, budget: Loss | None = None
 ) -> tuple[str, ...]:
-    """The guarantee in sentences, for a person who believed with probability ``prior``."""
+    """Explain a guarantee in sentences, for a person who believed with probability ``prior``.
+
+    Parameters
+    ----------
+    loss : Loss
+        Loss of the release.
+    adjacency : Adjacency
+        Neighbours that the loss is about.
+    prior : float
+        Belief before the release, in (0, 1).
+    spent, budget : Loss, optional
+        Loss of all releases so far, and the whole budget; each adds a sentence.
+
+    Returns
+    -------
+    tuple of str
+        One sentence each.
+    """
     return meant(loss, adjacency, prior=prior, spent=spent, budget=budget).lines()
 
 
@@ -456,7 +504,22 @@ def _factor(kept: Promise) -> str:
 
 
 def sentence(loss: Loss, adjacency: Adjacency, prior: float = 0.1) -> str:
-    """One line for the end of a release: the loss, the neighbours and the odds."""
+    """Summarise a release in one line: the loss, the neighbours and the odds.
+
+    Parameters
+    ----------
+    loss : Loss
+        Loss of the release.
+    adjacency : Adjacency
+        Neighbours that the loss is about.
+    prior : float
+        Belief before the release, in (0, 1).
+
+    Returns
+    -------
+    str
+        The line.
+    """
     epsilon, delta = epsilon_delta(loss)
     seen = odds(epsilon, prior)
     believed = "that you took part" if adjacency.kind == "add_remove" else "about your record"
@@ -487,88 +550,3 @@ def as_data(loss: Loss, adjacency: Adjacency) -> dict[str, object]:
         "unit": adjacency.unit,
         "rows": adjacency.rows,
     }
-
-
-def percent(probability: float) -> str:
-    """``23 %``; two significant digits below one percent, two places above ninety-nine."""
-    share = 100 * probability
-    if share > 99:
-        return "100 %" if share > 99.99 else f"{share:.4g} %"
-    return f"{share:.0f} %" if share >= 1 else f"{share:.2g} %"
-
-
-def at_most(factor: float) -> str:
-    """``2.72``: three digits, never below the factor (to nine digits, so that e^{ln 3} is 3)."""
-    return "no limit" if factor == math.inf else f"{float(_outward(factor, round_up)):.3g}"
-
-
-def percent_most(probability: float) -> str:
-    """``23.2 %``: three digits, never too low."""
-    share = 100 * probability
-    return "100 %" if share > 99.99 else f"{float(_outward(share, round_up)):.4g} %"
-
-
-def percent_least(probability: float) -> str:
-    """``3.92 %``: three digits, never too high."""
-    return f"{float(_outward(100 * probability, round_down)):.4g} %"
-
-
-def _outward(number: float, rounded: Callable[[Fraction, int], Fraction]) -> Fraction:
-    slack = Fraction(1, 10**9) if rounded is round_down else -Fraction(1, 10**9)
-    return rounded(Fraction(number) * (1 + slack), 4 if 99 < number < 100 else 3)
-
-
-def percent_up(probability: Fraction) -> str:
-    """``14 %`` for 0.136: a share of errors or of those found, never stated too low."""
-    share = 100 * probability
-    if share > 99 and share < 100:
-        return f"{float(round_up(share, 4)):g} %"
-    return f"{math.ceil(share)} %" if share >= 1 or share == 0 else f"{float(round_up(share, 2)):g} %"
-
-
-def one_in(probability: float) -> str:
-    """``1 in 4.3``; a percentage where it is more likely than not."""
-    if probability > 0.5:
-        share = 100 * probability
-        return (
-            f"{share:.0f} %"
-            if share <= 99
-            else f"{math.floor(share * 100) / 100:g} %"
-            if share < 99.99
-            else "near certain"
-        )
-    return f"1 in {1 / probability:.2g}" if probability > 0.01 else f"1 in {round(1 / probability):,}"
-
-
-def one_in_most(probability: float) -> str:
-    """``1 in 4.3`` or ``69.1 %``: never a smaller chance."""
-    if probability > 0.5:
-        return "near certain" if probability > 0.9999 else percent_most(probability)
-    return f"1 in {_once(1 / probability * (1 + 1e-9), round_down)}"
-
-
-def one_in_least(probability: float) -> str:
-    """``1 in 26``: never a larger chance."""
-    if probability <= 0:
-        return "never"
-    return percent_least(probability) if probability > 0.5 else f"1 in {_once(1 / probability * (1 - 1e-9), round_up)}"
-
-
-def _once(times: float, rounded: Callable[[Fraction, int], Fraction]) -> str:
-    whole = float(rounded(Fraction(times), 2 if times < 100 else 3))
-    return f"{whole:g}" if whole < 1000 else f"{whole:,.0f}"
-
-
-def chance(delta: Fraction) -> str:
-    """``1 in a billion``, ``1 in 90 million``, ``1 in 7``: two digits, never a smaller chance than it is."""
-    once = 1 / delta
-    if once >= 10**15:
-        return f"1 in 10^{len(str(once.__floor__())) - 1}"
-    for power, name in ((12, "trillion"), (9, "billion"), (6, "million"), (3, "thousand")):
-        size = 10**power
-        if once == size:
-            return f"1 in a {name}"
-        if once >= size:
-            few = round_down(once / size, 2)
-            return f"1 in {int(few * size):,}" if power == 3 else f"1 in {about(few)} {name}"
-    return f"1 in {about(round_down(once, 2))}"

@@ -173,7 +173,27 @@ def delta_at(pairs: Sequence[tuple[Fraction, Fraction]], epsilon: Fraction) -> F
 
 
 def on_lattice(epsilon: Fraction, count: int, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Theorem 3.3 as printed: the least (k - 2i) eps with delta_i <= ``delta``, and that delta_i (rounded up)."""
+    """Theorem 3.3 as printed: the least (k - 2i) eps with delta_i <= ``delta``, and that delta_i (rounded up).
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Loss of each release, > 0.
+    count : int
+        Number k of releases, >= 1.
+    delta : Fraction
+        Greatest delta allowed, >= 0.
+
+    Returns
+    -------
+    tuple of Fraction
+        Epsilon of all releases together, and its delta.
+
+    Raises
+    ------
+    AssertionError
+        Never: delta_0 is 0, and i = 0 is tried last.
+    """
     for i in range(count // 2, -1, -1):
         reached = delta_at([(epsilon, Fraction(0))] * count, (count - 2 * i) * epsilon)
         if reached <= delta:

@@ -156,9 +156,29 @@ class PtrStep:
 def declared(
     epsilon: Fraction, delta: Fraction, neighbours: Adjacency, *, label: str = "", table: Table = "same", law: str = ""
 ) -> PtrStep:
-    """An (epsilon, delta)-PTR function by declaration (003 Definition 24): epsilon for the test, as much for the rest.
+    """Declare an (epsilon, delta)-PTR function (003 Definition 24): epsilon for the test, as much for the release.
 
-    What follows from it is a theorem about steps *declared* so; ``declarations`` finds them in a tree.
+    Conclusions from it are theorems about steps *declared* so; ``declarations`` finds them in a tree.
+
+    Parameters
+    ----------
+    epsilon : Fraction
+        Loss of the test, and of the release behind it; > 0.
+    delta : Fraction
+        Greatest probability of a reply where the proposal is unsafe, in [0, 1).
+    neighbours : Adjacency
+        Neighbours of the whole table.
+    label : str
+        Name of the step in a proof tree.
+    table : "same" | "partition" | "subsample"
+        What the step reads, as for ``PtrStep``.
+    law : str
+        Name of the released law, if it is the same for every step that may reply.
+
+    Returns
+    -------
+    PtrStep
+        Without parts, since nothing is computed.
     """
     return PtrStep(epsilon, epsilon, delta, neighbours, label, table, law)
 
@@ -176,6 +196,17 @@ def measured(
         Of the release where the proposal is safe; None for what is then the same for all neighbours.
     margin : int
         The step replies iff A + Z >= u + margin, where the proposal is unsafe iff A <= u; at least 0.
+    label : str
+        Name of the step in a proof tree.
+    table : "same" | "partition" | "subsample"
+        What the step reads, as for ``PtrStep``.
+    law : str
+        Name of the released law, if it is the same for every step that may reply.
+
+    Returns
+    -------
+    PtrStep
+        With the guarantees of its parts.
     """
     parts = (test,) if release is None else (test, release)
     return PtrStep(*_of_noise(parts, margin), test.adjacency, label, table, law, margin, parts)
@@ -252,13 +283,22 @@ def in_stages(stages: Sequence[Guarantee], *, label: str = "") -> Guarantee:
 
 
 def first_reply(steps: Sequence[PtrStep], *, shown: Shown, label: str = "") -> Guarantee:
-    """One level whose steps release the same law.
+    """Guarantee of one level whose steps release the same law.
 
     Parameters
     ----------
+    steps : sequence of PtrStep
+        The steps in their order, at least one; the first that replies ends the level.
     shown : "value" | "value and step"
         Whether anything, running time included, tells which step replied. If so the level costs what ``cascade``
         says. If not, a reply costs the dearest test and one release, and no reply all tests.
+    label : str
+        Name of the level in a proof tree.
+
+    Returns
+    -------
+    Guarantee
+        Of the whole level, an epsilon and a delta.
 
     Raises
     ------

@@ -93,8 +93,17 @@ def clones(ratio: Fraction, people: int, chance: Fraction, *, aim: Fraction) -> 
     ----------
     ratio : Fraction
         At or above e^eps0, > 1.
+    people : int
+        Number of answers, >= 2.
     chance : Fraction
         Of every other person to be a clone, in (0, 1): at most e^-eps0, or 2 / (e^eps0 + 1) for a truth of two values.
+    aim : Fraction
+        The delta that the precision is chosen for, in (0, 1).
+
+    Returns
+    -------
+    Clones
+        The pair, with masses rounded up.
     """
     places = (1 / aim).__ceil__().bit_length()
     bits = places + 3 * SPARE

@@ -420,3 +420,13 @@ def kind_words(column: Column) -> str:
         return f"category of {len(column.among)}"
     bounds = "" if column.low is None or column.high is None else f" {show(column.low)} to {show(column.high)}"
     return type(column).__name__.lower() + bounds
+
+
+def description(title: str, schema: Schema, budget: Loss, groups: Keys | None) -> str:
+    """Text form of a study: its title, columns, neighbours, budget and groups, without a fact from its rows."""
+    columns = ", ".join(f"{name} ({kind_words(column)})" for name, column in schema.columns.items())
+    grouped = f"\n  by       {groups.column}" if groups is not None else ""
+    return (
+        f"Study '{title}'\n  columns  {columns}\n  person   {schema.person.neighbours().words()}\n"
+        f"  budget   {words(budget)}{grouped}"
+    )

@@ -1,10 +1,11 @@
-"""Entry points without a study file: a study of a table in memory, and reading a certificate."""
+"""Entry points: a study of a study file or of a table in memory, and reading a certificate."""
 
 from __future__ import annotations
 
 import glob
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 from reticent.data.format import Format, check_plain_names, exact
@@ -19,6 +20,36 @@ if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
     from reticent.data.spec import Spec
     from reticent.ledger import Ledger
+
+
+def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  # noqa: A001 - rt.open is the habit
+    """The study described by a TOML file. No row is read.
+
+    Parameters
+    ----------
+    path : str or Path
+        The study file.
+    extensions : sequence of modules, optional
+        Statistics and mechanisms of third parties, in modules that you imported: docs/how-to/own_statistic.md.
+
+    Returns
+    -------
+    Study
+        Its rows are read by releases alone.
+
+    Raises
+    ------
+    SpecError, PublicParameterError
+        The file cannot be read or describes no study; a module extends nothing or uses a name that is taken.
+    """
+    from reticent.data.spec import read_spec
+
+    spec = read_spec(path)
+    if extensions == ():
+        return Study(spec, None)
+    from reticent.statistics.extensions import read_extensions
+
+    return Study(spec, None, extensions=read_extensions(extensions))
 
 
 def study(
@@ -54,6 +85,8 @@ def study(
         ``{"age": rt.integer(0, 120), "site": rt.category([1, 2, 3])}``; bounds are public, never taken from the rows.
     budget : number or loss
         Total epsilon (with ``delta``), or a loss such as ``ZCDP(Fraction(1, 2))``.
+    delta : number, optional
+        Delta of an epsilon in ``budget``; by default the budget has none.
     person : str, optional
         The column that names the person; without it every row is another person.
     rows_each : int, optional
@@ -63,6 +96,8 @@ def study(
     ledger : path, optional
         A durable ledger file. Without it the ledger is in memory and the certificate says so. A file that is under a
         ledger already is asked under that one alone.
+    title : str
+        Title of the study, for the ledger and its certificates.
     override : str
         The reason for a budget above epsilon 10.
     delimiter, encoding : str
@@ -75,6 +110,16 @@ def study(
     snapshot : str
         A word for these rows, such as "2026-11". Releases of one ledger and one word share what was once told of
         incomplete rows; give other rows another word.
+
+    Returns
+    -------
+    Study
+        Its rows are read by releases alone.
+
+    Raises
+    ------
+    SpecError, PublicParameterError
+        A declaration that cannot be used, before any row is read.
     """
     from reticent.data.spec import Budget, Spec, word_of
     from reticent.privacy.cost import refuse_exposure, refuse_weak

@@ -1,22 +1,23 @@
 """A study: a table, who a person is, public bounds, and a budget; ask, plan, rehearse, release.
 
-``open`` reads the study file and nothing else; ``memory.study`` is for a table in memory. A ``Study`` is a handle:
-it shows schema and budget, never a row, a count or a size. Everything that reads rows is a method of it.
+A ``Study`` is a handle: it shows schema and budget, never a row, a count or a size. Everything that reads rows is a method
+of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from reticent.certificate.particulars import Record, record_of
 from reticent.data.schema import Key, Schema
 from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError, refusing
 from reticent.privacy.cost import Cost, Written
-from reticent.privacy.loss import Loss, words
+from reticent.privacy.loss import Loss
 from reticent.privacy.numbers import Number
 from reticent.sessions import makers
 
@@ -83,7 +84,7 @@ class Study:
 
         return open_for(
             Path(self._place),
-            self._declared,
+            [*self.schema.columns, *filter(None, [self.schema.person.column])],
             self.spec.ledger,
             title=self.spec.title,
             adjacency=self.schema.person.neighbours(),
@@ -117,6 +118,11 @@ class Study:
             The groups wanted; by default all declared values.
         groups : int, optional
             Most groups one person may be in, if fewer than their rows allow; enforced, and the price falls with it.
+
+        Returns
+        -------
+        Study
+            With the same ledger.
         """
         from reticent.study.allocation import keys_of
 
@@ -147,6 +153,11 @@ class Study:
             Accuracy first: each named answer gets the least epsilon, on a grid of 1/1000, whose noise half-width
             at 95 % is at most that. Questions may be left out then.
 
+        Returns
+        -------
+        Plan
+            Cost and expected half-widths at 95 %, in the unit of each answer.
+
         Raises
         ------
         QuestionError, PublicParameterError
@@ -170,7 +181,20 @@ class Study:
         people: int = 1_000,
         override: str = "",
     ) -> Rehearsal:
-        """The same code on made-up rows drawn from the schema: free, reproducible, and about nobody."""
+        """Run a release on made-up rows drawn from the schema: free, reproducible, and about nobody.
+
+        Parameters
+        ----------
+        questions, epsilon, rho, delta, override
+            As for ``plan``; nothing is charged.
+        people : int
+            Number of made-up persons, >= 1.
+
+        Returns
+        -------
+        Rehearsal
+            Made-up answers, the same each time.
+        """
         from reticent.study.allocation import at_least_one
         from reticent.study.rehearsal import rehearse
 
@@ -347,22 +371,20 @@ class Study:
         epsilon, rho, delta, purpose, record, audit
             As for ``release``.
 
+        Returns
+        -------
+        Synthetic
+            Made-up rows by column, with the release they come from.
+
         Raises
         ------
-        NoReplyError
-            Where the release gave no reply: it was charged, and there is nothing to draw from.
+        QuestionError, NoReplyError
+            A question that is no density, before the charge; after it, a release without a reply to draw from.
         """
-        from reticent.statistics.density import DensityOf
-        from reticent.statistics.statistic import Ask, ask
-        from reticent.study.synthetic import CHECKING, check_rows
+        from reticent.study.synthetic import asked_density
 
         with refusing():
-            check_rows(rows)
-            asked = ask(columns if isinstance(columns, DensityOf | Ask) else DensityOf(columns, checks=CHECKING))
-            if not isinstance(asked.statistic, DensityOf):
-                raise QuestionError(f"rows are drawn from a density: rt.density(…), got {asked.name}.")
-            if asked.delta is None and delta is not None:
-                asked = asked.at(asked.epsilon, delta=delta)
+            asked = asked_density(columns, rows, delta)
         made = self.release([asked], epsilon=epsilon, rho=rho, delta=delta, purpose=purpose, record=record, audit=audit)
         return made.synthetic(rows=rows)
 
@@ -389,14 +411,17 @@ class Study:
         ----------
         questions, positives : int
             How many questions will be asked, and how many are expected above a threshold, or overfitted.
-        width : float
-            How far an answer may be from the mean over the private rows, in (0, 1).
+        width, beta : float
+            Greatest error of an answer, and the probability that some answer is further off; both in (0, 1).
         people : int, optional
             How many persons; by default the declared number.
-        beta : float
-            The probability that some answer is further off, in (0, 1).
         delta : number
             At which rho is told as epsilon, in (0, 1).
+
+        Returns
+        -------
+        Prices
+            The price of each way in epsilon and in rho.
 
         Raises
         ------
@@ -406,8 +431,7 @@ class Study:
         from reticent.sessions.gaussian_answers import session_prices
 
         person = self.schema.person
-        units = person.people if people is None else people
-        if units is None:
+        if (units := person.people if people is None else people) is None:
             raise PublicParameterError("Say people=…: this study declares no number of persons.")
         return session_prices(
             questions=questions,
@@ -473,12 +497,9 @@ class Study:
 
     def _note(self, refusal: Refusal, what: str, who: str) -> None:
         """A line in the ledger for a request that was declined; a ledger that cannot take it changes nothing."""
-        try:
-            ledger = self._existing()
-            if ledger is not None:
+        with suppress(Refusal):
+            if (ledger := self._existing()) is not None:
                 ledger.note_refusal(what, who=who, code="4" if isinstance(refusal, BudgetError) else "5")
-        except Refusal:
-            return
 
     def _cost(self, given: Written, override: str, people: int | None) -> Cost:
         """The cost of a plan for ``people``, or for the declared number."""
@@ -530,18 +551,11 @@ class Study:
         return self.ledger if path is not None and Path(path).exists() else None
 
     def __repr__(self) -> str:
-        from reticent.study.allocation import kind_words
+        from reticent.study.allocation import description
 
-        columns = ", ".join(f"{name} ({kind_words(column)})" for name, column in self.schema.columns.items())
-        grouped = f"\n  by       {self._groups.column}" if self._groups is not None else ""
-        return (
-            f"Study '{self.title}'\n  columns  {columns}\n  person   {self.schema.person.neighbours().words()}\n"
-            f"  budget   {words(self.spec.budget.loss)}{grouped}"
-        )
+        return description(self.title, self.schema, self.spec.budget.loss, self._groups)
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         return f"<pre>{escape(repr(self))}</pre>"
 
     def _refuse(self, *_: object) -> NoReturn:
@@ -571,28 +585,4 @@ def _again(spec: Spec, groups: Keys | None, extensions: tuple[Extension, ...] = 
     return Study(spec, None, None, groups, extensions=extensions)
 
 
-def open(path: str | Path, *, extensions: Sequence[ModuleType] = ()) -> Study:  # noqa: A001 - rt.open is the habit
-    """The study described by a TOML file. No row is read.
-
-    Parameters
-    ----------
-    path : str or Path
-    extensions : sequence of modules, optional
-        Statistics and mechanisms of third parties, in modules that you imported: docs/how-to/own_statistic.md.
-
-    Raises
-    ------
-    SpecError, PublicParameterError
-        The file cannot be read or describes no study; a module extends nothing or uses a name that is taken.
-    """
-    from reticent.data.spec import read_spec
-
-    spec = read_spec(path)
-    if extensions == ():
-        return Study(spec, None)
-    from reticent.statistics.extensions import read_extensions
-
-    return Study(spec, None, extensions=read_extensions(extensions))
-
-
-__all__ = ["Study", "open"]
+__all__ = ["Study"]

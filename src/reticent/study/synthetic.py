@@ -7,6 +7,7 @@ release.synthetic("density(x)", rows=1_000)   -> Synthetic, of a release that ha
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Final, SupportsIndex
@@ -16,11 +17,14 @@ from numpy.typing import NDArray
 
 from reticent.certificate.certificate import Certificate
 from reticent.entropy import Replayed, system
-from reticent.errors import PublicParameterError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.explain import sentence as loss_sentence
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.numbers import Number
+from reticent.statistics.density import DensityOf
 from reticent.statistics.density_step import smooths
 from reticent.statistics.options import whole
+from reticent.statistics.statistic import Ask, ask
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.check import Fit
 from reticent.synthesis.density import KEY, Density, sampled
@@ -164,6 +168,21 @@ class Synthetic:
         counted = [value for check in density.checks if check.columns == (one.column,) for value in check.atoms]
         listed = [] if density.noticed else [f"{value:g}" for value in counted]
         return f"{told}; {' and '.join(listed)} were counted by themselves" if listed else told
+
+
+def asked_density(columns: str | Sequence[str] | DensityOf | Ask, rows: int | None, delta: Number | None) -> Ask:
+    """Density question behind made-up rows: the one asked, or that of ``columns`` with checks.
+
+    Raises
+    ------
+    QuestionError, PublicParameterError
+        A question that is no density; a number of rows that cannot be drawn.
+    """
+    check_rows(rows)
+    asked = ask(columns if isinstance(columns, DensityOf | Ask) else DensityOf(columns, checks=CHECKING))
+    if not isinstance(asked.statistic, DensityOf):
+        raise QuestionError(f"rows are drawn from a density: rt.density(…), got {asked.name}.")
+    return asked.at(asked.epsilon, delta=delta) if asked.delta is None and delta is not None else asked
 
 
 def check_rows(rows: SupportsIndex | None) -> int | None:

@@ -44,7 +44,19 @@ def two_coins(question: str) -> Design:
 
 
 def forced(question: str, *, truth: Number, yes: Number) -> Design:
-    """The truth with probability ``truth``, else yes with probability ``yes``; both strictly between 0 and 1.
+    """Design of forced answers: the truth with probability ``truth``, else yes with probability ``yes``.
+
+    Parameters
+    ----------
+    question : str
+        The text that people are asked.
+    truth, yes : number
+        Probabilities, strictly between 0 and 1.
+
+    Returns
+    -------
+    Design
+        With answers yes and no.
 
     Raises
     ------
@@ -60,11 +72,28 @@ def forced(question: str, *, truth: Number, yes: Number) -> Design:
 
 
 def warner(question: str, *, epsilon: Number | None = None, truth: Number | None = None) -> Design:
-    """The statement with probability ``truth``, else its opposite: answer honestly which of the two you were given.
-
-    Name ``epsilon``, above 0 and at most 10, or ``truth``, strictly between 1/2 and 1.
+    """Design of Warner: the respondent answers the statement with probability ``truth``, else its opposite.
 
     Source: Warner 1965: epsilon = ln(truth / (1 - truth)), the least variance of all yes-no designs of that epsilon.
+
+    Parameters
+    ----------
+    question : str
+        The statement.
+    epsilon : number, optional
+        Above 0, at most 10; either this or ``truth``.
+    truth : number, optional
+        Probability of the statement, strictly between 1/2 and 1.
+
+    Returns
+    -------
+    Design
+        With answers yes and no.
+
+    Raises
+    ------
+    PublicParameterError
+        Both or neither of the two, or one out of its range.
     """
     if (epsilon is None) == (truth is None):
         raise PublicParameterError("name epsilon= or truth=, one of them")
@@ -76,15 +105,29 @@ def warner(question: str, *, epsilon: Number | None = None, truth: Number | None
 
 
 def unrelated(question: str, *, other_share: Number, truth: Number) -> Design:
-    """The question with probability ``truth``, else an innocent one to which a known share says yes.
+    """Design of an unrelated question, which is asked instead with probability 1 - ``truth``.
+
+    Source: Greenberg and others 1969, with a known share.
 
     Parameters
     ----------
+    question : str
+        The sensitive question.
     other_share : number
         Probability of yes to the innocent question, strictly between 0 and 1. It must be a coin's: a fact about the
         respondent that somebody can look up (a birthday) hides nothing from that somebody.
+    truth : number
+        Probability of the sensitive question, strictly between 0 and 1.
 
-    Source: Greenberg and others 1969, with a known share.
+    Returns
+    -------
+    Design
+        With answers yes and no.
+
+    Raises
+    ------
+    PublicParameterError
+        A probability out of its range, or an epsilon above 10.
     """
     made = RandomizedResponse(number(truth, "truth"), number(other_share, "other_share"))
     return limited(Design(question, "unrelated", YES_NO, made))
@@ -101,16 +144,28 @@ def one_sided(question: str, *, truth: Number) -> Design:
 def choice(
     question: str, among: Sequence[str], *, epsilon: Number, method: Choice | Literal["auto"] = "auto"
 ) -> Design:
-    """One of several answers.
+    """Design of a question with one of several answers.
 
     Parameters
     ----------
+    question : str
+        The text that people are asked.
     among : sequence of str
         2 or more; 4,096 at most for unary and subset, 65,536 for kary, 4 million for hadamard and hashing.
     epsilon : number
         Above 0, at most 10.
     method : str
         "auto" takes what ``best`` names.
+
+    Returns
+    -------
+    Design
+        Pure local epsilon.
+
+    Raises
+    ------
+    PublicParameterError
+        Too few or too many answers, or one twice; an epsilon out of its range.
     """
     answers = tuple(among)
     check_among(answers)
@@ -124,15 +179,29 @@ def choice(
 def mean(
     question: str, low: Number, high: Number, *, epsilon: Number, method: Mean | Literal["auto"] = "auto"
 ) -> Design:
-    """A number between public bounds, for the mean of all.
+    """Design of a question about a number between public bounds, for the mean of all.
 
     Parameters
     ----------
+    question : str
+        The text that people are asked.
     low, high : number
-        ``low`` < ``high``.
+        Bounds in the unit of the question, ``low`` < ``high``.
+    epsilon : number
+        Above 0, at most 10.
     method : str
         "duchi" says one of two numbers, "piecewise" one of many; "auto" takes the one with the smaller worst variance:
         duchi up to an epsilon of about 1.18.
+
+    Returns
+    -------
+    Design
+        Pure local epsilon.
+
+    Raises
+    ------
+    PublicParameterError
+        ``low`` not below ``high``, or an epsilon out of its range.
     """
     bottom, top, limit = number(low, "low"), number(high, "high"), within(epsilon)
     if bottom >= top:

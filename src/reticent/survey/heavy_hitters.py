@@ -65,6 +65,16 @@ def heavy(design: Design, answers: Answers | Tally, *, false: float = 0.05) -> H
     false : float
         In (0, 1/2]: the most probability that any answer nobody holds is named.
 
+    Returns
+    -------
+    Hitters
+        Shares in [0, 1] with intervals, the greatest share first.
+
+    Raises
+    ------
+    PublicParameterError
+        Another kind of design, ``false`` out of its range, or no answers.
+
     Accuracy
     --------
     The binomial tail is exact; intervals are Wilson's at 1 - 0.05 / k, all together at 95 %.

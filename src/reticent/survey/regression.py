@@ -85,6 +85,13 @@ def logistic(
         In the clear; without a column of ones.
     names : sequence of str, length p
         By default x1, x2, ...
+    level : float
+        Coverage of the intervals, in (0, 1).
+
+    Returns
+    -------
+    Fit
+        The intercept and p coefficients in log odds per unit of their covariates, with standard errors and intervals.
 
     Raises
     ------

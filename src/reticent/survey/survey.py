@@ -112,6 +112,20 @@ class Design(design.Design):
         ----------
         margin : float
             Half-width of the interval: a share such as 0.02, or the units of a number.
+        share : float, optional
+            The expected share, in [0, 1]; for a number its expected standard deviation. By default the worst case.
+        level : float
+            Coverage of the interval, in (0, 1).
+
+        Returns
+        -------
+        int
+            Number of answers, >= 1.
+
+        Raises
+        ------
+        PublicParameterError
+            A number out of its range, or a margin that no survey reaches.
         """
         return variance.people_for(self, margin, share=share, level=level)
 
@@ -133,6 +147,18 @@ class Design(design.Design):
             For ``Result.by``.
         interval : str
             "wilson", or "exact": at least ``level`` for every share and size.
+        level : float
+            Coverage of each interval, in (0, 1).
+
+        Returns
+        -------
+        Result
+            Shares in [0, 1], or a mean in the unit of the question, with intervals.
+
+        Raises
+        ------
+        PublicParameterError
+            No answers, groups of another length, or a level out of its range.
         """
         return estimate.of_answers(self, answers, groups=groups or {}, interval=interval, level=level)
 
@@ -148,16 +174,34 @@ class Design(design.Design):
         interval: Literal["wilson", "exact"] = "wilson",
         level: float = 0.95,
     ) -> Result:
-        """The same from a column of a CSV, Parquet or DuckDB file, counted in the engine.
+        """Estimate from a column of a CSV, Parquet or DuckDB file, counted in the engine.
 
         Parameters
         ----------
         path : path
             ``*.csv``, ``*.parquet`` or ``*.duckdb`` (then name the ``table``).
-        respondent : str
+        column : str
+            The column of randomized answers.
+        table : str, optional
+            The table of a DuckDB file.
+        groups : sequence of str
+            Columns for ``Result.by``.
+        respondent : str, optional
             The column that says who answered: somebody who answered twice is refused.
-        code : str
+        code : str, optional
             The column that holds ``Design.code``: answers to another design are refused.
+        interval, level
+            As for ``estimate``.
+
+        Returns
+        -------
+        Result
+            As by ``estimate``.
+
+        Raises
+        ------
+        PublicParameterError
+            What ``estimate`` refuses; a file, table or column that is not there.
         """
         return estimate.of_table(
             self,
@@ -172,7 +216,21 @@ class Design(design.Design):
         )
 
     def shuffled(self, people: int, delta: Number, *, shuffler: str) -> Guarantee:
-        """The central guarantee when only the counts of ``people`` answers are seen, and a shuffler is trusted.
+        """Central guarantee if only the counts of ``people`` answers are seen, and a shuffler is trusted.
+
+        Parameters
+        ----------
+        people : int
+            Number of shuffled answers, >= 2.
+        delta : number
+            Delta of the guarantee, in (0, 1).
+        shuffler : str
+            Who shuffles; the guarantee names them as trusted.
+
+        Returns
+        -------
+        Guarantee
+            An (epsilon, delta) for one replaced answer.
 
         Raises
         ------
@@ -188,7 +246,22 @@ class Design(design.Design):
     def form(
         self, path: str | Path, post: str | None = None, *, ask: Mapping[str, Sequence[str]] | None = None
     ) -> Path:
-        """Write a page that asks the question and draws in the browser: ``reticent.survey.form``."""
+        """Write a page that asks the question and draws in the browser: ``reticent.survey.form``.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file to write; one that is there is replaced.
+        post : str, optional
+            An https:// address that takes an answer by POST as JSON; by default the page only offers a file and a code.
+        ask : mapping of str to sequences of str, optional
+            Questions whose answers are sent as they are, for subgroups.
+
+        Returns
+        -------
+        Path
+            The file written.
+        """
         return form.form(self, path, post, ask=ask)
 
     def cards(self, path: str | Path) -> Path:
@@ -220,7 +293,18 @@ class Questionnaire(questionnaire.Questionnaire):
     def form(
         self, path: str | Path, post: str | None = None, *, ask: Mapping[str, Sequence[str]] | None = None
     ) -> Path:
-        """Write a page that asks all questions and draws in the browser: ``reticent.survey.form``."""
+        """Write a page that asks all questions and draws in the browser: ``reticent.survey.form``.
+
+        Parameters
+        ----------
+        path, post, ask
+            As for ``Design.form``.
+
+        Returns
+        -------
+        Path
+            The file written.
+        """
         return form.form(self, path, post, ask=ask)
 
     def save(self, path: str | Path) -> Path:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.render.figure import GREY, INK, WIDTH, as_svg, quiet
 from reticent.errors import PublicParameterError
-from reticent.privacy.explain import Promise, at_most, chance, odds, percent, percent_least, percent_most, promise
+from reticent.privacy.explain import Promise, odds, promise
 from reticent.privacy.loss import Loss, words
+from reticent.privacy.probability_words import at_most, chance, percent, percent_least, percent_most
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

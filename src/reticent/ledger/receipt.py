@@ -1,0 +1,44 @@
+"""Proof of a charge: the receipt of a reservation, and the one that an idempotency key got before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reticent.errors import LedgerError
+from reticent.ledger.events import Reserved
+from reticent.ledger.replay import Replay
+from reticent.privacy.loss import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """Proof that ``charge`` is spent; the one thing that lets noise be drawn.
+
+    Attributes
+    ----------
+    id : str
+        The release, ``r-0007``; requests are numbered in order, refused ones too.
+    charge : Loss
+        What was charged, in the ledger's currency.
+    entry : str
+        Digest of the ledger's entry.
+    when : str
+        UTC, ISO 8601.
+    replayed : bool
+        True when an idempotency key was used again. Such a receipt paid for the *first* run alone: hand out the stored
+        answer; drawing again would be a second release for one charge, and ``commit`` refuses it.
+    """
+
+    id: str
+    charge: Loss
+    entry: str
+    when: str
+    replayed: bool = field(default=False, compare=False)
+
+
+def receipt_again(earlier: Reserved, request_digest: str | None, replay: Replay) -> Receipt:
+    """Receipt that an idempotency key got before; refused for another request."""
+    line = replay.lines[earlier.id]
+    if earlier.request_digest != request_digest:
+        raise LedgerError(f"This key was used for another request, {earlier.id}. Nothing was charged. Use a new key.")
+    return Receipt(earlier.id, earlier.charge, line.entry, line.when, replayed=True)
