@@ -8,35 +8,42 @@ runs on tables of every size. Epsilon is large, so that thresholds are within th
 The squares that a trimmed mean buys for its interval have 2**20 steps a row: there the integers handed over are
 compared, for every answer (``gated``). Tables are put in order here and not read by the engine; one in ``EVERY`` is
 read by it, too, and must be the same (all of them in the deep report).
+
+The column ``free`` has no bounds, so its magnitude is bought first. It is drawn among the usual binades (all in
+the deep report), and each goes on to an answer in steps of its own.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations, combinations_with_replacement
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeVarTuple, cast
 
 import numpy as np
 
-from reticent.data.order_statistics import RunLength, fetched
-from reticent.data.query import Ordered
-from reticent.data.schema import Person, Schema, integer
-from reticent.data.table import Result, content, open_table
+from reticent.data.candidates import FINEST, Cells, cells_of, prior
+from reticent.data.order_statistics import Needs, Order, RunLength, fetched
+from reticent.data.query import Ordered, Ranks
+from reticent.data.schema import Person, Schema, integer, real
+from reticent.data.table import Counts, Result, content, open_table
+from reticent.entropy import Entropy
 from reticent.errors import CheckError, PublicParameterError, QuestionError
 from reticent.exact.rounding import exp_down
 from reticent.privacy.adjacency import Kind
+from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import ApproxDP, Loss, PureDP, words
-from reticent.statistics.column_step import PlannedStep
-from reticent.statistics.context import Setting, Step
+from reticent.statistics.column_step import Drawn, PlannedStep
+from reticent.statistics.context import Expected, Setting, Step
 from reticent.statistics.options import PTR
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles.median import Median
+from reticent.statistics.ranks import placed
 from reticent.statistics.robust.answers import Report
-from reticent.statistics.robust.plans import Bought, Maker, Price
+from reticent.statistics.robust.plans import Bought, Sized
 from reticent.statistics.robust.scale import Scale
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
 from reticent.statistics.statistic import Statistic
@@ -46,6 +53,7 @@ from tests.assurance.laws import Law, form
 from tests.assurance.pipelines import KEY
 
 Column: TypeAlias = tuple[int, ...]
+Given = TypeVarTuple("Given")
 
 MOST: Final = 15  # the bound of the column; as a width it is the last of its bin
 EVERY: Final = 20
@@ -54,6 +62,7 @@ SOME: Final = (0, 7, MOST)  # widths in one bin, as far apart as a bin is wide, 
 NEAR: Final = (0, 2, MOST)  # values as far apart as the width proposed, and further
 MIDDLE: Final = (Fraction(1, 2),)
 FINE: Final = UNSEEN / 16  # of what may be left unseen
+USUAL: Final = prior(FINEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +70,7 @@ class Case:
     """A question, what it may cost, and the tables: all columns of ``sizes`` values of ``grid``.
 
     ``n`` is the public number of values, declared under add/remove; None where it is bought. ``rows`` is the most of
-    one person.
+    one person. ``among`` has the binades that a magnitude is drawn from.
     """
 
     asked: Statistic
@@ -72,6 +81,7 @@ class Case:
     grid: Column = FEW
     rows: int = 1
     delta: Fraction = Fraction(1, 2)
+    among: Cells = USUAL
 
 
 def median(width: int | None = None) -> Median:
@@ -81,6 +91,7 @@ def median(width: int | None = None) -> Median:
 
 SMOOTH: Final = Median("x", method="smooth")
 STABLE: Final = Scale("x", method="stable")
+SIZED: Final = Scale("free", method="stable")
 TRIMMED: Final = TrimmedMean("x", Fraction(1, 3), method="TM")  # of six values, the least that have a safe width
 SMOOTH_MEAN: Final = TrimmedMean("x", Fraction(1, 5), method="smooth")
 
@@ -101,6 +112,8 @@ def cases(*, deep: bool = False) -> Iterator[Case]:
         yield Case(TRIMMED, kind, 6, tuple(size + 1 for size in sizes), Fraction(24), few)
         for smooth in (SMOOTH, SMOOTH_MEAN):
             yield Case(smooth, kind, 5, sizes, Fraction(2), SOME)
+        among = cells_of(real(), "free") if deep else USUAL
+        yield Case(SIZED, kind, 5, sizes[:2], Fraction(24), FEW, among=among)
     for bought in (STABLE, *((median(2), Scale("x"), TRIMMED) if deep else ())):
         yield Case(bought, "add_remove", None, (4, 5, 6) if deep else (5, 6), Fraction(56), few)
     if deep:
@@ -141,25 +154,48 @@ def prepared(case: Case) -> tuple[Step, Schema]:
     """The step of a case as a release has it; a bought n has its plans kept, which depend on that number alone."""
     people = case.n if case.kind == "add_remove" else None
     person = Person(case.kind, None if case.rows == 1 else "who", case.rows, people)
-    schema = Schema({"x": integer(0, MOST, missing=0)}, person)
+    schema = Schema({"x": integer(0, MOST, missing=0), "free": real(missing=0)}, person)
     step: Any = prepare(case.asked, Setting(schema, case.n, None, case.delta), case.epsilon)
-    if isinstance(step, PlannedStep) and isinstance(step.plan, Bought):
-        step = replace(step, plan=replace(step.plan, make=kept(step.plan.make)))
+    if isinstance(step, PlannedStep) and isinstance(step.plan, Bought | Sized):
+        step = replace(step, plan=replace(cast(Any, step.plan), make=kept(step.plan.make)))
+    if isinstance(step, PlannedStep) and isinstance(step.plan, Sized):
+        step = replace(step, plan=replace(step.plan, cells=case.among))
     return step, schema
 
 
-def kept(make: Maker) -> Maker:
-    """The same plans, each made once."""
+@dataclass(frozen=True)
+class Stated:
+    """A plan whose guarantee is derived once."""
+
+    made: Report
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        return self.made.guarantee
+
+    @property
+    def needs(self) -> Needs | None:
+        return self.made.needs
+
+    def draw(self, data: Order, entropy: Entropy) -> Drawn:
+        return self.made.draw(data, entropy)
+
+    def expected(self) -> Expected:
+        return self.made.expected()
+
+
+def kept(make: Callable[[*Given], Report]) -> Callable[[*Given], Report]:
+    """The same plans, each made once: for a number of values, and for a unit where that is bought."""
 
     @cache
-    def tried(n: int, price: Price) -> Report | QuestionError | PublicParameterError:
+    def tried(*given: *Given) -> Report | QuestionError | PublicParameterError:
         try:
-            return make(n, price)
+            return Stated(make(*given))
         except (QuestionError, PublicParameterError) as refusal:
             return refusal
 
-    def made(n: int, price: Price) -> Report:
-        found = tried(n, price)
+    def made(*given: *Given) -> Report:
+        found = tried(*given)
         if isinstance(found, QuestionError | PublicParameterError):
             raise found
         return found
@@ -168,12 +204,23 @@ def kept(make: Maker) -> Maker:
 
 
 def held(column: Column, step: Step) -> Result:
-    """A column in order, as a step reads it."""
+    """A column in order, as a step reads it: as it is, or by fine cell."""
     (query,) = step.queries
+    if isinstance(query, Ranks):
+        cells = candidates(step)
+        places, many = np.unique(cells.index(np.array(column, np.float64)), return_counts=True)
+        return Result(ranks=(Counts(places, many.astype(np.int64)),))
     assert isinstance(query, Ordered)
     values, counts = np.unique(np.array(column, np.int64), return_counts=True)
     inside = RunLength(values, counts.astype(np.int64))
     return Result(orders=(inside if query.needs is None else fetched(inside, query.needs),))
+
+
+def candidates(step: Step) -> Cells:
+    """The cells of a step that buys a magnitude."""
+    assert isinstance(step, PlannedStep)
+    assert isinstance(step.plan, Sized)
+    return step.plan.cells
 
 
 def read(column: Column, step: Step, schema: Schema) -> Result:
@@ -181,10 +228,14 @@ def read(column: Column, step: Step, schema: Schema) -> Result:
     import pyarrow as pa
 
     who = [f"p{place // schema.person.rows}" for place in range(len(column))]
-    data = {"x": pa.array(column[::-1], pa.float64()), "who": pa.array(who, pa.string())}
+    values = pa.array(column[::-1], pa.float64())
+    data = {"x": values, "free": values, "who": pa.array(who, pa.string())}
     if schema.person.column is None:
         del data["who"]
     (found,) = open_table(pa.table(data), schema).run(step.queries, KEY)
+    if found.ranks:
+        (counts,) = found.ranks
+        return Result(ranks=(placed(cells_of(real(), "free"), candidates(step), counts),))
     return found
 
 
