@@ -23,6 +23,7 @@ from reticent.learning import (
     public,
 )
 from reticent.learning.linear import USUAL
+from reticent.ledger import Ledger
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
@@ -284,3 +285,32 @@ def test_two_columns_of_a_density_are_a_list() -> None:
 def test_a_column_of_a_study_is_declared_by_what_it_is(wrong: object) -> None:
     with pytest.raises(Refusal, match=r"rt\.real\(0, 5\).*Nothing was read"):
         rt.study({"x": [1.0, 2.0]}, adjacency="substitute", columns={"x": wrong}, budget=1)  # type: ignore[dict-item]
+
+
+# --- the number of rows -----------------------------------------------------------------------------------------------
+
+
+def fitted(adjacency: str, rows: int = N, people: int | None = None) -> LinearRegression:
+    table = {"age": AGE[:rows].tolist(), "disea": DISEA[:rows].tolist()}
+    columns = {"age": rt.integer(18, 90, complete=True), "disea": rt.real(0, 60, complete=True)}
+    made = rt.study(table, adjacency=adjacency, columns=columns, people=people, budget=9)  # type: ignore[arg-type]
+    return LinearRegression(epsilon=2).fit(*made.xy(["age"], "disea"))
+
+
+def test_under_substitution_a_fit_to_a_study_knows_the_number_of_rows_as_one_to_arrays_does() -> None:
+    """It is public there, declared or not: nothing is bought, and the plan is that of an array of so many rows."""
+    ledger = Ledger.create(None, title="rows", adjacency=Adjacency("substitute"), budget=PureDP(Fraction(9)))
+    arrays = LinearRegression(epsilon=2, bounds=[(18, 90)], y_bounds=(0, 60), ledger=ledger, complete=True)
+    arrays = arrays.set_params(adjacency="substitute").fit(AGE[:, None].astype(float), DISEA)
+    undeclared, declared = fitted("substitute"), fitted("substitute", people=N)
+    for made in (declared, arrays):
+        assert undeclared.guarantee_.parts == made.guarantee_.parts
+
+
+def test_under_add_remove_the_number_of_rows_is_not_looked_at() -> None:
+    assert fitted("add_remove", 3_000).guarantee_ == fitted("add_remove", 2_000).guarantee_
+
+
+def test_under_substitution_another_declared_number_is_refused_before_the_charge() -> None:
+    with pytest.raises(rt.SpecError, match="is public and it is another"):
+        fitted("substitute", people=N + 1)

@@ -44,7 +44,7 @@ class Shelf(Protocol):
 
     @property
     def people(self) -> int | None:
-        """The declared public number of rows, where there is one."""
+        """The public number of rows, where there is one: of the table under substitution, else the declared one."""
         ...
 
     def bounds(self, column: str) -> Bound:

@@ -22,7 +22,7 @@ from reticent.certificate.snapshot import Known
 from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records
 from reticent.data.schema import Category, Column, Integer, Key, Schema
-from reticent.data.table import Result, Table
+from reticent.data.table import EngineFailure, Result, Table
 from reticent.entropy import system
 from reticent.errors import QuestionError
 from reticent.learning.handles import Handle
@@ -31,6 +31,7 @@ from reticent.ledger.fingerprint import note_head, note_release
 from reticent.privacy.adjacency import Adjacency
 from reticent.statistics.public_facts import may_be_incomplete
 from reticent.statistics.scaling import Bound, Floats, Integers
+from reticent.study.allocation import as_declared
 
 FINE = 20  # a unit is about 2^-FINE of a column's range
 MOST_LABELS = 100
@@ -41,9 +42,9 @@ PLAIN = (Fraction(0), Fraction(1))
 class Columns:
     """The columns of one study, as estimators ask for them.
 
-    ``place`` is the path of the rows, empty where they are in memory; ``rows`` opens them, after the charge. ``known``
-    looks up the shares of incomplete rows that were told of the declared snapshot. ``keys`` has for each column that is
-    one key of a category its name, and the place of the key.
+    ``place`` is the path of the rows, empty where they are in memory. ``rows`` opens them: after the charge, and before
+    it to count persons whose number is public. ``known`` looks up the shares of incomplete rows that were told of the
+    declared snapshot. ``keys`` has for each column that is one key of a category its name, and the place of the key.
     """
 
     schema: Schema
@@ -59,9 +60,21 @@ class Columns:
 
     @property
     def people(self) -> int | None:
-        """Declared, where every person has one row; rows of several are counted with noise."""
+        """The public number of persons with one row each: counted under substitution, else the declared one.
+
+        Rows of several are counted with noise. A file that cannot be read has the declared number, so that the fit
+        fails after its charge.
+        """
         person = self.schema.person
-        return person.people if person.rows == 1 else None
+        if person.rows > 1 or not self.neighbours.size_public:
+            return person.people if person.rows == 1 else None
+        table = self.rows()
+        try:
+            return as_declared(person, table.units())
+        except EngineFailure:
+            return person.people
+        finally:
+            table.close()
 
     def bounds(self, column: str) -> Bound:
         return PLAIN if column in self.keys else self.schema.bounded(column, "a model")
