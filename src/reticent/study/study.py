@@ -1,7 +1,7 @@
 """A study: a table, who a person is, public bounds, and a budget; ask, plan, rehearse, release.
 
-A ``Study`` is a handle: it shows schema and budget, never a row, a count or a size. Everything that reads rows is a method
-of it.
+A ``Study`` is a handle: it shows schema and budget, never a row, a count or a size. Everything that reads rows is a
+method of it.
 """
 
 from __future__ import annotations
