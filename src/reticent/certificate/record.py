@@ -91,8 +91,9 @@ class Record:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Every caveat, of the release and of its answers, each once. Among several answers, the caveats of a test and
-        of the way an answer was drawn carry its name.
+        """Every caveat, of the release and of its answers, each once.
+
+        Among several answers, the caveats of a test and of the way an answer was drawn carry its name.
         """
         answers = self.answers
         found = [*self.document["caveats"]]

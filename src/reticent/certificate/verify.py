@@ -182,8 +182,9 @@ def _entries(rounds: list[_Round], charges: list[Reserved], entries: tuple[Entry
 
 
 def _shown_again(certificate: Record, entries: tuple[Entry, ...]) -> Iterator[Check]:
-    """Check that each share of incomplete rows taken from an earlier release stands in that release's entry; no check
-    if none is taken.
+    """Check that each share of incomplete rows taken from an earlier release stands in that release's entry.
+
+    There is no check if none is taken.
 
     Such a share costs nothing here, so that it was told, and paid for, is the ledger's word: the columns, the digest of
     the snapshot and the numbers are those that its release left.
@@ -280,8 +281,9 @@ def _audit(certificate: Record) -> Iterator[Check]:
 
 
 def _beside(certificate: Record, asked: list[str], rest: list[str]) -> bool:
-    """Tell if the names of an audit after the answers are those that a release adds: a cap, then shares of incomplete
-    rows.
+    """Tell if the names of an audit after the answers are those that a release adds.
+
+    These are a cap, then shares of incomplete rows.
 
     A share that an answer's own noisy count tells is no part of the proof, and no audit runs it.
     """

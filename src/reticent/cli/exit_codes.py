@@ -177,8 +177,10 @@ def _tell(ending: Ending, voice: Voice) -> None:
 
 
 def _prepare_streams() -> None:
-    """No stream may fail for its own reasons after a charge: one that is closed goes nowhere, and a terminal that
-    cannot show a letter gets an escape for it."""
+    """Keep streams from failing for reasons of their own after a charge.
+
+    A closed stream goes nowhere, and a terminal that cannot show a letter gets an escape for it.
+    """
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open until the process ends
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115

@@ -102,9 +102,10 @@ def _judged(name: str, claim: Loss, outcomes: int, share: Decimal | None, factor
 
 
 def _factor(node: Guarantee) -> Decimal:
-    """Greatest factor by which a statement may exceed the listed loss. Conversions to rho are wide for a large epsilon:
-    a coin loses at most epsilon, and epsilon^2 / 2 is stated. Permute-and-flip reaches its bound with many candidates
-    only.
+    """Greatest factor by which a statement may exceed the listed loss.
+
+    Conversions to rho are wide for a large epsilon: a coin loses at most epsilon, and epsilon^2 / 2 is stated.
+    Permute-and-flip reaches its bound with many candidates only.
     """
     epsilons = [part.loss.epsilon for part in (node, *node.parts) if isinstance(part.loss, PureDP | ApproxDP)]
     if isinstance(node.loss, ZCDP | ApproxZCDP | Renyi) and epsilons:
@@ -421,8 +422,9 @@ def _number(text: str) -> Fraction:
 
 
 def rounded(sensitivity: Fraction, step: Fraction, size: int) -> int:
-    """Number of grid steps that ``size`` answers move together: one by nearly all, the others across a half-way
-    case.
+    """Number of grid steps that ``size`` answers move together.
+
+    One answer moves by nearly all of them, each of the others across a half-way case.
     """
 
     def index(x: Fraction) -> int:  # to the nearest, half-way cases down

@@ -1,4 +1,4 @@
-"""The noise calls of one run against the proof that was charged: is every call paid for, in every currency?
+"""Check of the noise calls of one run against the charged proof: every call is paid for, in every currency.
 
     unpaid(tree, calls)    what the proof does not pay for, in words; empty where it pays for all
 

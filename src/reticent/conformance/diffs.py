@@ -83,8 +83,9 @@ def declared_of(mechanism: object) -> Declared | None:
 
 
 def unfit(one: Call, other: Call) -> Unfit | None:
-    """Public difference of two calls of equal mechanisms, or a type that cannot be trusted; None if there is
-    neither.
+    """Public difference of two calls of equal mechanisms, or a type that cannot be trusted.
+
+    None if there is neither.
     """
     if isinstance(one.exact, Candidates) and isinstance(other.exact, Candidates):
         return _unfit_candidates(one, other)

@@ -318,8 +318,9 @@ def _up(share: float) -> Fraction:
 
 
 def claims(guarantee: Guarantee) -> tuple[Loss, ...]:
-    """Losses that outputs may refute: the stated loss and, if it is no epsilon, the dominating pair of the same
-    proof.
+    """Losses that outputs may refute.
+
+    They are the stated loss and, if it is no epsilon, the dominating pair of the same proof.
     """
     if guarantee.pair is None or guarantee.parts or isinstance(guarantee.loss, PureDP):
         return (guarantee.loss,)

@@ -138,7 +138,7 @@ class _Records:
         return line
 
     def _whole_end(self, line: str) -> str:
-        """A long line may have been cut inside its end, \\r\\n."""
+        """Handle a long line that was cut inside its end, a carriage return and a line feed."""
         if line.endswith("\r") and len(line) > LONGEST_CELL:
             after = self._stream.readline(1)
             if after == "\n":

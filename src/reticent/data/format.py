@@ -40,8 +40,9 @@ BREAKS: Final = ("Cc", "Zl", "Zp")  # categories of Unicode: control characters,
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Notation of numbers and text in the source. ``na`` lists what counts as missing, letter by letter, or number by
-    number.
+    """Notation of numbers and text in the source.
+
+    ``na`` lists what counts as missing, letter by letter, or number by number.
 
     Attributes
     ----------

@@ -71,8 +71,9 @@ class _Found:
 
 
 def fetch(scans: Scans, needs: Needs) -> Fetched:
-    """Order statistics and sums that ``needs`` asks for, exact: equal to ``order_statistics.fetched`` of the whole
-    column.
+    """Order statistics and sums that ``needs`` asks for, exact.
+
+    They are equal to ``order_statistics.fetched`` of the whole column.
     """
     size = scans.size()
     ends = [(rank, rank) for first, last in needs.totals for rank in (max(first, 1), min(last, size))]

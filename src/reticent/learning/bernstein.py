@@ -444,8 +444,9 @@ def _values(train: Train, rows: Floats, signs: Floats, plan: Lattice) -> Floats:
 
 
 def stability_of_risk(slope: Number, weight: Number, people: int, *, gradient: Number = 0) -> Fraction:
-    """Stability of the minimiser f of mean loss(y f(x)) + weight / 2 |f|^2: its greatest change at any point by one
-    replaced row.
+    """Stability of the minimiser f of mean loss(y f(x)) + weight / 2 |f|^2.
+
+    It is the greatest change of f at any point by one replaced row.
 
     f = <theta, phi(.)> with kernel <phi(x), phi(x)> <= 1 and a convex loss; the mean is over a public number of rows.
 

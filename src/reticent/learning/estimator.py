@@ -331,8 +331,9 @@ class Estimator(Priced):
             vars(self).pop(name, None)
 
     def _stating(self, what: str) -> Callable[[Mapping[str, object]], Statement]:
-        """Function that states released numbers of this estimator for a certificate, with the parameters as they are
-        before a row is read.
+        """Function that states released numbers of this estimator for a certificate.
+
+        It has the parameters as they are before a row is read.
         """
         public = shown({name: value for name, value in self.get_params().items() if name not in APART})
         return lambda found: Statement(type(self).__name__, what, public, shown(found))

@@ -136,8 +136,9 @@ def of_arrays(
     rows_each: int,
     columns: int | None = None,
 ) -> Circumstances:
-    """Circumstances of a fit to arrays; before the charge it reads types, the number of columns, and the number of rows
-    if public.
+    """Circumstances of a fit to arrays.
+
+    Before the charge it reads types, the number of columns, and the number of rows if public.
 
     A list has as many columns as there are pairs of bounds; with one pair for all, as many as ``columns``.
 

@@ -205,8 +205,9 @@ def r_squared(asked: Scored, predict: Callable[[Floats], Floats], bounds: Callab
 
 
 def _bought(asked: Scored, scoring: Scoring) -> float:
-    """The score of the noisy sums, and of the number of rows. The last sum is not bought if it is public that none
-    lacks a value.
+    """The score of the noisy sums, and of the number of rows.
+
+    The last sum is not bought if it is public that none lacks a value.
     """
     model = asked.model
     here = model._here(asked.x, asked.y, model.n_features_in_)

@@ -192,8 +192,9 @@ class GridSearchCV(Priced):
         return self
 
     def summary(self) -> str:
-        """Summary of the search: the choice and the number of candidates, then the summary of the refit and the
-        guarantee of the whole.
+        """Summary of the search.
+
+        It has the choice and the number of candidates, then the summary of the refit and the guarantee of the whole.
         """
         best = self._best()
         chosen = ", ".join(f"{name}={worded(value)}" for name, value in self.best_params_.items())
@@ -325,8 +326,9 @@ class GridSearchCV(Priced):
         return one.set_params(epsilon=_digits(epsilon / among), delta=delta / among)
 
     def _stating(self) -> Callable[[Mapping[str, object]], Statement]:
-        """Function that states the search for a certificate: the candidates, then the choice and the numbers of the
-        refit.
+        """Function that states the search for a certificate.
+
+        It states the candidates, then the choice and the numbers of the refit.
         """
         inner = {name: value for name, value in self.estimator.get_params().items() if name not in APART}
         searched = {"estimator": inner, "param_grid": self.param_grid, "epsilon": self.epsilon, "delta": self.delta}

@@ -92,8 +92,11 @@ def descend(column: Integers, threshold: Floats, rows: Floats) -> Integers:
 
 
 class Binned(NamedTuple):
-    """Rows by bins: ``bins`` and ``both``, bin times classes plus class, of shape (columns, n); ``of`` the places of
-    their classes. Private."""
+    """Rows by bins.
+
+    ``bins`` and ``both``, bin times classes plus class, of shape (columns, n); ``of`` the places of their classes.
+    Private.
+    """
 
     bins: NDArray[np.int8]
     both: NDArray[np.int16] | Integers

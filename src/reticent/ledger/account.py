@@ -564,7 +564,7 @@ class Ledger:
             raise LedgerError(f"{self.name} is damaged: {problem}. Nothing was charged. Run verify.") from None
 
     def _alone(self) -> threading.Lock:
-        """This handle's lock; a forked child begins afresh, since the parent's lock may have been held."""
+        """Lock of this handle; a forked child begins afresh, since the parent's lock may have been held."""
         if os.getpid() != self._process:
             self._start()
         return self._lock

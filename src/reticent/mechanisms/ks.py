@@ -243,8 +243,11 @@ class _Band:
 
 
 def _counted(bands: Sequence[_Band], ratio: Fraction, entropy: Entropy) -> tuple[_Band, int]:
-    """A number of points and a level by whole-number weights: W_i (1 - r) r^i below n, W_n r^n at n, times the
-    denominator to the n; for several numbers over all of a number's multisets, times a common multiple."""
+    """A number of points and a level by whole-number weights.
+
+    The weights are W_i (1 - r) r^i below n, W_n r^n at n, times the denominator to the n; for several numbers over all
+    of a number's multisets, times a common multiple.
+    """
     a, b, last, common = ratio.numerator, ratio.denominator, bands[0].records, common_of(bands)
     weights = []
     for band, times in zip(bands, common, strict=True):

@@ -134,8 +134,9 @@ class Objective:
 
     @property
     def away(self) -> Fraction:
-        """Greatest L1 distance of an answer from the minimiser: the solver's error, the rounding of the slope to a
-        cell, and the grid.
+        """Greatest L1 distance of an answer from the minimiser.
+
+        It adds up the solver's error, the rounding of the slope to a cell, and the grid.
         """
         cells, steps = Fraction(2) ** self.half, Fraction(2) ** (self.finest - 1)
         return (self.tolerance + root(self.size) * cells) / self.ridge + root(self.size) * steps

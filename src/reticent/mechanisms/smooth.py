@@ -130,8 +130,9 @@ class Smooth:
         return (low,)
 
     def reach(self, bound: Fraction, share: float) -> float:
-        """Half-width in steps that the noise for a public ``bound`` exceeds with probability at most ``share``;
-        accuracy only.
+        """Half-width in steps that the noise for a public ``bound`` exceeds with probability at most ``share``.
+
+        No guarantee depends on it.
         """
         return float(bound / self.spread) * (math.exp(-math.log(share) / self.tail) - 1)
 

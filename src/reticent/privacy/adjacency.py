@@ -33,8 +33,9 @@ HANDED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Adjacency:
-    """Relation that makes two tables neighbours: one unit replaced, or one unit added or removed. ``rows`` is the most
-    rows one unit can have, >= 1.
+    """Relation that makes two tables neighbours: one unit replaced, or one unit added or removed.
+
+    ``rows`` is the most rows one unit can have, >= 1.
     """
 
     kind: Kind

@@ -202,8 +202,9 @@ def as_zcdp(part: Guarantee) -> Guarantee:
 
 
 def _least_rho(part: Guarantee) -> ZCDP | ApproxZCDP:
-    """Loss of ``part`` in zCDP: the lesser of the rho of its pair, if the axiom names one, and of the rho its loss
-    implies.
+    """Loss of ``part`` in zCDP.
+
+    It is the lesser of the rho of its pair, if the axiom names one, and of the rho its loss implies.
     """
     match part.pair:
         case Range(epsilon):

@@ -1,4 +1,4 @@
-"""Filters: may one more release be charged, when its price was chosen after seeing the earlier answers?
+"""Filters: checks of a further charge whose price was chosen after seeing the earlier answers.
 
 A filter looks only at a public budget, at what is spent and at the next charge. It stops a sum, in Fractions:
 

@@ -400,7 +400,7 @@ class Running:
         return Running({}, Fraction(0), NOTHING, (Fraction(1), Fraction(1)), (Fraction(0), Fraction(0)), {})
 
     def add(self, pair: Pair, times: int = 1) -> Running:
-        """This total with ``times`` >= 1 more parts dominated by ``pair``."""
+        """Total with ``times`` >= 1 more parts dominated by ``pair``."""
         if isinstance(times, bool) or not isinstance(times, int) or times < 1:
             raise PublicParameterError(f"a part occurs at least once, got {times}")
         if isinstance(pair, GaussianShift):
@@ -550,9 +550,7 @@ def _nothing(plan: Plan, direction: int) -> Total:
 
 
 def _serves(kept: Plan, wanted: Plan) -> bool:
-    """Tell if a transform made for the plan ``kept`` answers ``wanted``: nearly its tilt, no coarser, its window
-    inside.
-    """
+    """Tell if a transform of the plan ``kept`` has nearly the tilt of ``wanted``, its resolution and its window."""
     return (
         0.4 <= wanted.tilt / kept.tilt <= 2.5
         and kept.step <= 1.3 * wanted.step

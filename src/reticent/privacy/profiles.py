@@ -146,8 +146,9 @@ def epsilon(loss: Loss, delta: Fraction) -> Fraction:
 
 
 def _rest(loss: Loss, failure: Fraction, delta: Fraction) -> Fraction:
-    """Delta that remains of a total ``delta`` after an event of probability ``failure``: delta = failure + (1 -
-    failure) rest.
+    """Delta that remains of a total ``delta`` after an event of probability ``failure``.
+
+    It solves delta = failure + (1 - failure) rest.
     """
     if delta < failure:
         raise PublicParameterError(f"{words(loss)} has no ε at a δ below its own, got {about(delta)}")

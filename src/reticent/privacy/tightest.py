@@ -118,7 +118,7 @@ NAMES: Final = {
 
 
 def _reason(best: Guarantee, views: Sequence[Guarantee], delta: Fraction) -> str:
-    """``At δ 1e-6 optimal composition gives the least ε, 4.3; adding the losses up gives 10, ...``"""
+    """Reason for the chosen theorem: ``At δ 1e-6 optimal composition gives the least ε, 4.3; ...``."""
     rest = [f"{_name(view)} gives {float(_pair(view)[0]):.4g}" for view in views if view is not best]
     others = f"; {', '.join(rest)}" if rest else "; no other theorem applies"
     return f"At δ {about(delta)} {_name(best)} gives the least ε, {float(_pair(best)[0]):.4g}{others}."

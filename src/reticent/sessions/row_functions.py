@@ -83,8 +83,11 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """The share of rows for which a linear model is right: ``sum of weights x value + intercept > 0`` where
-    ``target > cut``, and not elsewhere. Weights are for the values as they are, clamped to the declared bounds."""
+    """The share of rows for which a linear model is right.
+
+    The model is right if ``sum of weights x value + intercept > 0`` exactly where ``target > cut``. Weights are for the
+    values as they are, clamped to the declared bounds.
+    """
 
     weights: Mapping[str, float]
     target: str
@@ -250,8 +253,9 @@ def _signed(rows: Rows, column: str) -> Integers:
 
 
 def _right(model: Accuracy, rows: Rows) -> NDArray[np.bool_]:
-    """Tell for each row if the model is right about it. A product of floats may depend on the other rows; integers do
-    not.
+    """Tell for each row if the model is right about it.
+
+    A product of floats may depend on the other rows; integers do not.
     """
     weights = {name: Fraction(weight) * rows.axes[name].unit for name, weight in model.weights.items()}
     intercept = Fraction(model.intercept)

@@ -375,8 +375,9 @@ class Open(Generic[T]):
 
     @property
     def certificate(self) -> Certificate:
-        """Certificate of the rounds that have ended: every answer, the proof, and the receipts, whose digests the
-        ledger has.
+        """Certificate of the rounds that have ended.
+
+        It holds every answer, the proof, and the receipts, whose digests the ledger has.
 
         A session of more than 64 rounds has several ``certificates``; this is the last of them.
 

@@ -56,9 +56,11 @@ LEAST_SHARE: Final = Fraction(1, 10**12)  # of epsilon or rho: below it a number
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Steps in the order asked, with the cap's caveat if one is needed and the shares of incomplete rows beside the
-    answers. The guarantee of everything together comes with them. ``extensions`` are those that answer or prove a part,
-    and ``notes`` are caveats of the whole release that public facts give.
+    """Steps in the order asked, with the guarantee of everything together.
+
+    They come with the cap's caveat if one is needed, and with the shares of incomplete rows beside the answers.
+    ``extensions`` are those that answer or prove a part, and ``notes`` are caveats of the whole release that public
+    facts give.
     """
 
     steps: tuple[Step, ...]

@@ -69,8 +69,9 @@ class Plan:
     def power(
         self, test: str, *, effects: Sequence[float] = (), people: int | None = None, level: float = 0.05
     ) -> PowerCurve:
-        """Power of a test of this plan: its probability of rejection, by the size of the true effect. It reads no row
-        and spends nothing.
+        """Power of a test of this plan: its probability of rejection, by the size of the true effect.
+
+        It reads no row and spends nothing.
 
         Parameters
         ----------

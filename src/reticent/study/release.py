@@ -125,8 +125,10 @@ class Release:
         return self.certificate.explain(prior=prior)
 
     def frame(self) -> object:
-        """A pyarrow Table, one row per cell: answer, label columns, outcome, value, low, high, noise, sampling, level,
-        incomplete (the share of rows without a readable value; null where none is told).
+        """A pyarrow Table, one row per cell.
+
+        Its columns are answer, label columns, outcome, value, low, high, noise, sampling, level
+        and incomplete. The last is the share of rows without a readable value, and null if none is told.
         """
         import pyarrow as pa
 

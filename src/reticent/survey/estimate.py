@@ -184,8 +184,9 @@ def _limits(design: Design) -> tuple[float, float]:
 
 
 def _mean(design: Design, made: LocalMean, heard: Tally, interval: Interval, level: float) -> Share:
-    """Mean with its interval; of two places the interval of the share of one is mapped. Of more the normal interval of
-    their mean.
+    """Mean with its interval; of two places the interval of the share of one is mapped.
+
+    With more places it is the normal interval of their mean.
     """
     low, high = _limits(design)
     unit = (high - low) / made.cells

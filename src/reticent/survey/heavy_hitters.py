@@ -30,8 +30,9 @@ class Hitter:
 
 @dataclass(frozen=True, slots=True)
 class Hitters:
-    """Frequent answers, the most frequent first; ``threshold`` is the least estimated share that an answer needs to be
-    named.
+    """Frequent answers, the most frequent first.
+
+    ``threshold`` is the least estimated share that an answer needs to be named.
 
     ``sure``: an answer of at least this true share is named with probability 0.95 or more.
     """

@@ -27,8 +27,9 @@ Answers: TypeAlias = Sequence[object] | Mapping[str, int] | NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """Tally of the reports: ``support`` of each answer, or the count of each place of a number, among ``answers``
-    messages.
+    """Tally of the reports.
+
+    It has the ``support`` of each answer, or the count of each place of a number, among ``answers`` messages.
     """
 
     answers: int

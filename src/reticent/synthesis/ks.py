@@ -169,8 +169,10 @@ def points_for(n: int, epsilon: Fraction, growth: Literal["root", "two_thirds"])
 
 
 def tried(cells: int, n: int, epsilon: Fraction, most: float) -> tuple[int, ...]:
-    """Powers of two from a ``FEWEST``-th of the root to 2 n^(2/3) or above: as many as ``most`` additions draw, and one
-    at least."""
+    """Powers of two from a ``FEWEST``-th of the root to 2 n^(2/3) or above.
+
+    There are as many as ``most`` additions draw, and at least one.
+    """
     first = max(points_for(n, epsilon, "root") // FEWEST, 1).bit_length() - 1
     last = max((2 * points_for(n, epsilon, "two_thirds") - 1).bit_length(), first)
     found, left = [1 << first], most - work(cells, 1 << first, n, epsilon / 2)

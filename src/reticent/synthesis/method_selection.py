@@ -191,8 +191,9 @@ class Auto:
         return ruled, finer[-1]
 
     def _scores(self, choice: PermuteAndFlip, ruled: Candidate, counts: Integers, size: smooth.Size) -> tuple[int, int]:
-        """Scores of the ruled and the finer bars, less being better: the excess of the length over its due, and minus
-        that.
+        """Scores of the ruled and the finer bars, less being better.
+
+        They are the excess of the length over its due, and minus that.
         """
         back = math.ceil(PRIOR * choice.sensitivity.bound / choice.epsilon)
         beyond = ruled.length(counts) - ruled.even(max(round(size.records), 1)) - back
@@ -284,8 +285,9 @@ def _candidate(release: Linear, detail: int, looked: Floats) -> Candidate:
 
 
 def step_of(matrix: Integers, terms: Terms) -> int:
-    """Sensitivity of |matrix @ counts| to one record, rounded up: integers that differ by at most D have such
-    floors.
+    """Sensitivity of |matrix @ counts| to one record, rounded up.
+
+    Integers that differ by at most D have such floors.
     """
     columns = np.ascontiguousarray(matrix.T)
     if terms.neighbours.kind == "add_remove":

@@ -227,8 +227,9 @@ class Tuned:
         return kept or [min(self.ladder.candidates, key=lambda one: one.energy)]
 
     def ruled(self, listed: Sequence[Candidate], n: int) -> Candidate:
-        """Candidate that the method's own public rule names for so many records: the nearest listed one of moderate
-        noise.
+        """Candidate that the method's own public rule names for so many records.
+
+        It is the nearest listed one of moderate noise.
         """
         columns, cells = len(self.axes), math.prod(one.cells for one in self.axes)
         match self.kind:

@@ -1,6 +1,6 @@
-"""method="auto" with atoms: values that many records share have a mass of their own, found from noisy counts.
+r"""method="auto" with atoms: values that many records share have a mass of their own, found from noisy counts.
 
-    records --at an atom of no column--> bars of all columns      \\
+    records --at an atom of no column--> bars of all columns      \
             --at an atom of some-------> bars of the other columns  > one vector of noisy counts -> Density
             --without a value----------> one count                /
 

@@ -20,8 +20,9 @@ SHARE: Final = Fraction(1, 20)  # of epsilon, for a number of records
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Accuracy that a plan shows before rows are read: half-widths at 95 % of a distribution function, for an assumed
-    shape.
+    """Accuracy that a plan shows before rows are read.
+
+    It gives half-widths at 95 % of a distribution function, for an assumed shape.
     """
 
     noise: float | None

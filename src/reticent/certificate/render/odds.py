@@ -105,7 +105,7 @@ class OddsBands:
 
 
 def of(certificate: Record, prior: float = 0.1) -> OddsBands:
-    """This release, everything the study has released so far, and the whole budget."""
+    """Bands of odds for the release, for everything the study has released so far, and for the whole budget."""
     hides_presence = certificate.guarantee.adjacency.kind == "add_remove"
     return OddsBands(
         (

@@ -97,8 +97,10 @@ def label_names(answers: Sequence[Answer]) -> tuple[str, ...]:
 
 
 def sheet(certificate: Record) -> str:
-    """The answers as CSV (RFC 4180): name, one column per label, outcome, value, low, high, noise, sampling, level,
-    estimand, and the share of incomplete rows beside the answer with its interval.
+    """The answers as CSV (RFC 4180).
+
+    Its columns are name, one column per label, outcome, value, low, high, noise, sampling and level. The last are the
+    estimand and the share of incomplete rows beside the answer with its interval.
 
     A no reply has empty numbers, and an answer without an interval its value alone. Text that a spreadsheet would take
     for a formula is preceded by an apostrophe.

@@ -371,8 +371,10 @@ def planned(
     steps: int | None = None,
     refined: bool = False,
 ) -> Fit:
-    """The plan of a fit. "auto" is objective perturbation if the price is pure, the penalty above 0, coefficients at
-    most ``MOST`` and no ``steps`` are asked for. It is the descent otherwise, or if its ridge would hide a regression.
+    """The plan of a fit.
+
+    "auto" is objective perturbation if the price is pure, the penalty above 0, coefficients at most ``MOST`` and no
+    ``steps`` are asked for. It is the descent otherwise, or if its ridge would hide a regression.
 
     Raises
     ------

@@ -129,8 +129,10 @@ class Correlation:
         return Expected(told.noise, told.sampling, seen_words(least, "correlation", "deviations 1/6 of the ranges"))
 
     def power(self, effect: float, people: int, level: float) -> float:
-        """For columns in the middle of their bounds; a share ``effect`` of the rows has v = u, or v = -u, the others
-        independent ones."""
+        """Power for columns in the middle of their bounds.
+
+        A share ``effect`` of the rows has v = u, or v = -u; the others have independent values.
+        """
         if not -1.0 <= effect <= 1.0:
             raise PublicParameterError(f"a correlation lies between -1 and 1, got {effect:g}")
         if too_few(people, [self.scale] * 9):

@@ -76,8 +76,9 @@ def _distances(count: int, to: To) -> Floats:
 
 
 def _worst(shares: Floats) -> tuple[Floats, Integers, Signs]:
-    """Greatest distance of each column's distribution function from ``shares`` at its values, with the place and the
-    sign.
+    """Greatest distance of each column's distribution function from ``shares`` at its values.
+
+    It comes with its place and its sign.
     """
     count, every = shares.shape[1], np.arange(len(shares))
     ranks = np.arange(count)

@@ -140,8 +140,9 @@ class Means:
         return Expected(noise, sampling, seen_words(seen, "difference", "equal groups, deviations 1/6 of the range"))
 
     def power(self, effect: float, people: int, level: float) -> float:
-        """Power for simulated groups of equal size, with means this far apart about the middle and the usual
-        deviation.
+        """Power for simulated groups of equal size, whose means differ by ``effect`` about the middle.
+
+        Values have the usual deviation.
         """
         if abs(effect) > 2.0 * self.half:
             raise PublicParameterError(f"means on this range differ by at most {2.0 * self.half:g}, got {effect:g}")
