@@ -25,11 +25,6 @@ RECORDS = tuple(f"docs/decisions/{number:04}" for number in range(1, 13))
 
 # Pages that are not done yet.
 PAGES: tuple[str, ...] = (
-    "docs/how-to/adaptive.md",
-    "docs/how-to/own_csv.md",
-    "docs/how-to/robust.md",
-    "docs/how-to/verify_a_certificate.md",
-    "docs/how-to/write_a_study_file.md",
     "docs/proofs/amplification.md",
     "docs/proofs/composition.md",
     "docs/proofs/conversions.md",
