@@ -22,7 +22,7 @@ study = rt.study({"x": [1, 2, 3] * 500}, adjacency="add_remove", columns={"x": r
 """
 LOADED = """
 import json, sys
-heavy = ("scipy", "ibis", "matplotlib", "duckdb", "pyarrow", "pandas")
+heavy = ("scipy", "ibis", "matplotlib", "duckdb", "pyarrow", "pandas", "jinja2")
 print(json.dumps(sorted(name for name in sys.modules if name.startswith("reticent") or name in heavy)))
 """
 VERB = """

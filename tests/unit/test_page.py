@@ -20,7 +20,8 @@ from reticent.certificate.keys import load_private, make_keys
 from reticent.certificate.record import NOT_DURABLE
 from reticent.certificate.render.figure import bar, figure, svg
 from reticent.certificate.render.page import NO_REPLY_WORDS, fragment, page
-from reticent.certificate.render.tables import number, plain, sheet, shown
+from reticent.certificate.render.tables import number, sheet, shown
+from reticent.data.format import plain
 from reticent.errors import PublicParameterError
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.statistics.answer import Answer, Cell
@@ -342,12 +343,14 @@ def test_odds_are_drawn_for_the_release_so_far_and_the_whole_budget(tmp_path: Pa
 def test_a_bar_is_small_and_inside_its_box() -> None:
     cell = Cell((), estimate(2.0, 0.5, 0.5))
     for span in (None, (0.0, 10.0), (2.1, 2.2)):
-        text = bar(cell, span)
-        ET.fromstring(text)
-        assert len(text) < 500
-        assert all(0 <= float(x) <= 120 for x in re.findall(r'[MH](-?[\d.]+)|cx="(-?[\d.]+)"', text) for x in x if x)
-    assert bar(Cell((), NO_REPLY)) == ""
-    assert bar(Cell((), Reply(Estimate(1, 1, 1, 0, 0)))) == ""
+        found = bar(cell, span)
+        assert found is not None
+        assert all(0 <= x <= 120 for x in (found.low, found.high, found.left, found.right, found.value))
+    (text,) = re.findall("<svg.*?</svg>", fragment(made(answers()[0])))
+    ET.fromstring(text)
+    assert len(text) < 500
+    assert bar(Cell((), NO_REPLY)) is None
+    assert bar(Cell((), Reply(Estimate(1, 1, 1, 0, 0)))) is None
 
 
 # numbers and sheet

@@ -20,6 +20,7 @@ import pytest
 from reticent import survey
 from reticent.errors import PublicParameterError, QuestionError, SpecError
 from reticent.mechanisms import axiom_again
+from reticent.pages.markup import stylesheet
 from reticent.privacy.rederivation import rederive
 from reticent.privacy.serialization import from_json
 from reticent.survey import Design, Questionnaire, cards, form, rehearsal, report
@@ -91,7 +92,7 @@ def test_every_control_has_a_name_that_is_read_aloud() -> None:
 
 
 def test_the_colours_can_be_told_apart() -> None:
-    style = form._asset("form.css")
+    style = stylesheet()
     for block in re.findall(r":root \{(.*?)\}", style, flags=re.DOTALL):
         colour = dict(re.findall(r"--([\w-]+): (#\w{6})", block))
         pairs = [

@@ -11,7 +11,6 @@ adds exact laws, sessions and models as ``Further`` parts (``tests/assurance``).
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,8 +18,6 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 from reticent import mechanisms
 from reticent.certificate.fields import software
-from reticent.certificate.render.page import STYLE
-from reticent.certificate.render.tables import plain
 from reticent.conformance import kit as conformance
 from reticent.conformance.alarm import Alarm
 from reticent.conformance.built_in_plans import built_in, made_up, robust
@@ -28,6 +25,7 @@ from reticent.conformance.kit import Effort
 from reticent.conformance.plan import QUICK, Audited, audit
 from reticent.conformance.schemas import Extended
 from reticent.conformance.source_digest import digest
+from reticent.pages.markup import render
 from reticent.statistics.extensions import axioms_of
 
 Part: TypeAlias = Literal["kit", "plans"]
@@ -388,59 +386,40 @@ def plan_rows(audited: Audited) -> list[tuple[str, ...]]:
 # --- as a page -------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the page, with words for the rows that nobody asked for."""
+
+    title: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[tuple[str, str]] = ()
+
+
 def page(found: Verified) -> str:
     """The report as one self-contained HTML file, without scripts."""
-    title = "What was verified"
-    versions = ", ".join(f"{name} {version}" for name, version in software().items())
-    unverified = "".join(f"<li>{_safe(text)}</li>\n" for text in found.not_verified)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-        f'{_about(found)}<p class="about">{_safe(versions)}</p>\n<p><strong>{_safe(found.summary)}</strong></p>\n'
-        f"{''.join(_section(section) for section in found.sections)}"
-        f'<section class="caveats" aria-label="Not verified">\n<h2>What was not verified</h2>\n<ul>{unverified}</ul>\n'
-        f"</section>\n{''.join(_tables(found))}</main>\n<footer>{_safe(program())}. The same source gives the same "
-        "report, but for its day and checks on fresh coins. No row of any study was read for it.</footer>\n</body>\n"
-        "</html>\n"
+    return render(
+        "verification",
+        {
+            "title": "What was verified",
+            "about": found.about,
+            "versions": ", ".join(f"{name} {version}" for name, version in software().items()),
+            "summary": found.summary,
+            "sections": found.sections,
+            "not_verified": found.not_verified,
+            "tables": [*_tables(found)],
+            "program": program(),
+        },
     )
 
 
-def _about(found: Verified) -> str:
-    return f'<p class="about">{_safe(found.about)}</p>\n' if found.about else ""
-
-
-def _section(section: Section) -> str:
-    lines = (("What", section.what), ("How", section.how), ("How much", section.extent), ("Result", section.result))
-    items = "".join(f"<dt>{name}</dt><dd>{_safe(text)}</dd>\n" for name, text in lines)
-    found = "".join(f"<li>{_safe(text)}</li>\n" for text in section.findings)
-    return f"<h2>{_safe(section.title)}</h2>\n<dl>\n{items}</dl>\n" + (f"<ul>{found}</ul>\n" if found else "")
-
-
-def _tables(found: Verified) -> Iterator[str]:
+def _tables(found: Verified) -> Iterator[Table]:
     for name, audited in found.plans or ():
-        yield _table(f"Plan: {name or 'as asked'}", PLAN_HEADS, plan_rows(audited), plan_notes([(name, audited)]))
+        yield Table(f"Plan: {name or 'as asked'}", PLAN_HEADS, plan_rows(audited), plan_notes([(name, audited)]))
     if found.declined:
         rows = [(one.release or "as asked", one.question or "all of it", one.words) for one in found.declined]
-        yield _table("Refused, and so not run", ("release", "question", "why"), rows)
+        yield Table("Refused, and so not run", ("release", "question", "why"), rows)
     for part in found.further:
-        yield from (_table(*table) for table in part.tables)
+        yield from (Table(*table) for table in part.tables)
     if found.kit is not None:
-        yield _table("Conformance, mechanism by mechanism", KIT_HEADS, kit_rows(found.kit))
-
-
-def _table(
-    title: str, heads: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[tuple[str, str]] = ()
-) -> str:
-    head = "".join(f'<th scope="col">{_safe(text)}</th>' for text in heads)
-    body = "".join("<tr>" + "".join(f"<td>{_safe(text)}</td>" for text in row) + "</tr>\n" for row in rows)
-    return (
-        f'<details>\n<summary>{_safe(title)}</summary>\n<div class="wide">\n<table>\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{body}</tbody>\n</table>\n</div>\n"
-        + "".join(f'<p class="about">{_safe(word)}: {_safe(text)}.</p>\n' for word, text in notes)
-        + "</details>\n"
-    )
-
-
-def _safe(text: str) -> str:
-    return html.escape(plain(text), quote=True)
+        yield Table("Conformance, mechanism by mechanism", KIT_HEADS, kit_rows(found.kit))

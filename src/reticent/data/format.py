@@ -4,6 +4,7 @@
     exact(name)                                 the text of a name, as a plain str
     check_plain_names(names, where)             refuse names that are too long or hold a line end
     check_title(text, where)                    the same for a title
+    plain(text)                                 text as it is shown: nothing in it acts instead of being seen
 
 Numbers are read as the format says and not otherwise: with ``thousands = ","`` the texts 1977.61 and 1,977.61 are the
 same number and 19,77 is none. Every text is a number or it is not, and none makes a reader fail. ``plan.number`` does
@@ -35,6 +36,7 @@ MOST_WORDS: Final = 100
 BLANK: Final = r"[ \t\r\n]*"
 LONGEST_NAME: Final = 128
 LONGEST_TITLE: Final = 2_000
+TURNS: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 BREAKS: Final = ("Cc", "Zl", "Zp")  # categories of Unicode: control characters, ends of a line or paragraph
 
 
@@ -182,3 +184,11 @@ def check_title(text: str, where: str) -> None:
 def on_one_line(text: str) -> bool:
     """Tell if a text holds no control character and no end of a line or paragraph."""
     return not any(unicodedata.category(c) in BREAKS for c in text)
+
+
+def plain(text: str) -> str:
+    """``text`` without control characters, line ends, and marks that turn the direction of writing."""
+    if text.isascii() and text.isprintable():
+        return text
+    acts = (*BREAKS, "Cs")
+    return "".join("\N{REPLACEMENT CHARACTER}" if c in TURNS or unicodedata.category(c) in acts else c for c in text)

@@ -12,7 +12,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from html import escape
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from reticent.privacy.explain import sentence
@@ -61,7 +60,9 @@ def promise(model: Fitted) -> str:
 
 def page(text: str) -> str:
     """Text as a notebook shows it."""
-    return f"<pre>{escape(text)}</pre>"
+    from reticent.pages.markup import render
+
+    return render("text", {"lines": text.split("\n")})
 
 
 def noises(tree: Guarantee) -> Iterator[str]:

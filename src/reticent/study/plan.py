@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -205,16 +204,17 @@ class Plan:
         )
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in self.rows()
+        from reticent.pages.markup import render
+
+        return render(
+            "plan_table",
+            {
+                "caption": f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}",
+                "heads": ("statistic", "loss", "± noise", "± sampling*", "note"),
+                "rows": self.rows(),
+                "told": (self.footnote(), *(f"{names}: {text}" for names, text in self.estimands())),
+            },
         )
-        heads = "".join(
-            f'<th scope="col">{name}</th>' for name in ("statistic", "loss", "± noise", "± sampling*", "note")
-        )
-        title = html.escape(f"{words(self.guarantee.loss)} · {self.guarantee.adjacency.words()}")
-        table = f"<table><caption>{title}</caption><tr>{heads}</tr>{cells}</table>"
-        told = (self.footnote(), *(f"{names}: {text}" for names, text in self.estimands()))
-        return table + "".join(f"<p>{html.escape(text)}</p>" for text in told)
 
 
 def _is_in(name: str, text: str) -> bool:

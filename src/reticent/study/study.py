@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
 
@@ -556,7 +555,9 @@ class Study:
         return description(self.title, self.schema, self.spec.budget.loss, self._groups)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(repr(self))}</pre>"
+        from reticent.pages.markup import render
+
+        return render("text", {"lines": repr(self).split("\n")})
 
     def _refuse(self, *_: object) -> NoReturn:
         raise QuestionError(

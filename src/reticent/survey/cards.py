@@ -18,12 +18,13 @@ from math import cos, radians, sin
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from reticent.data.format import plain
 from reticent.errors import QuestionError, SpecError
 from reticent.mechanisms import KAry, OneSided, RandomizedResponse
 from reticent.privacy.numbers import about
 from reticent.survey.description import say
 from reticent.survey.design import Design
-from reticent.survey.form import odds_words, shown
+from reticent.survey.form import odds_words
 from reticent.survey.report import svg
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def parts_of(design: Design) -> tuple[Part, ...]:
                 '(method="kary"): this design says something that no one disc can tell a person to say.'
             )
     named = (
-        Part(f"Say “{shown(answer)}”", chance, False)
+        Part(f"Say “{plain(answer)}”", chance, False)
         for answer, chance in zip(design.among, forced, strict=True)
         if chance > 0
     )
@@ -220,7 +221,7 @@ def _text(
     axes: Axes, text: str, x: float, y: float, *, size: float, width: int, weight: str = "normal", color: str = INK
 ) -> float:
     """Lines of text from (x, y) downwards; returns where they end."""
-    lines = list(_lines(shown(text), width))
+    lines = list(_lines(plain(text), width))
     height = 1.32 * size / 72
     for place, line in enumerate(lines):
         axes.text(

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import html
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from importlib.resources import files
 from math import prod
@@ -24,6 +24,7 @@ from urllib.parse import urlsplit
 from reticent.data.format import on_one_line
 from reticent.errors import QuestionError, SpecError
 from reticent.exact.rounding import round_up
+from reticent.pages.markup import render, stylesheet, trusted
 from reticent.privacy.numbers import about, show
 from reticent.survey import device
 from reticent.survey.description import say
@@ -42,8 +43,6 @@ MOST_OPEN: Final = 50
 FORMULA: Final = "=+-@"  # at the start of a cell a spreadsheet takes it for a formula
 RESERVED: Final = re.compile(r"receipt|(design|answer)(_[0-9]+)?")
 PRIOR: Final = Fraction(1, 10)  # of the example that puts the factor into words
-
-UNSEEN: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 Open: TypeAlias = Mapping[str, Sequence[str]]
 
@@ -105,24 +104,25 @@ def page(design: Design | Questionnaire, post: str | None, *, ask: Open, title: 
     _check(designs, ask, title)
     address = None if post is None else _address(post)
     script = _script(design, address, ask)
-    style = _asset("form.css")
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(stylesheet())}'; img-src data:; "
         f"connect-src {_source(address)}; base-uri 'none'; form-action 'none'"
     )
-    parts = {
-        "policy": policy,  # made of hashes and of an address that _address has checked
-        "title": _safe(title),
-        "style": style,
-        "promise": _promise(designs, ask),
-        "heading": "The question" if len(designs) + len(ask) == 1 else "The questions",
-        "fields": _fields(designs, ask),
-        "ways": _ways(address),
-        "receiver": _receiver(address),
-        "digest": design.fingerprint,
-        "script": script,
-    }
-    return re.sub(r"@([a-z]+)@", lambda found: parts[found[1]], _asset("form.html"))
+    return render(
+        "survey_form",
+        {
+            "policy": trusted(policy),  # made of hashes and of an address that _address has checked
+            "title": title,
+            "promises": [Promised(one.question, say(one), one.among, _chances(one)) for one in designs],
+            "odds": odds_words(designs),
+            "sent_openly": ", ".join(ask),
+            "heading": "The question" if len(designs) + len(ask) == 1 else "The questions",
+            "fields": _fields(designs, ask),
+            "host": None if address is None else urlsplit(address).hostname or "",
+            "digest": design.fingerprint,
+            "script": trusted(script),
+        },
+    )
 
 
 def designs_of(design: Design | Questionnaire) -> tuple[Design, ...]:
@@ -173,10 +173,6 @@ def harmless(text: object) -> bool:
 # --- the script -------------------------------------------------------------------------------------------------------
 
 
-def _asset(name: str) -> str:
-    return files("reticent.survey").joinpath(name).read_text("utf-8")
-
-
 def _script(design: Design | Questionnaire, address: str | None, ask: Open) -> str:
     facts = {
         "format": FORMAT,
@@ -186,7 +182,8 @@ def _script(design: Design | Questionnaire, address: str | None, ask: Open) -> s
         "open": [{"name": name, "among": list(among)} for name, among in ask.items()],
     }
     stated = json.dumps(facts, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
-    return _asset("form.js").replace('"use strict";', f'"use strict";\nconst SURVEY = {stated};', 1)
+    script = files("reticent.survey").joinpath("form.js").read_text("utf-8")
+    return script.replace('"use strict";', f'"use strict";\nconst SURVEY = {stated};', 1)
 
 
 def _facts(design: Design) -> dict[str, object]:
@@ -234,26 +231,28 @@ def _source(address: str | None) -> str:
 # --- the words --------------------------------------------------------------------------------------------------------
 
 
-def _safe(text: str) -> str:
-    return html.escape(shown(text), quote=True)
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """Protection of one question: its words, and the chances of each answer by its truth where these can be read."""
+
+    question: str
+    says: str
+    among: tuple[str, ...]
+    chances: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def shown(text: str) -> str:
-    """``text`` without characters that act instead of being seen."""
-    return UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One question as a control: buttons, a list, or a line for a number where there is nothing to choose among."""
 
+    name: str
+    question: str
+    among: tuple[str, ...]
+    note: str
 
-def _promise(designs: Sequence[Design], ask: Open) -> str:
-    parts = []
-    for design in designs:
-        if len(designs) > 1:
-            parts.append(f"<p><strong>{_own(design.question)}</strong></p>")
-        parts.append(f"<p>{_safe(say(design))}</p>")
-        parts.append(_table(design))
-    parts.append(f"<p>{_safe(odds_words(designs))}</p>")
-    if ask:
-        parts.append(f"<p><strong>Sent as you give it, with no chance mixed in:</strong> {_safe(', '.join(ask))}.</p>")
-    return "\n".join(part for part in parts if part)
+    @property
+    def listed(self) -> bool:
+        return len(self.among) > BUTTONS
 
 
 def odds_words(designs: Sequence[Design], does: str = "send") -> str:
@@ -280,65 +279,20 @@ def _up(number: Fraction) -> str:
     return show(round_up(number, 3))
 
 
-def _table(design: Design) -> str:
-    """The chances as a table, where it is small enough to be read."""
+def _chances(design: Design) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The chances in percent by truth and answer, where the table is small enough to be read."""
     if device.recipe(design)["kind"] not in SETTLED or len(design.among) > TABLE:
-        return ""
-    head = "".join(f'<th scope="col">{_own(answer)}</th>' for answer in design.among)
-    rows = []
-    for truth in design.among:
-        law = device.distribution(design, truth)
-        cells = (about(100 * law.get(answer, Fraction(0)), 3) for answer in design.among)
-        shares = "".join(f"<td>{cell}\u00a0%</td>" for cell in cells)
-        rows.append(f'<tr><th scope="row">{_own(truth)}</th>{shares}</tr>')
-    return (
-        '<div class="wide"><table>\n<thead><tr><th scope="col">If this is true, this is sent:</th>'
-        f"{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody>\n</table></div>"
+        return ()
+    laws = ((truth, device.distribution(design, truth)) for truth in design.among)
+    return tuple(
+        (truth, tuple(about(100 * law.get(answer, Fraction(0)), 3) for answer in design.among)) for truth, law in laws
     )
 
 
-def _own(text: str) -> str:
-    """Words of the survey team, in whatever direction they are written."""
-    return f'<span dir="auto">{_safe(text)}</span>'
-
-
-def _fields(designs: Sequence[Design], ask: Open) -> str:
-    fields = [_field(f"q{place}", one.question, one.among, _range(one)) for place, one in enumerate(designs)]
-    plain = "Sent as you give it, with no chance mixed in."
-    fields += [_field(f"o{place}", name, among, plain) for place, (name, among) in enumerate(ask.items())]
-    return "\n".join(fields)
-
-
-def _field(name: str, question: str, words: Sequence[str], note: str) -> str:
-    """Buttons, a list where they would be many, or a line for a number. No control has a state in its markup."""
-    told = f'<p class="quiet" id="{name}n">{_safe(note)}</p>' if note else ""
-    note_of = f' aria-describedby="{name}n"' if note else ""
-    legend, label = f'<legend dir="auto">{_safe(question)}</legend>', f' aria-label="{_safe(question)}"'
-    if not words:
-        control = f'<input type="text" inputmode="decimal" name="{name}" autocomplete="off" spellcheck="false"{label}>'
-    elif len(words) <= BUTTONS:
-        control = "\n".join(
-            f'<label><input type="radio" name="{name}" value="{place}" autocomplete="off"> {_own(word)}</label>'
-            for place, word in enumerate(words)
-        )
-    else:
-        choices = "".join(f'<option value="{place}">{_safe(word)}</option>' for place, word in enumerate(words))
-        first = '<option value="">choose …</option>'
-        control = f'<select name="{name}" autocomplete="off"{label}>{first}{choices}</select>'
-    return f"<fieldset{note_of}>{legend}\n{told}{control}\n</fieldset>"
-
-
-def _ways(address: str | None) -> str:
-    send = "" if address is None else '<button type="button" id="send">Send it</button>'
-    other = ' class="other"' if address else ""
-    return (
-        f'{send}<button type="button" id="save"{other}>Save it as a file</button>'
-        '<button type="button" id="copy" class="other">Copy it as a code</button>'
-    )
-
-
-def _receiver(address: str | None) -> str:
-    if address is None:
-        return "It sends nothing by itself: you hand in the file or the code."
-    host = urlsplit(address).hostname or ""
-    return f"If you press Send, {_safe(host)} also learns when and from which network address, as with every page."
+def _fields(designs: Sequence[Design], ask: Open) -> list[Field]:
+    openly = "Sent as you give it, with no chance mixed in."
+    asked = [Field(f"q{place}", one.question, one.among, _range(one)) for place, one in enumerate(designs)]
+    return [
+        *asked,
+        *(Field(f"o{place}", name, tuple(among), openly) for place, (name, among) in enumerate(ask.items())),
+    ]

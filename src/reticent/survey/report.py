@@ -7,7 +7,6 @@ digest of the file of answers, and every number. The answers are randomized alre
 from __future__ import annotations
 
 import hashlib
-import html
 import io
 import re
 import warnings
@@ -17,14 +16,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from reticent.data.format import plain
 from reticent.exact.rounding import round_up
+from reticent.pages.markup import render, trusted
 from reticent.privacy import serialization as trees
 from reticent.privacy.explain import outline, sentence
 from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import show
 from reticent.survey.description import say
 from reticent.survey.design import Design
-from reticent.survey.form import shown as cleaned
 from reticent.survey.result import Result, Share, clipped, ends, shown
 
 if TYPE_CHECKING:
@@ -51,19 +51,6 @@ NAMES: Final = {
     "piecewise": "a place on a scale",
 }
 MOST_LINES: Final = 60  # of a figure
-STYLE: Final = """
-body { margin: 0 auto; padding: 1.2rem; max-width: 48rem; color: #1f2328; background: #ffffff; overflow-wrap: anywhere;
-  font: 1rem/1.5 system-ui, "Segoe UI", Roboto, "Helvetica Neue", sans-serif; }
-h1 { font-size: 1.5rem; line-height: 1.2; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-p.quiet, footer { color: #57606a; } footer { font-size: .85rem; margin-top: 2rem; }
-.note { background: #fff6dd; border-left: .3rem solid #b7791f; padding: .5rem 1rem; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { text-align: right; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid #8a939d; }
-th:first-child { text-align: left; } tbody th { font-weight: 600; }
-figure { margin: 1.5rem 0; overflow-x: auto; } figure svg { width: 100%; height: auto; }
-pre { white-space: pre-wrap; font-size: .8rem; }
-@media print { body { max-width: none; padding: 0; font-size: 10pt; } tr, figure { break-inside: avoid; } }
-""".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +171,13 @@ def figure(results: Sequence[tuple[Design, Result]]) -> Figure:
             low, high = (scale * clipped(end, limits) for end in ends(part, share))
             axes.plot([low, high], [place, place], color="#3f4750", linewidth=2.2, solid_capstyle="butt")
             axes.plot([scale * clipped(shown(part, share), limits)], [place], "o", color="#0b4f85", markersize=5)
-        names = [" · ".join(text for text in (cleaned(name), cleaned(share.label)) if text) for name, _, share in rows]
+        names = [" · ".join(text for text in (plain(name), plain(share.label)) if text) for name, _, share in rows]
         axes.set_yticks(range(len(rows)), names, fontsize=8, parse_math=False)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlim(scale * limits[0], scale * limits[1])
         axes.tick_params(axis="x", labelsize=8)
         axes.set_xlabel("% of people" if scale == 100 else "mean", fontsize=8)
-        axes.set_title(cleaned(design.question), loc="left", fontsize=9.5, parse_math=False, wrap=True)
+        axes.set_title(plain(design.question), loc="left", fontsize=9.5, parse_math=False, wrap=True)
         for side in ("top", "right", "left"):
             axes.spines[side].set_visible(False)
     return drawn
@@ -216,46 +203,45 @@ def page(
     together: Guarantee | None = None,
 ) -> str:
     """The estimates as one self-contained HTML file without scripts."""
-    title = results[0][0].question if len(results) == 1 else "What the survey found"
-    parts = [
-        part
-        for design, result in results
-        for part in (*([f"<h2>{_safe(design.question)}</h2>\n"] if len(results) > 1 else []), *_section(design, result))
-    ]
-    if together is not None:
-        parts.append(f"<p>{_safe(TOGETHER)} {_safe(sentence(together.loss, together.adjacency))}</p>\n")
-    drawn = svg(figure(results)).replace("<svg ", '<svg role="img" aria-label="The estimates of the table" ', 1)
     files = {(one["answers"]["file"], one["answers"]["sha256"]) for one in records}
-    sources = " ".join(f"Answers: {_safe(name)}, sha256 {digest}." for name, digest in sorted(files))
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{_safe(title)}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n<main>\n<h1>{_safe(title)}</h1>\n"
-        f"{''.join(parts)}<figure>\n{drawn}</figure>\n</main>\n<footer>{sources} Made with reticent "
-        f"{_safe(records[0]['software']['reticent'])}.</footer>\n</body>\n</html>\n"
+    whole = "" if together is None else f"{TOGETHER} {sentence(together.loss, together.adjacency)}"
+    return render(
+        "survey_report",
+        {
+            "title": results[0][0].question if len(results) == 1 else "What the survey found",
+            "parts": [_part(design, result) for design, result in results],
+            "together": whole,
+            "figure": trusted(svg(figure(results))),
+            "sources": sorted(files),
+            "version": records[0]["software"]["reticent"],
+        },
     )
 
 
-def _section(design: Design, result: Result) -> Iterator[str]:
-    caveats = [f"{name + ': ' if name else ''}{text}" for name, part in every(result) for text in part.caveats]
-    if caveats:
-        yield '<div class="note"><ul>' + "".join(f"<li>{_safe(text)}</li>" for text in caveats) + "</ul></div>\n"
-    heads = ("", "estimate", f"{100 * result.level:g} % interval", "answers", "as precise as asking openly")
-    yield '<div class="wide"><table>\n<thead><tr>'
-    yield "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr></thead>\n<tbody>\n"
-    for name, part in every(result):
-        for line in lines(part, name):
-            cells = (line.estimate, line.interval, line.answers, line.openly)
-            yield f'<tr><th scope="row">{_safe(line.name)}</th>' + "".join(f"<td>{cell}</td>" for cell in cells)
-            yield "</tr>\n"
-    yield "</tbody>\n</table></div>\n"
-    yield (
-        f"<p>Each answer was randomized before it was sent, by {_safe(NAMES[design.method])}: {_safe(say(design))} "
-        f"{_safe(sentence(design.guarantee.loss, design.guarantee.adjacency))}</p>\n"
-        f'<p class="quiet">Design: sha256 {design.fingerprint}.</p>\n'
-        f"<details><summary>Outline of the proof</summary><pre>{_safe(outline(design.guarantee))}</pre></details>\n"
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One question of a report: its caveats, its estimates as text, and the promise to each respondent."""
+
+    question: str
+    caveats: tuple[str, ...]
+    heads: tuple[str, str, str, str]
+    lines: tuple[Line, ...]
+    method: str
+    says: str
+    promise: str
+    fingerprint: str
+    proof_lines: tuple[str, ...]
+
+
+def _part(design: Design, result: Result) -> Part:
+    return Part(
+        design.question,
+        tuple(f"{name + ': ' if name else ''}{text}" for name, one in every(result) for text in one.caveats),
+        ("estimate", f"{100 * result.level:g} % interval", "answers", "as precise as asking openly"),
+        tuple(line for name, one in every(result) for line in lines(one, name)),
+        NAMES[design.method],
+        say(design),
+        sentence(design.guarantee.loss, design.guarantee.adjacency),
+        design.fingerprint,
+        tuple(outline(design.guarantee).split("\n")),
     )
-
-
-def _safe(text: object) -> str:
-    return html.escape(cleaned(str(text)), quote=True)

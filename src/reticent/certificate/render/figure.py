@@ -7,7 +7,6 @@ metadata and fixed names inside, so that one certificate always gives the same f
 
 from __future__ import annotations
 
-import html
 import io
 import math
 import re
@@ -17,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
 from reticent.certificate.record import Record
-from reticent.certificate.render.tables import key_words, label_words, number, plain
+from reticent.certificate.render.tables import key_words, label_words, number
+from reticent.data.format import plain
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.statistics.answer import Answer, Cell
 
@@ -97,26 +97,34 @@ def as_svg(drawn: Figure, salt: str) -> str:
     return text.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana, system-ui, sans-serif")
 
 
-def bar(cell: Cell, span: tuple[float, float] | None = None) -> str:
-    """One cell as a small inline SVG on the axis ``span`` (low, high), by default its own interval."""
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """An interval drawn in a line of a table: pixels from the left of a box of 120, and colours."""
+
+    low: float
+    high: float
+    left: float
+    right: float
+    value: float
+    line: str = GREY
+    shade: str = NOISE
+    dot: str = DOT
+
+
+def bar(cell: Cell, span: tuple[float, float] | None = None) -> Bar | None:
+    """One cell on the axis ``span`` (low, high), by default its own interval; None where there is nothing to draw."""
     match cell.outcome:
         case NoReply():
-            return ""
+            return None
         case Reply(Estimate(value, low, high, noise)):
             start, end = span or (low, high)
             if not end - start > 0 or not math.isfinite(end - start):
-                return ""
+                return None
 
             def x(point: float) -> float:
                 return 4 + 112 * min(max((point - start) / (end - start), 0.0), 1.0)
 
-            left, right = x(value - noise), x(value + noise)
-            return (
-                '<svg width="120" height="12" viewBox="0 0 120 12" aria-hidden="true">'
-                f'<path d="M{x(low):.1f} 6H{x(high):.1f}" stroke="{GREY}" stroke-width="1.5"/>'
-                f'<path d="M{left:.1f} 6H{right:.1f}" stroke="{NOISE}" stroke-width="6"/>'
-                f'<circle cx="{x(value):.1f}" cy="6" r="3" fill="{DOT}"/></svg>'
-            )
+            return Bar(x(low), x(high), x(value - noise), x(value + noise), x(value))
 
 
 # panels
@@ -314,6 +322,6 @@ def _legend(certificate: Record, left_out: int) -> str:
 
 
 def alternative(certificate: Record) -> str:
-    """Text alternative of the figure for readers who do not see it, escaped for an attribute."""
-    names = ", ".join(plain(answer.name) for answer in certificate.answers)
-    return html.escape(f"Answers with their intervals: {names}. The same numbers are in the table above.", quote=True)
+    """Text alternative of the figure for readers who do not see it."""
+    names = ", ".join(answer.name for answer in certificate.answers)
+    return f"Answers with their intervals: {names}. The same numbers are in the table above."

@@ -10,12 +10,12 @@ import csv
 import io
 import math
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from reticent.certificate.record import Record
+from reticent.data.format import plain
 from reticent.data.schema import Key
 from reticent.outcome import Estimate, NoReply, Reply
 from reticent.statistics.answer import Answer, Cell
@@ -23,7 +23,6 @@ from reticent.statistics.answer import Answer, Cell
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
 INCOMPLETE: Final = ("incomplete", "incomplete_low", "incomplete_high")
 FORMULA: Final = "=+-@＝＋－＠\t\r\n"
-TURNS: Final = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +71,6 @@ def _places(half: float) -> int | None:
         return None
     power = math.floor(math.log10(half))
     return max(0, -power + (1 if half / 10.0**power < 3 else 0)) if power > -300 else None
-
-
-def plain(text: str) -> str:
-    """``text`` without control characters and without marks that turn the direction of writing."""
-    return "".join("�" if c in TURNS or unicodedata.category(c) in ("Cc", "Cs") else c for c in text)
 
 
 def key_words(key: Key) -> str:

@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.record import Record
-from reticent.certificate.render.tables import NUMBERS, decimals, label_names, plain
+from reticent.certificate.render.tables import NUMBERS, decimals, label_names
+from reticent.data.format import plain
 from reticent.errors import SpecError
 from reticent.outcome import NoReply, Reply
 from reticent.privacy.explain import sentence
