@@ -53,3 +53,11 @@ def test_every_picture_that_a_page_shows_exists() -> None:
         shown = re.findall(r"(?:!\[[^\]]*\]\(|\{figure\} )([\w./-]+)", page.read_text("utf-8"))
         found[page.name] = [name for name in shown if not (page.parent / name).is_file()]
     assert {page: missing for page, missing in found.items() if missing} == {}
+
+
+def test_every_proof_states_its_currency_and_the_code_that_holds_to_it() -> None:
+    found = []
+    for page in sorted((DOCS / "proofs").glob("*.md")):
+        currency = re.search(r"^\*\*Currency\.\*\* (.+?)\n\n", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+        found += [page.name] * (page.name != "index.md" and (currency is None or "`" not in currency[1]))
+    assert found == []

@@ -25,23 +25,9 @@ RECORDS = tuple(f"docs/decisions/{number:04}" for number in range(1, 13))
 
 # Pages that are not done yet.
 PAGES: tuple[str, ...] = (
-    "docs/proofs/amplification.md",
-    "docs/proofs/composition.md",
-    "docs/proofs/conversions.md",
     "docs/proofs/densities.md",
     "docs/proofs/learning.md",
-    "docs/proofs/local.md",
-    "docs/proofs/pairs.md",
-    "docs/proofs/ptr.md",
-    "docs/proofs/quantiles.md",
     "docs/proofs/regression.md",
-    "docs/proofs/robust.md",
-    "docs/proofs/sampling.md",
-    "docs/proofs/sessions.md",
-    "docs/proofs/smooth.md",
-    "docs/proofs/spending.md",
-    "docs/proofs/synthesis.md",
-    "docs/proofs/unbounded.md",
     "docs/reference/coverage_lines.md",
     "docs/theory/intervals.md",
 )

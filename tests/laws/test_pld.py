@@ -371,3 +371,12 @@ def test_a_cut_that_is_forgotten_is_found(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(pld, "MARGIN", 1.0)
     monkeypatch.setattr(discretized_loss, "_connected", lambda side, step: replace(kept(side, step), log_cut=-math.inf))
     assert pld.delta_of([(GaussianShift(Fraction(1)), 1)], Fraction(3)) < gaussian_delta(1, 3)
+
+
+def test_the_last_sum_keeps_within_its_budget_and_a_dot_product_does_not() -> None:
+    law, weights = np.full(1 << 19, 1e-16), np.ones(1 << 19)
+    law[0] = 1.0
+    exact = math.fsum(law)
+    assert abs(discretized_loss.added(law, weights) - exact) <= 64 * discretized_loss.UNIT * exact
+    one_by_one = float(np.cumsum(law)[-1])  # what a single running sum, the worst dot product, gives
+    assert exact - one_by_one > 1e-12 * exact

@@ -326,7 +326,9 @@ class Tail:
         law = self.law[first - self.low :]
         beyond = np.arange(len(law))
         weights = np.exp(-plan.tilt * plan.step * beyond) * -np.expm1(-plan.step * (beyond + (first - place)))
-        found = float(np.dot(law, weights)) * (1 + 1e-12) + self.noise * float(np.sqrt(np.dot(weights, weights)))
+        found = discretized_loss.added(law, weights) * (1 + 1e-12) + self.noise * float(
+            np.sqrt(np.dot(weights, weights))
+        )
         main = self.total.log_scale - plan.tilt * plan.step * first + log(found + LEAST) + self.slack
         return float(np.logaddexp(main, self.log_wrapped))
 
@@ -344,7 +346,7 @@ class Tail:
         norm = self.noise * float(np.sqrt(np.dot(weights, weights))) + LEAST
 
         def fits(i: int) -> bool:
-            found = float(np.dot(self.law[i + 1 :], weights[: size - i - 1])) * (1 + 1e-12) + norm
+            found = discretized_loss.added(self.law[i + 1 :], weights[: size - i - 1]) * (1 + 1e-12) + norm
             return log(found) + base - theta * (self.low + i + 1) <= 0
 
         bad, good = max(-1, -self.low - 1), size - 1
