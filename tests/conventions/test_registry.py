@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -20,7 +21,8 @@ from reticent.statistics.density import DensityOf
 from reticent.statistics.grammar import SYNONYMS, parse
 from reticent.statistics.prepare import estimand, prepare
 from reticent.statistics.registry import ALL
-from reticent.statistics.statistic import Ask, Statistic, ask
+from reticent.statistics.robust.trimmed_mean import TrimmedMean
+from reticent.statistics.statistic import Ask, Statistic, ask, options_of
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = (ROOT / "docs/reference/statistics.md").read_text()
@@ -60,6 +62,36 @@ def test_it_has_a_row_in_the_reference_and_a_test(kind: type[Statistic]) -> None
     first = [line.split("|")[1] for line in rows]
     assert any(re.search(rf"`{kind.verb}[(`]", cell) for cell in first), "no row in docs/reference/statistics.md"
     assert re.search(rf"\b{kind.verb}\b", TESTS), "no test names it"
+
+
+def unlisted(kind: type[Statistic], page: str) -> list[str]:
+    """Options and methods of a statistic that the tables of a reference page do not give to its verb."""
+    rows = [line.split("|")[1:-1] for line in page.splitlines() if line.startswith("|")]
+    given = {
+        name
+        for first, *others in rows
+        if len(others) == 2 and (others[0].strip() == "all" or f"`{kind.verb}`" in others[0])
+        for name in re.findall(r"[`,] ?(\w+)=", first)
+    }
+    words = get_args(get_type_hints(kind).get("method"))
+    known = {"auto"} | {
+        word
+        for first, *others in rows
+        if len(others) == 1 and f"`{kind.verb}`" in first
+        for word in re.findall(r"`(\w+)`", others[0])
+    }
+    methods = [word for part in words for word in (get_args(part) or (part,)) if isinstance(word, str)]
+    return [name for name in options_of(kind) if name not in given] + [word for word in methods if word not in known]
+
+
+@every_statistic
+def test_every_option_and_method_of_it_stands_in_the_reference(kind: type[Statistic]) -> None:
+    assert unlisted(kind, REFERENCE) == []
+
+
+def test_the_search_for_options_finds() -> None:
+    without = REFERENCE.replace("| `trim=0.2` |", "| `cut=0.2` |").replace("`inverse`: ", "")
+    assert unlisted(TrimmedMean, without) == ["trim", "inverse"]
 
 
 @every_statistic
