@@ -10,7 +10,6 @@ import pytest
 from tests.conventions.tree import Module, broken, functions, parsed
 
 EMPTY_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "manager", "managers", "misc"}
-LONGEST = 600
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK|NotImplementedError)\b")
 
 
@@ -49,11 +48,6 @@ def lone_promises(module: Module) -> list[str]:
     return found
 
 
-def too_long(module: Module) -> list[str]:
-    lines = len(module.text.splitlines())
-    return [f"{lines} lines"] if lines > LONGEST else []
-
-
 def unexplained(module: Module) -> list[str]:
     """A module whose first line does not say what it is for."""
     return [] if module.text.strip() == "" or ast.get_docstring(module.tree) else ["no docstring"]
@@ -75,10 +69,6 @@ def test_signatures_say_what_they_take() -> None:
 
 def test_casts_and_ignored_errors_give_a_reason() -> None:
     assert broken(lone_promises) == {}
-
-
-def test_a_module_can_be_read_in_one_sitting() -> None:
-    assert broken(too_long) == {}
 
 
 def test_the_first_lines_explain_a_module() -> None:

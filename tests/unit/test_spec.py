@@ -223,6 +223,14 @@ def test_a_large_epsilon_needs_a_reason(tmp_path: Path) -> None:
     assert spec.budget.override == "public already"
 
 
+def test_typical_rows_are_read_exactly_and_lie_below_the_most(tmp_path: Path) -> None:
+    person = spec_of(changed("{ at_most = 5 }", "{ at_most = 5, typical = 2.5 }"), tmp_path).schema.person
+    assert (person.rows, person.typical) == (5, Fraction(5, 2))
+    assert "typical rows of a person lie between 1 and at_most, 5; got 6" in words(
+        changed("{ at_most = 5 }", "{ at_most = 5, typical = 6 }"), tmp_path
+    )
+
+
 def test_a_budget_in_rho_is_weak_where_its_epsilon_is(tmp_path: Path) -> None:
     """rho 4 is epsilon 21 at a delta of 1e-6, as ``rt.study`` says."""
     with pytest.raises(SpecError, match=r"ε 21\.32 lets odds change"):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from reticent.study.study import Study
 
 MANY: Final = 10**8  # people of a study that is larger than any question needs
+Rows = Annotated[str | None, typer.Option(metavar="NUMBER", help="Rows of a person to assume, on average.")]
 People = Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="How many people to assume.")]
 
 
@@ -149,19 +150,21 @@ def _askable(opened: Study, item: ReleaseSpec) -> tuple[str, ...]:
 
     person = opened.schema.person
     try:
-        _planned(opened, item, None, None)
+        _planned(opened, item, None, None, None)
     except Refusal as problem:
         said = f"[[release]] '{item.name}': {problem}"
         if person.people is not None or not person.neighbours().size_public:
             raise SpecError(said) from None
         with contextlib.suppress(Refusal):
-            _planned(opened, item, MANY, None)
+            _planned(opened, item, MANY, None, None)
             return (f"{said} (People were assumed: [person] people is not declared.)",)
         raise SpecError(said) from None
     return ()
 
 
-def _planned(opened: Study, item: ReleaseSpec, people: int | None, want: dict[str, float] | None) -> Plan:
+def _planned(
+    opened: Study, item: ReleaseSpec, people: int | None, rows: str | None, want: dict[str, float] | None
+) -> Plan:
     wanted = {**item.want, **(want or {})}
     return opened.plan(
         list(item.ask),
@@ -169,6 +172,7 @@ def _planned(opened: Study, item: ReleaseSpec, people: int | None, want: dict[st
         rho=item.rho,
         delta=item.delta,
         people=people,
+        rows=rows,
         want=wanted or None,
         override=item.override or opened.spec.budget.override,
     )
@@ -211,6 +215,7 @@ def plan(
     delta: Delta = None,
     rho: Rho = None,
     people: People = None,
+    rows: Rows = None,
     want: Annotated[
         list[str] | None,
         typer.Option(metavar="QUESTION=WIDTH", help='Accuracy first: "mean(x)=0.02". May be repeated.'),
@@ -224,7 +229,7 @@ def plan(
     opened, wanted = study_of(study, extensions), widths(want)
     alone = wanted is not None and not ask and release is None
     item = ReleaseSpec("", ()) if alone else asked_of(opened, release, ask, epsilon, delta, rho)
-    made = _planned(opened, item, people, wanted)
+    made = _planned(opened, item, people, rows, wanted)
     voice = voice_of(ctx)
     voice.result(
         {"verb": "plan", "release": item.name, **made.to_json()},
@@ -259,6 +264,7 @@ def rehearse(
     delta: Delta = None,
     rho: Rho = None,
     people: Annotated[int, typer.Option(min=1, metavar="NUMBER", help="How many people to make up.")] = 1000,
+    rows: Rows = None,
     extensions: With = None,
     as_json: Json = False,
 ) -> None:
@@ -274,6 +280,7 @@ def rehearse(
         rho=item.rho,
         delta=item.delta,
         people=people,
+        rows=rows,
         override=item.override or opened.spec.budget.override,
     )
     promised = sentence(found.guarantee.loss, found.guarantee.adjacency)

@@ -1,30 +1,35 @@
 """Made-up rows, drawn from the public schema alone: what ``rehearse`` and audits run on instead of anyone's data.
 
-A bounded column is uniform between its bounds, and a category is uniform over its list. An unbounded column follows the
-standard logistic law (heavier tails than a normal). A person has 1 to ``rows`` rows, each number as likely. About one
-cell in fifty is missing where the declaration lets cells be missing.
+Rows of the usual shape are those that plans assume. They have a normal law, about the middle of the bounds with a sixth
+of their range as standard deviation, else the standard one. Rows of the wide shape reach every cell: a uniform law
+between the bounds, or the standard logistic one. A category is uniform over its list. A person has 1 to ``rows`` rows,
+each number as likely, or numbers about the typical one where that is declared. About one cell in fifty is missing where
+the declaration lets cells be missing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Final, TypeAlias, assert_never
+from typing import Final, Literal, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.schema import Category, Column, Integer, Real, Schema
+from reticent.data.schema import Category, Column, Integer, Person, Real, Schema
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 
+Shape: TypeAlias = Literal["usual", "wide"]
 Values: TypeAlias = "NDArray[np.float64] | list[str | int | bool | None]"
 
 MISSING: Final = 0.02
+ALIKE: Final = 0.9  # correlation of the rows of one person: intervals allow for rows that are all the same
 SPREAD: Final = 10  # of an unbounded integer column
 
 
-def made_up(schema: Schema, people: int, entropy: Entropy) -> Mapping[str, Values]:
+def made_up(schema: Schema, people: int, entropy: Entropy, shape: Shape = "wide") -> Mapping[str, Values]:
     """A table of ``people`` made-up persons as a dict of columns, for ``open_table``.
 
     Parameters
@@ -33,21 +38,32 @@ def made_up(schema: Schema, people: int, entropy: Entropy) -> Mapping[str, Value
         The number of persons, >= 1.
     entropy : Entropy
         A deterministic stream gives the same table again.
+    shape : "usual" or "wide"
+        The law of numbers.
     """
     if people < 1:
         raise PublicParameterError(f"people must be >= 1, got {people}")
     person = schema.person
-    sizes = 1 + _below(person.rows, people, entropy) if person.column is not None else np.ones(people, dtype=np.int64)
+    sizes = _sizes(person, people, entropy) if person.column is not None else np.ones(people, dtype=np.int64)
     owner = np.repeat(np.arange(people), sizes)
-    columns = {name: _column(column, owner, people, entropy) for name, column in schema.columns.items()}
+    columns = {name: _column(column, owner, people, entropy, shape) for name, column in schema.columns.items()}
     if person.column is not None:
         columns[person.column] = [f"p{number}" for number in owner.tolist()]
     return columns
 
 
-def _column(column: Column, owner: NDArray[np.int64], people: int, entropy: Entropy) -> Values:
-    size = people if column.constant else len(owner)
-    values = _values(column, size, entropy)
+def _sizes(person: Person, people: int, entropy: Entropy) -> NDArray[np.int64]:
+    """Rows of each person: from 1 to ``rows`` alike, or about the typical number where one is declared."""
+    if person.typical is None:
+        return 1 + _below(person.rows, people, entropy)
+    whole, rest = divmod(person.typical, 1)
+    reach = min(int(whole) - 1, person.rows - int(whole) - (1 if rest else 0))
+    around = int(whole) - reach + _below(2 * reach + 1, people, entropy)
+    return around + (_uniform(people, entropy) < float(rest))
+
+
+def _column(column: Column, owner: NDArray[np.int64], people: int, entropy: Entropy, shape: Shape) -> Values:
+    values = _values(column, np.arange(people) if column.constant else owner, people, entropy, shape)
     values = values[owner] if column.constant else values
     if isinstance(column, Category):
         return [column.among[place] for place in values.astype(np.int64).tolist()]
@@ -57,20 +73,39 @@ def _column(column: Column, owner: NDArray[np.int64], people: int, entropy: Entr
     return np.where(gone, np.nan, values)
 
 
-def _values(column: Column, size: int, entropy: Entropy) -> NDArray[np.float64]:
+def _values(
+    column: Column, owner: NDArray[np.int64], people: int, entropy: Entropy, shape: Shape
+) -> NDArray[np.float64]:
     match column:
         case Category(among=among):
-            return _below(len(among), size, entropy).astype(np.float64)
+            return _below(len(among), len(owner), entropy).astype(np.float64)
         case Integer(low=int() as low, high=int() as high):
-            return np.minimum(np.floor(low + _uniform(size, entropy) * (high - low + 1)), high)
+            return np.minimum(np.floor(low + _within(owner, people, entropy, shape) * (high - low + 1)), high)
         case Real(low=Fraction() as low, high=Fraction() as high):
-            return float(low) + _uniform(size, entropy) * (float(high) - float(low))
+            return float(low) + _within(owner, people, entropy, shape) * (float(high) - float(low))
         case Integer():
-            return np.floor(SPREAD * _logistic(size, entropy))
+            return np.floor(SPREAD * _anywhere(owner, people, entropy, shape))
         case Real():
-            return _logistic(size, entropy)
+            return _anywhere(owner, people, entropy, shape)
         case _:
             assert_never(column)
+
+
+def _within(owner: NDArray[np.int64], people: int, entropy: Entropy, shape: Shape) -> NDArray[np.float64]:
+    """Numbers between 0 and 1."""
+    if shape == "wide":
+        return _uniform(len(owner), entropy)
+    return np.clip(0.5 + _alike(owner, people, entropy) / 6.0, 0.0, 1.0)
+
+
+def _anywhere(owner: NDArray[np.int64], people: int, entropy: Entropy, shape: Shape) -> NDArray[np.float64]:
+    return _logistic(len(owner), entropy) if shape == "wide" else _alike(owner, people, entropy)
+
+
+def _alike(owner: NDArray[np.int64], people: int, entropy: Entropy) -> NDArray[np.float64]:
+    """Standard normal numbers; those of one person have correlation ``ALIKE``."""
+    own, rest = _normal(people, entropy)[owner], _normal(len(owner), entropy)
+    return np.asarray(math.sqrt(ALIKE) * own + math.sqrt(1.0 - ALIKE) * rest)
 
 
 def _uniform(size: int, entropy: Entropy) -> NDArray[np.float64]:
@@ -80,6 +115,12 @@ def _uniform(size: int, entropy: Entropy) -> NDArray[np.float64]:
 
 def _below(limit: int, size: int, entropy: Entropy) -> NDArray[np.int64]:
     return np.minimum((_uniform(size, entropy) * limit).astype(np.int64), limit - 1)
+
+
+def _normal(size: int, entropy: Entropy) -> NDArray[np.float64]:
+    """Standard normal numbers (Box and Muller 1958)."""
+    radius = np.sqrt(-2.0 * np.log(_uniform(size, entropy)))
+    return np.asarray(radius * np.cos(2.0 * np.pi * _uniform(size, entropy)))
 
 
 def _logistic(size: int, entropy: Entropy) -> NDArray[np.float64]:

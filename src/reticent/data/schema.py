@@ -152,13 +152,18 @@ class Person:
     """Definition of one person: the column that names them and the rows kept of them.
 
     ``column`` names the person, or is None where every row is another person. ``rows`` is the most rows kept per
-    person. ``people`` is the declared public number of persons, if any.
+    person. ``people`` is the declared public number of persons, if any. ``typical`` is a public guess of the average
+    number of kept rows: plans and made-up rows follow it, and nothing that is drawn, charged or compared does.
     """
 
     adjacency: Kind
     column: str | None = None
     rows: int = 1
     people: int | None = None
+    typical: Fraction | None = None
+
+    def __setstate__(self, state: Sequence[object]) -> None:
+        restore(self, state)
 
     def __post_init__(self) -> None:
         if self.column is not None:
@@ -173,6 +178,10 @@ class Person:
             raise PublicParameterError(f"rows of one person must be < {WIDEST}, got {self.rows}")
         if self.people is not None and self.people < 1:
             raise PublicParameterError(f"people must be >= 1, got {self.people}")
+        if self.typical is not None and not 1 <= self.typical <= self.rows:
+            raise PublicParameterError(
+                f"typical rows of a person lie between 1 and at_most, {self.rows}; got {show(self.typical)}"
+            )
 
     def neighbours(self) -> Adjacency:
         return Adjacency(self.adjacency, self.rows)

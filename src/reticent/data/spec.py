@@ -245,19 +245,26 @@ def _person(tables: Tables) -> Person:
             "says and makes the number of people public. There is no default."
         )
     try:
-        return Person(adjacency, column, _most_rows(rows), people)
+        most, typical = _rows_each(rows)
+        return Person(adjacency, column, most, people, typical)
     except PublicParameterError as error:
         raise SpecError(f"[person] {error}") from None
 
 
-def _most_rows(rows: object) -> int:
+def _rows_each(rows: object) -> tuple[int, Fraction | None]:
+    """The most rows kept of a person, and the public guess of their average where one is declared."""
     match rows:
         case "one_each":
-            return 1
-        case {"at_most": int() as most, **rest} if not rest and not isinstance(most, bool):
-            return most
+            return 1, None
+        case {"at_most": int() as most, **rest} if not isinstance(most, bool) and rest.keys() <= {"typical"}:
+            return most, None if "typical" not in rest else _read(
+                {"typical": rest["typical"]}, "typical", "[person] rows"
+            )
         case _:
-            raise SpecError(f'[person] rows must be "one_each" or {{ at_most = 20 }}, got {_shown(rows)}')
+            raise SpecError(
+                f'[person] rows must be "one_each" or {{ at_most = 20 }}, got {_shown(rows)}. Beside at_most, '
+                "typical = 3 tells plans the average."
+            )
 
 
 def _column(name: str, table: object) -> Column:

@@ -102,4 +102,5 @@ class PlannedStep(Generic[D]):
 
     def expected(self, people: int) -> Expected:
         groups = 1 if self.setting.keys is None else len(self.setting.keys.among)
-        return of_persons(lambda values: self.plan.expected(max(values // groups, 1)), people, self.rows)
+        person = self.setting.schema.person
+        return of_persons(lambda values: self.plan.expected(max(values // groups, 1)), people, self.rows, person)

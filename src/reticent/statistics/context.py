@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from reticent.data.query import Keys, Per, Query
-from reticent.data.schema import Schema
+from reticent.data.schema import Person, Schema
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.privacy.adjacency import Adjacency
@@ -74,10 +74,11 @@ class Expected:
     reply: float | None = None
 
 
-def of_persons(expected: Callable[[int], Expected], people: int, rows: int) -> Expected:
-    """The plan for persons with one row each; where that is too little for a reply, for as many as may be.
+def of_persons(expected: Callable[[int], Expected], people: int, rows: int, person: Person) -> Expected:
+    """The plan for persons with the rows that are declared typical; without a declaration, for one row each.
 
-    The note says which, and how wide the noise is at the other end.
+    Where one row each is too little for a reply, it is for as many as may be. The note says which, and how wide the
+    noise is at the other end.
 
     Parameters
     ----------
@@ -86,7 +87,11 @@ def of_persons(expected: Callable[[int], Expected], people: int, rows: int) -> E
     people : int
     rows : int
         The most values of one person in one answer.
+    person : Person
+        Whose ``typical`` rows are the public guess.
     """
+    if person.typical is not None:
+        return expected(values_of(people, rows, person))
     found = expected(people)
     if rows == 1:
         return found
@@ -96,6 +101,11 @@ def of_persons(expected: Callable[[int], Expected], people: int, rows: int) -> E
     if found.noise is None:
         return replace(full, note=f"if each person has {rows} rows, no reply if one; {full.note}")
     return replace(found, note=f"if each person has one row, noise ± {full.noise:,.3g} if {rows}; {found.note}")
+
+
+def values_of(people: int, rows: int, person: Person) -> int:
+    """Values that so many persons have, of at most ``rows`` each, by the public guess; one each without it."""
+    return round(people * min(person.typical or Fraction(1), Fraction(rows)))
 
 
 class Step(Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.data.query import Present, Query
-from reticent.data.schema import Category, Integer
+from reticent.data.schema import Category, Integer, Person
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
@@ -20,7 +20,7 @@ from reticent.outcome import Estimate, NoReply, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import Expected, Setting, values_of
 from reticent.statistics.density import DensityOf
 from reticent.synthesis import size
 from reticent.synthesis.axis import Axis
@@ -52,6 +52,7 @@ class DensityStep:
     name: str
     plan: Plan
     caveats: tuple[str, ...]
+    person: Person
     estimand: str = ""
 
     @property
@@ -71,7 +72,7 @@ class DensityStep:
                 return Answer(self.name, (Cell((), declined),), self.caveats)
 
     def expected(self, people: int) -> Expected:
-        found = self.plan.expected(people)
+        found = self.plan.expected(values_of(people, self.person.rows, self.person))
         note = "of a typical point, in units of the uniform density"
         if isinstance(found, size.Expected):
             note = "of the distribution function"
@@ -124,7 +125,7 @@ def prepare(asked: DensityOf, setting: Setting, epsilon: Fraction) -> DensitySte
     ]
     if person.column is not None:
         caveats.append(f"at most {person.rows} rows of each person count")
-    return DensityStep(asked.name, plan, tuple(caveats))
+    return DensityStep(asked.name, plan, tuple(caveats), person)
 
 
 def _ends(asked: DensityOf, name: str, setting: Setting) -> tuple[Fraction, Fraction, bool]:

@@ -24,7 +24,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.statistics import shares
 from reticent.statistics.answer import Answer, Cell, IncompleteRows, ValueCount
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import Expected, Setting, values_of
 from reticent.statistics.counts.count_step import guarantee_of
 from reticent.statistics.counts.incomplete_share import IncompleteShare
 from reticent.statistics.estimand import odd_cells, whole_cells
@@ -111,11 +111,12 @@ class IncompleteStep:
         return Answer(self.name, (Cell((), self.share.draw(odd, rest, entropy, rows_bought)),))
 
     def expected(self, people: int) -> Expected:
-        """For one row each: with more rows the share is known better."""
-        scale = self.share.scale
-        if people < 1 or (self.share.rows is None and too_few(people, [scale, scale])):
+        """For typical rows of a person, or one each: with more rows the share is known better."""
+        person, scale = self.setting.schema.person, self.share.scale
+        rows = values_of(people, person.rows, person)
+        if rows < 1 or (self.share.rows is None and too_few(rows, [scale, scale])):
             return Expected(None, None, FEW)
-        return Expected(self.share.half_width(people), None)
+        return Expected(self.share.half_width(rows), None)
 
 
 def told_by(asked: Ask, schema: Schema, units: int | None, *, counted: bool = False) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, assert_never
 
 from reticent.data.schema import Schema
@@ -16,7 +17,7 @@ from reticent.privacy import filters
 from reticent.privacy import loss as losses
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import Loss, words
-from reticent.privacy.numbers import about
+from reticent.privacy.numbers import about, show
 from reticent.statistics.context import Expected, Step
 from reticent.statistics.shares import ASSUMED as ASSUMED
 from reticent.study.allocation import Prepared
@@ -52,6 +53,7 @@ class Plan:
     reason: str = ""
     _prepared: Prepared | None = field(default=None, repr=False, compare=False)
     _schema: Schema | None = field(default=None, repr=False, compare=False)
+    typical: Fraction | None = None
 
     def prepared_for(self, schema: Schema) -> Prepared:
         """The compiled steps, if they were compiled for this public schema.
@@ -112,6 +114,7 @@ class Plan:
             "adjacency": self.guarantee.adjacency.words(),
             "people": self.people,
             "people_assumed": self.assumed,
+            **({} if self.typical is None else {"rows_each": show(self.typical)}),
             "affordable": self.affordable,
             **({"reason": self.reason} if self.reason else {}),
             "left": None if self.left is None else losses.to_json(self.left),
@@ -166,7 +169,8 @@ class Plan:
 
     def footnote(self) -> str:
         where = "assumes" if self.assumed else "for"
-        text = f"* {where} {self.people:,} people and a shape read off the bounds; your file was not consulted."
+        rows = "" if self.typical is None else f" with {show(self.typical)} rows each"
+        text = f"* {where} {self.people:,} people{rows} and a shape read off the bounds; your file was not consulted."
         if self.left is not None:
             text += f" {words(self.left)} is left."
         if not self.affordable:
@@ -182,6 +186,9 @@ class Plan:
             self.left,
             self.affordable,
             self.reason,
+            None,
+            None,
+            self.typical,
         )
 
     def __repr__(self) -> str:
@@ -249,7 +256,9 @@ def plan_of(
         for place, step in enumerate(prepared.all_steps)
     )
     reason = _refused(prepared, ledger, left)
-    return Plan(lines, prepared.guarantee, people, assumed, left, not reason, reason, prepared, schema)
+    return Plan(
+        lines, prepared.guarantee, people, assumed, left, not reason, reason, prepared, schema, schema.person.typical
+    )
 
 
 def _refused(prepared: Prepared, ledger: Ledger | None, left: Loss) -> str:

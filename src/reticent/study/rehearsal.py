@@ -56,6 +56,6 @@ def rehearse(prepared: Prepared, schema: Schema, people: int) -> Rehearsal:
     from reticent.study.release import draw
 
     stream = Replayed(STREAM)
-    table = open_table(made_up(schema, people, stream), schema)
+    table = open_table(made_up(schema, people, stream, "usual"), schema)
     answers, caveats = draw(prepared, table, stream, lambda stage: None)
     return Rehearsal(answers, caveats, prepared.guarantee)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
 
@@ -17,7 +18,7 @@ from reticent.data.schema import Key, Schema
 from reticent.errors import BudgetError, PublicParameterError, QuestionError, Refusal, SpecError, refusing
 from reticent.privacy.cost import Cost, Written
 from reticent.privacy.loss import Loss
-from reticent.privacy.numbers import Number
+from reticent.privacy.numbers import Number, read
 from reticent.sessions import makers
 
 # What a study does is imported where it is done, so that importing the package costs little more than NumPy.
@@ -135,6 +136,7 @@ class Study:
         rho: Number | None = None,
         delta: Number | None = None,
         people: int | None = None,
+        rows: Number | None = None,
         want: Mapping[str, float] | None = None,
         override: str = "",
     ) -> Plan:
@@ -148,6 +150,9 @@ class Study:
             As for ``release``.
         people : int, optional
             How many people to assume; by default the declared number, else 10,000, and the plan says so.
+        rows : number, optional
+            How many kept rows a person has on average. By default it is the declared typical number, else one, with
+            the other end in the notes.
         want : mapping of name to half-width, optional
             Accuracy first: each named answer gets the least epsilon, on a grid of 1/1000, whose noise half-width
             at 95 % is at most that. Questions may be left out then.
@@ -164,11 +169,12 @@ class Study:
         """
         from reticent.study.plan import plan_of
 
-        prepared, size = self._settled(questions, self._cost((epsilon, rho, delta), override, people), people, want)
+        of = self if rows is None else self._typically(read(rows, "rows"))
+        prepared, size = of._settled(questions, self._cost((epsilon, rho, delta), override, people), people, want)
         assumed = people is None and self.schema.person.people is None
         ledger = self._existing()
         left = ledger.left() if ledger is not None else self.spec.budget.loss
-        return plan_of(prepared, self.schema, size, assumed=assumed, left=left, ledger=ledger)
+        return plan_of(prepared, of.schema, size, assumed=assumed, left=left, ledger=ledger)
 
     def rehearse(
         self,
@@ -178,6 +184,7 @@ class Study:
         rho: Number | None = None,
         delta: Number | None = None,
         people: int = 1_000,
+        rows: Number | None = None,
         override: str = "",
     ) -> Rehearsal:
         """Run a release on made-up rows drawn from the schema: free, reproducible, and about nobody.
@@ -188,6 +195,8 @@ class Study:
             As for ``plan``; nothing is charged.
         people : int
             Number of made-up persons, >= 1.
+        rows : number, optional
+            How many rows a person has on average; by default the declared typical number, else from one to the most.
 
         Returns
         -------
@@ -198,8 +207,9 @@ class Study:
         from reticent.study.rehearsal import rehearse
 
         at_least_one(people)
+        of = self if rows is None else self._typically(read(rows, "rows"))
         public = people if self.schema.person.adjacency == "substitute" else self.schema.person.people
-        return rehearse(self._prepare(questions, Cost.read(epsilon, rho, delta, override), public), self.schema, people)
+        return rehearse(of._prepare(questions, Cost.read(epsilon, rho, delta, override), public), of.schema, people)
 
     def audit(
         self,
@@ -499,6 +509,11 @@ class Study:
         with suppress(Refusal):
             if (ledger := self._existing()) is not None:
                 ledger.note_refusal(what, who=who, code="4" if isinstance(refusal, BudgetError) else "5")
+
+    def _typically(self, rows: Fraction) -> Study:
+        """The same study, with another guess of the rows of a person."""
+        person = replace(self.schema.person, typical=rows)
+        return replace(self, spec=replace(self.spec, schema=replace(self.schema, person=person)))
 
     def _cost(self, given: Written, override: str, people: int | None) -> Cost:
         """The cost of a plan for ``people``, or for the declared number."""

@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from reticent.data.query import Query
+from reticent.data.query import Moments, Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.mechanisms import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import Expected, Setting, values_of
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.hypotheses.null import PValue
 
@@ -91,7 +91,9 @@ class HypothesisStep:
         return Answer(self.name, cells, (*self.caveats, *told.words))
 
     def expected(self, people: int) -> Expected:
-        return self.hypothesis.expected(people)
+        person = self.setting.schema.person
+        averaged = any(isinstance(query, Moments) and query.per == "person" for query in self.queries)
+        return self.hypothesis.expected(values_of(people, 1 if averaged else person.rows, person))
 
 
 def _exactly(value: float) -> Estimate:

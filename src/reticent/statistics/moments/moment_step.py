@@ -189,7 +189,7 @@ class MomentStep:
 
     def expected(self, people: int) -> Expected:
         """For values with mean at the middle of the bounds and a sixth of the range as standard deviation."""
-        return of_persons(self._expected, people, self.alike)
+        return of_persons(self._expected, people, self.alike, self.setting.schema.person)
 
     def _expected(self, people: int) -> Expected:
         groups = len(self.labels)

@@ -96,7 +96,7 @@ class ProportionStep:
 
     def expected(self, people: int) -> Expected:
         """For a share of one half."""
-        return of_persons(self._expected, people, self.alike)
+        return of_persons(self._expected, people, self.alike, self.setting.schema.person)
 
     def _expected(self, people: int) -> Expected:
         size = people / len(self.labels)

@@ -387,7 +387,7 @@ class QuantileStep:
 
     def expected(self, people: int) -> Expected:
         """For a normal shape: in its standard deviations without bounds, of a sixth of the range with them."""
-        return of_persons(self._expected, people, self._alike)
+        return of_persons(self._expected, people, self._alike, self.setting.schema.person)
 
     def _expected(self, people: int) -> Expected:
         size = (people if self.units is None else self.units) / self.groups
@@ -397,15 +397,26 @@ class QuantileStep:
         width = float(self.cells.edges(self.cells.highest)[1] - self.cells.edges(self.cells.lowest)[0])
         spread = width / 6.0 if bounded else 1.0
         noise = sampling = 0.0
+        tied = bounded and self._ties_expected(size, spread)
         for level in self.levels:
-            slope = spread / (size * _density(float(level)))
+            slope, ranks = spread / (size * _density(float(level))), normal_half_width(self._sampling(level, size))
             value = self._mechanism(level, self.pricing.value)
-            noise = math.hypot(noise, half_width(NONE, [1.0 / self.rate(value, level)]) * slope)
-            sampling = math.hypot(sampling, normal_half_width(self._sampling(level, size)) * slope)
+            away = half_width(NONE, [1.0 / self.rate(value, level)])
+            if tied and self.pricing.end:
+                away = float(self._shift(level, Size(size, True, size), self.cells)) - ranks
+            noise, sampling = math.hypot(noise, away * slope), math.hypot(sampling, ranks * slope)
         if self.spread:
             sampling *= math.sqrt(2 / 3)
         note = "assumes a standard deviation of 1/6 of the range" if bounded else "in standard deviations of the column"
         return Expected(noise, sampling, f"{note}, normal; may give no reply{reach(self.cells)}")
+
+    def _ties_expected(self, size: float, spread: float) -> bool:
+        """Tell if so many values of a normal shape count as tied on this grid, as those of a release would."""
+        if self.pricing.size is None or self.cells.step is None:
+            return False
+        held = [size * float(self.cells.step) * _density(place / 100.0) / spread for place in range(1, 100)]
+        ties = size * sum(max(0.0, 1.0 - self.pricing.crowd / most) for most in held) / len(held)
+        return ties > max(self.pricing.size.radius(0.02), TIED * size)
 
 
 def _needed(part: float, weight: float, size: Size) -> float:
