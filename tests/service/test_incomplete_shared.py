@@ -238,3 +238,16 @@ def test_two_files_of_one_name_have_shares_of_their_own(tmp_path: Path) -> None:
     assert isinstance(other.outcome, rt.Reply)
     assert other.outcome.value.value > 0.4
     assert again == IncompleteRows(other.columns, other.outcome, "r-0003", other.of)
+
+
+@pytest.mark.parametrize("kind", ["add_remove", "substitute"])
+def test_a_share_of_a_session_that_did_not_come_to_an_end_is_paid_and_bought_again(kind: Kind, tmp_path: Path) -> None:
+    """Its reservation is not given back, so what it told is counted, though the ledger does not keep the share."""
+    path = tmp_path / "x.ledger"
+    session = study(path, kind).holdout(["x", "z"], epsilon=4, rounds=1, threshold="0.2")
+    assert session.incomplete is not None
+    after = study(path, kind)  # as another process would find it
+    assert median(after)[0].origin == ""
+    assert [line.state == "committed" for line in after.ledger.releases()] == [False, True]
+    assert after.ledger.spent().epsilon == 8  # type: ignore[union-attr]
+    session.close()
