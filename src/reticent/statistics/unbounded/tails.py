@@ -87,4 +87,4 @@ def declared(tail: Tail) -> str:
     """A declared tail, in the words of an estimand."""
     if tail == "normal":
         return "if its tails are no heavier than normal"
-    return f"if its tails fall at least like distance^-{show(tail)}"
+    return f"if its tails fall at least like distance^-{show(tail)} from the median, beyond a third of the cut"
