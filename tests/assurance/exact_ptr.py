@@ -211,7 +211,8 @@ def held(column: Column, step: Step) -> Result:
         places, many = np.unique(cells.index(np.array(column, np.float64)), return_counts=True)
         return Result(ranks=(Counts(places, many.astype(np.int64)),))
     assert isinstance(query, Ordered)
-    values, counts = np.unique(np.array(column, np.int64), return_counts=True)
+    low, high = query.within or (-MOST, MOST)
+    values, counts = np.unique(np.clip(np.array(column, np.int64), int(low), int(high)), return_counts=True)
     inside = RunLength(values, counts.astype(np.int64))
     return Result(orders=(inside if query.needs is None else fetched(inside, query.needs),))
 

@@ -157,7 +157,7 @@ def test_coins_outside_of_a_mechanism_are_refused() -> None:
 def test_the_engine_reads_what_is_put_in_order() -> None:
     step, schema = exact_ptr.prepared(BIN)
     assert exact_ptr.read((0, 7, 7, 15, 15), step, schema) is not None
-    for column in ((0, 0, 7, 7, 15), (15,) * 6):
+    for column in ((0, 0, 7, 7, 15), (15,) * 6, (-3, 0, 7, 15, 40)):
         assert content(exact_ptr.held(column, step)) == content(exact_ptr.read(column, step, schema))
 
 

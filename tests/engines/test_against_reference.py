@@ -82,6 +82,7 @@ NAMES: tuple[Cell, ...] = (None, "p", "q", "r:1", "1:r", "", "s")
 
 NEEDS = Needs(((-2, 1), (3, 9), (12, 12), (28, 40), (500, 501)), ((0, 3), (2, 30), (4, 4), (20, 900)))
 UNITS = (Fraction(1), Fraction(1, 8), Fraction(3))
+WITHIN = (Fraction(-3), Fraction("7.3"))
 TOWN = Records(("town",), (Fraction(1),), ("town",))
 
 
@@ -151,6 +152,11 @@ def queries() -> list[Query]:
             asked += [Ranks(name, keys, per) for name in ("x", "free", "word", "whole", "site")]
             asked += [Ranks(name, keys, per, "binades") for name in ("x", "whole")]
         asked += [Ordered("free", Fraction(1, 4), None, keys), Ordered("word", Fraction(3, 7), None, keys, "person")]
+        asked += [
+            Ordered("x", Fraction(1, 8), None, keys, "row", WITHIN),
+            Ordered("x", UNITS[2], None, keys, "person", WITHIN),
+        ]
+        asked += [Ordered("free", Fraction(1, 2), NEEDS, keys, within=(Fraction(0), Fraction(5)))]
         asked += [Ordered("stands", Fraction(1, 2), NEEDS, keys), Ordered("site", Fraction(1), NEEDS, keys, "person")]
     asked += [Records(("free",), (Fraction(1, 4),)), Records(("site", "stands", "x"), UNITS)]
     asked += [Records(("flag", "x", "code"), (Fraction(1), *UNITS[:2]), ("flag", "code")), TOWN]

@@ -330,3 +330,35 @@ def test_nobody_can_be_exposed_in_an_empty_table() -> None:
     )
     with pytest.raises(QuestionError, match="has no people, which is public"):
         study.release(["scale(x)"], epsilon=1, delta="1e-6")
+
+
+# --- declared bounds --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["substitute", "add_remove"])
+@pytest.mark.parametrize(
+    ("question", "truth"),
+    [
+        ("quantile(x, 0.9, method=M)", 10.0),
+        ("scale(x, 0.1 0.9)", 8.75),
+        ("scale(x, 0.1 0.9, method=stable)", 8.75),
+        ("trimmed_mean(x, 0.1, method=TM)", (5.625 * 0.7 + 10.0 * 0.1) / 0.8),
+    ],
+)
+def test_values_are_moved_to_declared_bounds_before_anything_is_made_of_them(
+    question: str, truth: float, kind: Kind
+) -> None:
+    """A fifth lie far beyond; the answer is that of the moved values, by ten of its half-widths, and within bounds."""
+    generator = np.random.default_rng(6)
+    column = np.where(np.arange(20_000) % 5 == 0, 1_000.0, generator.uniform(0.0, 10.0, 20_000))
+    study = rt.study(
+        {"x": column}, adjacency=kind, columns={"x": rt.real(0, 10, complete=True)}, budget=9, delta="1e-5"
+    )
+    answer = study.release([question], epsilon=4, delta="1e-6")[question.replace("0.1, method=TM", "method=TM")]
+    assert isinstance(answer.outcome, Reply)
+    assert isinstance(answer.outcome.value, Estimate)
+    found = answer.outcome.value
+    assert found.high <= 10.0
+    assert abs(found.value - truth) < 10 * (found.high - found.low) / 2
+    assert "values cut to [0, 10]" in answer.estimand
+    assert any("values of x outside [0, 10] count as the nearer bound" in text for text in answer.caveats)

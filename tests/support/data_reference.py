@@ -179,8 +179,11 @@ class Reference:
 
     def order(self, query: Ordered) -> list[list[int]]:
         """The integers of every group, in order."""
+        low, high = (-math.inf, math.inf) if query.within is None else map(float, query.within)
         return [
-            sorted(steps_of(value, query.unit) for value, many in values.items() for _ in range(many))
+            sorted(
+                steps_of(min(max(value, low), high), query.unit) for value, many in values.items() for _ in range(many)
+            )
             for values in self.values(query)
         ]
 

@@ -202,9 +202,11 @@ def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
             rows = asking.values(asking.kept(keys), column, "value", keys, per)
             rows = rows.filter(rows.x.notnull()).mutate(bin=lambda t: t.x)
             return asking.grouped(rows, keys, by="bin", n=_count)
-        case Ordered(column=column, unit=unit, needs=needs, keys=keys, per=per):
+        case Ordered(column=column, unit=unit, needs=needs, keys=keys, per=per, within=within):
             rows = asking.values(asking.kept(keys), column, "value", keys, per)
             rows = rows.filter(rows.x.notnull())
+            if within is not None:
+                rows = rows.mutate(x=clamp(rows.x, float(within[0]), float(within[1])))
             if needs is not None:
                 return asking.placed(rows, keys)  # the scans below go over it
             return asking.grouped(rows.mutate(bin=steps(rows.x, unit)), keys, by="bin", n=_count)

@@ -163,7 +163,8 @@ class Ordered:
 
     The quotient is the double nearest to x / unit, so a unit that is a power of two is exact. Missing values are left
     out unless the column has a public stand-in. ``needs``: public ranks to fetch; None: the whole column as runs of
-    equal values. Feeds a score, as ``Ranks`` does.
+    equal values. ``within`` are public bounds that every value is moved to first, row by row. Feeds a score, as
+    ``Ranks`` does.
     """
 
     column: str
@@ -171,9 +172,12 @@ class Ordered:
     needs: Needs | None = None
     keys: Keys | None = None
     per: Per = "row"
+    within: tuple[Fraction, Fraction] | None = None
 
     def __post_init__(self) -> None:
         _check_unit(self.unit)
+        if self.within is not None and not self.within[0] < self.within[1]:
+            raise PublicParameterError("the bounds that values are moved to rise")
 
 
 @dataclass(frozen=True, slots=True)

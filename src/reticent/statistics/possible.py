@@ -23,14 +23,11 @@ Ends: TypeAlias = tuple[float, float]
 
 
 def possible(asked: Mean | RankStatistic | Iqr | Scale | TrimmedMean | Location, setting: Setting) -> Ends | None:
-    """Between bounds named or declared; the distance of quartiles from 0 to the distance of bounds.
-
-    The distance of other quantiles reads values as they are, and is not below 0.
-    """
+    """Between bounds named or declared; the distance of two quantiles from 0 to the distance of bounds."""
     named = (None, None) if isinstance(asked, Scale | TrimmedMean | Location) else (asked.low, asked.high)
     _, bounds = public_facts.candidates(asked.column, *named, setting)
     distance = isinstance(asked, Iqr | Scale)
-    if bounds is None or isinstance(asked, Scale):
+    if bounds is None:
         return (0.0, math.inf) if distance else None
     low, high = float(bounds[0]), float(bounds[1])
     return (0.0, float(bounds[1] - bounds[0])) if distance else (low, high)

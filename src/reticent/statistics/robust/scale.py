@@ -10,7 +10,7 @@ import attrs
 
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.privacy.numbers import Number, show
-from reticent.statistics.estimand import kept, subject
+from reticent.statistics.estimand import cut, kept, subject
 from reticent.statistics.options import PLAIN, PTR, WIDTHLESS, check_word, read_levels, read_widthless, shown
 from reticent.statistics.statistic import Dice, OfColumn
 
@@ -83,7 +83,8 @@ class Scale(OfColumn):
             f"distance of the population quantiles {show(low)} and {show(high)} of {subject(self.column, setting.per)}"
         )
         within = "public interval that holds the " if self.method == "stable" else ""
-        return f"{within}{told}{kept(setting.per, setting.schema.person)}"
+        ends = cut(self.column, None, None, setting)
+        return f"{within}{told}{ends}{kept(setting.per, setting.schema.person)}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
         from reticent.statistics.robust import steps

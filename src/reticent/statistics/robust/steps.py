@@ -209,8 +209,8 @@ def _refuse_unused(asked: RankStatistic | Iqr) -> None:
     ]
     if unused:
         raise QuestionError(
-            f"{' and '.join(unused)} would change nothing in {asked.name}: {asked.method} takes no bounds, and its "
-            "interval comes with what it releases. Nothing was charged."
+            f"{' and '.join(unused)} would change nothing in {asked.name}: {asked.method} takes no bounds but "
+            "declared ones, and its interval comes with what it releases. Nothing was charged."
         )
 
 
@@ -338,6 +338,7 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
     rows, price, n = _terms(asked, setting, epsilon)
     plan: Plan[Order]
     needs = None
+    within = None if asked.method == "smooth" else public_facts.candidates(asked.column, None, None, setting)[1]
     far = _far(asked.column, grid, setting)
     told = "" if far is None else f"; values beyond ±{far:.3g} count as infinite"
     steps = f"values of {asked.column} are read in steps of {float(grid.unit):.3g}{told}: name a unit= of their size"
@@ -350,13 +351,13 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
         plan, needs = Known(made, n, told), made.needs
     step = PlannedStep(
         public_facts.title(asked, setting),
-        Ordered(asked.column, grid.unit, needs, setting.keys, setting.per),
+        Ordered(asked.column, grid.unit, needs, setting.keys, setting.per, within),
         orders,
         plan,
         setting,
         rows,
         public_facts.labels(setting.keys),
-        (*public_facts.caveats_of(asked.column, None, setting, setting.per), *([] if far is None else [steps])),
+        (*public_facts.caveats_of(asked.column, within, setting, setting.per), *([] if far is None else [steps])),
         possible=possible(asked, setting),
     )
     step.guarantee  # noqa: B018 - made now, so that what cannot be derived is refused before rows are read

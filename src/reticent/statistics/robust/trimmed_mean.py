@@ -58,10 +58,9 @@ class TrimmedMean(OfColumn):
 
     def estimand(self, setting: Setting) -> str:
         ends = f"its quantiles {show(self.trim)} and {show(1 - self.trim)}"
-        within = cut(self.column, None, None, setting).replace("values cut to", "if that lies within", 1)
-        reads = within if self.method == "TM" else ""  # the others move values to bounds
+        within = cut(self.column, None, None, setting)
         values, cap = subject(self.column, setting.per), kept(setting.per, setting.schema.person)
-        return f"population mean of {values} between {ends}{reads}{cap}"
+        return f"population mean of {values} between {ends}{within}{cap}"
 
     def prepare(self, setting: Setting, epsilon: Fraction) -> Step:
         if not self.spends_delta:
