@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cache, lru_cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from reticent.statistics.regression.frame import Block, Frame, Keys
 from reticent.statistics.regression.products import Products
 from reticent.statistics.regression.sandwich import Meat
 from reticent.statistics.regression.squares import LeastSquares
+from reticent.statistics.regression.sums import Loads, Sums
 from reticent.statistics.scaling import UNIT, Floats
 
 BOX = (Fraction(-1), Fraction(1))
@@ -351,6 +354,36 @@ def test_the_usual_formula_does_not_cover_this_law(monkeypatch: pytest.MonkeyPat
 def _alike(told: sandwich.Told) -> Floats:
     mean = max(told.sums.rest(told.model), 0.0) / told.n
     return np.array([mean * float(part @ row) for part, row in zip(told.parts, told.turn, strict=True)])
+
+
+def covered_of_replies(chance: float, tables: int = 1_000) -> float:
+    """Coverage given a reply that so many tables have, where nothing but noise of X'X moves the slope."""
+    size, slope, noise = 1_000.0, 0.5, np.array([1.0, 1e-6, 1e-6, 1e-6])
+    least = sandwich.AT_95 / math.sqrt(sandwich.CLEAR)
+    usual = NormalDist()
+    draw = np.random.default_rng(round(1 / chance))
+    deviation = size / (least - usual.inv_cdf(1 - chance))
+    held = 0
+    for luck in draw.uniform(1 - chance, 1, tables):  # tables with a reply
+        gram = np.array([[size + deviation * usual.inv_cdf(luck)]])
+        loads = Loads.of(np.diag([1.0, 1.0, 1.0, 1.0]))
+        sums = Sums(gram, np.array([slope * size]), 1e6, 1e6, loads, deviation * noise, 0.0)
+        (found,) = sandwich.Told(sums, np.eye(1), 4.0).estimates(np.zeros(1), 0.0, np.zeros(1))
+        assert found is not None
+        held += found.low <= slope <= found.high
+    return held / tables
+
+
+@pytest.mark.parametrize("chance", [0.99, 0.5, 0.1, 0.03])
+def test_an_interval_holds_given_a_reply_where_replies_are_rare(chance: float) -> None:
+    """At .95 of 1,000 a share below .92 or above .98 has a chance of 1e-4 at most."""
+    assert 0.92 <= covered_of_replies(chance) <= 0.98
+
+
+def test_without_regard_to_the_reply_rare_intervals_do_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandwich, "CHANCES", sandwich.CHANCES[:1])
+    assert covered_of_replies(0.1) < 0.85
+    assert covered_of_replies(0.03) < 0.5
 
 
 def test_coefficients_are_told_one_by_one() -> None:

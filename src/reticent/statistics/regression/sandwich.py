@@ -9,11 +9,16 @@ variance of the first error, and the meat gives that of the second. At each end 
 at that end. A coefficient has no interval if the noise hides X'X in its direction. Noise of the meat widens the
 interval by its square.
 
+A reply needs X'X to look large enough, and its noise moves the coefficient: rare replies are too flat.
+So an end lies where 1 in 20 *of the replies* would be farther off, were the truth there: its error is judged by its law
+above the point at which X'X would have been too small. Truths with a reply in less than 1 of 50 tables are left out,
+as an interval for these has no end (Gleser and Hwang 1987).
+
     cap      K s (u'A^-1 u / n)^(1/2), s^2 the noisy mean square of what is left: K deviations of a usual row's part, K
              as great as the noise of the meat allows, by public numbers
 
-Source: Huber 1967, White 1980 (the sandwich); Fieller 1954 (what is not refuted, in place of a quotient's deviation);
-Cornish and Fisher 1938 (tails). Proof: docs/proofs/regression.md, section 14.
+Source: Huber 1967, White 1980 (the sandwich); Fieller 1954 (what is not refuted, in place of a quotient's deviation).
+Given a reply: Lee, Sun, Sun and Taylor 2016. Proof: docs/proofs/regression.md, section 14.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -42,6 +48,10 @@ FEWEST: Final = 10.0  # rows for each coefficient
 ROUNDS: Final = 200
 NEAR: Final = 1e-4
 SMALLEST: Final = 1e-9  # of a mean square, in squared half-widths
+MISSED: Final = np.array([0.025])  # on a side
+LAPLACE: Final = 3.0  # excess kurtosis
+RAREST: Final = 1 / 50  # the least chance of a reply that an interval allows for
+CHANCES: Final = 0.5 * (2 * RAREST) ** (np.arange(65) / 64)  # of a reply, from one half down
 
 
 @dataclass(frozen=True)
@@ -175,26 +185,55 @@ class Told:
             return None
         sampled = max(meat, 0.0)
         sampled = (sampled + doubt**2 / max(sampled, doubt, 1e-300)) * self.n / spare * self.alike
-        low, high = (self._end(part, way, side, sampled) for side in (-1.0, 1.0))
+        low, high = (self._end(part, way, side, sampled, apart) for side in (-1.0, 1.0))
         if low is None or high is None:
             return None
         noisy = float((self.sums.weights(part, self.model) ** 2).sum())
         return low, high, noisy, sampled
 
-    def _end(self, part: Floats, way: Floats, side: float, sampled: float) -> float | None:
-        half = 0.0
+    def _end(self, part: Floats, way: Floats, side: float, sampled: float, apart: Floats) -> float | None:
+        half, hides = 0.0, float(np.linalg.norm(apart))
         for _ in range(ROUNDS):
             weights = self.sums.weights(part, self.model + side * half * way)
             noisy = float((weights**2).sum())
             variance = noisy + sampled
             excess = self.sums.tail * float((weights**4).sum()) / max(variance, 1e-300) ** 2
-            found = (AT_95 + excess * (AT_95**3 - 3 * AT_95) / 24) * math.sqrt(variance)
+            along = side * float(weights @ apart) / max(math.sqrt(variance) * hides, 1e-300)
+            clear = 1 / max(hides, 1e-300) - AT_95 / math.sqrt(CLEAR)
+            found = _deviations(excess, clear, along) * math.sqrt(variance)
             if not math.isfinite(found):
                 return None
             if abs(found - half) <= NEAR * found:
                 return found
             half = found
         return None
+
+
+def _deviations(excess: float, clear: float, along: float) -> float:
+    """Deviations of its error by which an end lies off; more where a truth there would seldom have had a reply.
+
+    Parameters
+    ----------
+    excess : float
+        Excess kurtosis of the error.
+    clear : float
+        Deviations of the noise of X'X by which the coefficient is told.
+    along : float
+        Correlation of that noise and the error on this side.
+    """
+    usual = float(_tailed(MISSED, excess)[0])
+    if not along > 0.0 or clear >= usual * along:
+        return usual
+    least, most = _tailed(CHANCES, excess), _tailed(CHANCES / 20, excess)  # of all replies, and of 1 in 20
+    held = least + clear / along <= most
+    return max(usual, float(least[held].max(initial=0.0)) + clear / along)
+
+
+def _tailed(chances: Floats, excess: float) -> Floats:
+    """Deviations exceeded with these chances: between those of a normal law and of Laplace's, by excess kurtosis."""
+    part = min(excess / LAPLACE, 1.0)
+    normal = np.array([-NormalDist().inv_cdf(chance) for chance in chances.tolist()])
+    return np.asarray((1.0 - part) * normal + part * np.log(0.5 / chances) / math.sqrt(2.0))
 
 
 def _estimate(value: float, below: float, above: float, noisy: float, sampled: float) -> Estimate:
