@@ -9,12 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 T_co = TypeVar("T_co", covariant=True)
+
+MOST_PLACES: Final = 8
+MOST_DIGITS: Final = 17
+SMALLEST: Final = -5  # the power of ten below which a number is written as one
+LARGEST: Final = 10**15  # from here on a number is written as a power of ten
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +52,8 @@ class Estimate:
         return format(self.value, spec)
 
     def __str__(self) -> str:
-        value, low, high = (_short(x, self._digits) for x in (self.value, self.low, self.high))
-        return f"{value} ({100 * self.level:g} % {low} to {high})"
-
-    @property
-    def _digits(self) -> int:
-        """Significant digits that tell the ends of the interval apart: four, and more where it is far from 0."""
-        width, size = self.high - self.low, max(abs(self.low), abs(self.high))
-        if not 0.0 < width < size < math.inf:
-            return 4
-        return min(max(math.ceil(math.log10(size) - math.log10(width)) + 1, 4), 17)
+        text = shown(self)
+        return f"{text.value} ({100 * self.level:g} % {text.low} to {text.high})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +83,70 @@ def restore(value: DataclassInstance, state: Sequence[object]) -> None:
         object.__setattr__(value, field.name, state[place] if place < len(state) else default)
 
 
-def _short(number: float, digits: int = 4) -> str:
-    """So many significant digits, thousands separated, as a journal prints it; beyond 1e15 as a power of ten."""
-    if abs(number) >= 1e15:
-        return f"{number:.{digits}g}"
-    if number == int(number):
-        return f"{int(number):,}"
-    return f"{number:,.{digits}g}" if abs(number) < 10.0**digits else f"{number:,.0f}"
+# --- as text ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An estimate as text, rounded alike: ``2.857``, ``2.783``, ``2.932``, ``0.042``, ``0.061``."""
+
+    value: str
+    low: str
+    high: str
+    noise: str
+    sampling: str
+
+
+def shown(estimate: Estimate) -> Shown:
+    """The numbers of an estimate to two digits of its interval; the ends are rounded outwards."""
+    places = decimals(estimate)
+    return Shown(
+        number(estimate.value, places),
+        number(estimate.low, places, ROUND_FLOOR),
+        number(estimate.high, places, ROUND_CEILING),
+        *(_half(part, places) for part in (estimate.noise, estimate.sampling)),
+    )
+
+
+def decimals(estimate: Estimate) -> int | None:
+    """Decimal places that show two digits of the half-width of an interval.
+
+    0 where every end is whole; negative where fewer than all digits of a whole number do; None without an interval.
+    """
+    numbers = (estimate.value, estimate.low, estimate.high)
+    half = max(abs(estimate.high - estimate.value), abs(estimate.value - estimate.low), estimate.noise)
+    if not 0 < half < math.inf:
+        return None
+    places = 1 - math.floor(math.log10(half))
+    return min(places, 0) if all(x == math.floor(x) for x in numbers) else places
+
+
+def number(value: float, places: int | None = None, rounding: str = ROUND_HALF_EVEN) -> str:
+    """``20,187`` or ``-2.86``: thousands separated; from 1e15 on and beyond eight places as a power of ten.
+
+    Without ``places`` a whole number has all its digits and another one four.
+    """
+    exact = Decimal(repr(float(value)))
+    if not exact.is_finite():
+        return str(float(value))
+    if places is None:
+        places = 0 if exact == exact.to_integral_value() or abs(exact) >= 10_000 else 3 - exact.adjusted()
+        if places > 0:
+            return f"{float(_rounded(exact, places, rounding)):,.4g}"
+    if places <= MOST_PLACES and abs(exact) < LARGEST:
+        text = f"{_rounded(exact, max(places, 0), rounding):,f}"
+        return text.removeprefix("-") if not text.strip("-0.,") else text
+    digits = min(max(exact.adjusted() + places + 1, 1), MOST_DIGITS)
+    near = _rounded(exact, digits - 1 - exact.adjusted(), rounding).normalize()
+    power = near.adjusted()
+    return f"{near:,f}" if near == 0 or SMALLEST <= power < 15 else f"{near.scaleb(-power):f}e{power:+03d}"
+
+
+def _rounded(exact: Decimal, places: int, rounding: str) -> Decimal:
+    return exact.quantize(Decimal(1).scaleb(-places), rounding)
+
+
+def _half(width: float, places: int | None) -> str:
+    """A part of an interval; one that would be rounded away keeps a digit, and an absent one is a dash."""
+    text = number(width, places)
+    return "–" if width == 0 else text if text.strip("0.") else f"{width:.1g}"

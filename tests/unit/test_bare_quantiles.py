@@ -53,7 +53,7 @@ def test_an_interval_that_was_bought_is_shown_beside(made: Release) -> None:
     bought = made["median(x)"]
     assert not bought.bare
     assert bought.shown == bought.cells
-    _, interval, noise, _ = layout.numbers(bought.cells[0], discrete=False)
+    _, interval, noise, _ = layout.numbers(bought.cells[0])
     assert " to " in interval
     assert noise != "–"
 

@@ -6,18 +6,24 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import reticent as rt
+from reticent.certificate.answers import answer_to_json
+from reticent.certificate.certificate import Certificate
 from reticent.certificate.render.page import fragment, page
 from reticent.cli import layout
 from reticent.ledger import Ledger
-from reticent.outcome import Estimate
+from reticent.outcome import Estimate, Reply, shown
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.sessions.above_threshold import Above, Below
 from reticent.sessions.holdout import Checked
 from reticent.sessions.leaderboard import Standing
+from reticent.statistics.answer import Answer, Cell
 from reticent.study.release import Release
+from tests.unit.test_certificate_example import document
 
 ESTIMATE = Estimate(0.28356261771202684, 0.26693280633918026, 0.3001924290848734, 0.005, 0.011)
 
@@ -44,8 +50,8 @@ def test_the_statistic_of_a_test_has_no_interval_wherever_it_is_printed(made: Re
     assert "95 %" not in printed[1]
     assert "95 %" not in printed[2]
     assert "95 %" not in str(made["test(age ~ sex)"]).splitlines()[1]
-    assert layout.numbers(statistic, discrete=False)[1] == "–"
-    assert layout.numbers(effect, discrete=False)[1] != "–"
+    assert layout.numbers(statistic)[1] == "–"
+    assert layout.numbers(effect)[1] != "–"
     for text in (page(made.certificate), fragment(made.certificate)):
         row = text.partition(">statistic<" if ">statistic<" in text else "· statistic<")[2].partition("</tr>")[0]
         assert "<td" in row
@@ -62,13 +68,27 @@ def test_the_parts_of_a_test_are_named_without_the_name_of_their_axis(made: Rele
     assert "[statistic]" in str(made["test(age ~ sex)"])
 
 
-def test_caveats_of_several_tests_say_which_test_is_meant(made: Release) -> None:
+def test_a_caveat_names_its_answers_and_stands_once(made: Release) -> None:
     found = made.certificate.caveats
-    found = tuple(text for text in found if not text.endswith("they are left out"))  # shares of odd cells
-    assert len(found) == 2
-    assert found[0].startswith("test(age ~ sex): kind auto: means")
-    assert found[1].startswith("test(age): kind auto: normal")
-    assert all(text in found[0] or text in made.caveats for text in made["test(age ~ sex)"].caveats)
+    assert len(set(found)) == len(found)
+    for answer in made.answers:
+        for text in answer.caveats:
+            (line,) = [one for one in found if one.endswith(text)]
+            assert answer.name in line.removesuffix(text)
+    assert all(f"  {line}" in str(made) for line in found)
+
+
+def test_no_name_stands_before_a_caveat_of_every_answer_or_of_the_release() -> None:
+    def told(*of: tuple[str, ...], release: tuple[str, ...] = ()) -> tuple[str, ...]:
+        asked = [Answer(f"mean({place})", (Cell((), Reply(ESTIMATE)),), texts) for place, texts in enumerate(of)]
+        answers = [answer_to_json(answer) for answer in asked]
+        return Certificate.of({**document(), "answers": answers, "caveats": list(release)}).caveats
+
+    assert told(("a",)) == told(("a",), ("a",)) == told(("a",), ("a",), release=("a",)) == ("a",)
+    assert told(("a",), ()) == told(("a",), (), release=("a",)) == ("mean(0): a",)
+    assert told((), (), release=("a",)) == ("a",)
+    assert told(("a", "b"), ("b", "c")) == ("mean(0): a", "b", "mean(1): c")
+    assert told(*[("a",)] * 6, ()) == ("mean(0), mean(1), mean(2), mean(3) and 2 more: a",)
 
 
 def test_only_the_effect_of_a_test_has_a_bar_in_a_notebook(made: Release) -> None:
@@ -76,14 +96,14 @@ def test_only_the_effect_of_a_test_has_a_bar_in_a_notebook(made: Release) -> Non
 
 
 def test_the_answers_of_sessions_are_printed_in_words() -> None:
-    assert str(Above(ESTIMATE)) == "above: 0.2836 (95 % 0.2669 to 0.3002)"
+    assert str(Above(ESTIMATE)) == "above: 0.284 (95 % 0.266 to 0.301)"
     assert str(Above(None)) == "above"
     assert str(Below()) == "below"
     assert str(Checked(0.51234, "training", None)) == "0.5123, by the training rows"
     blind = "0.6, as claimed: the holdout's mean is within ±0.31 at 95 %"
     assert str(Checked(0.6, "claim", None, 0.3123)) == blind
-    assert str(Checked(0.28, "holdout", ESTIMATE)) == "0.2836 (95 % 0.2669 to 0.3002), by the holdout rows"
-    assert str(Standing(True, 0.28, ESTIMATE)) == "improved: 0.2836 (95 % 0.2669 to 0.3002)"
+    assert str(Checked(0.28, "holdout", ESTIMATE)) == "0.284 (95 % 0.266 to 0.301), by the holdout rows"
+    assert str(Standing(True, 0.28, ESTIMATE)) == "improved: 0.284 (95 % 0.266 to 0.301)"
     assert str(Standing(False, 0.28, None)) == "no step above the best, 0.28"
 
 
@@ -101,3 +121,42 @@ def test_how_one_of_several_answers_was_drawn_is_told_with_its_name() -> None:
     assert "iqr(x): by joint exponential mechanisms" in found
     assert "by joint exponential mechanisms" not in found
     assert "by joint exponential mechanisms" in study.release(["iqr(x)"], epsilon=1).certificate.caveats
+
+
+@given(
+    st.floats(-1e17, 1e17),
+    st.floats(1e-9, 1e9),
+    st.floats(0, 1),
+)
+def test_a_printed_interval_holds_the_one_that_was_drawn(value: float, half: float, lean: float) -> None:
+    """It is wider by less than a unit of its last digit at each end, wherever it is printed."""
+    low, high = value - half * lean, value + half * (1 - lean)
+    text = shown(Estimate(value, low, high, half / 2, 0.0))
+    printed_low, printed_high = (Fraction(end.replace(",", "")) for end in (text.low, text.high))
+    assert printed_low <= Fraction(repr(low))
+    assert printed_high >= Fraction(repr(high))
+    assert (
+        printed_high - printed_low
+        <= Fraction(repr(high)) - Fraction(repr(low)) + 2 * Fraction(half) / 5 + abs(Fraction(value)) / 10**15
+    )
+
+
+def test_terminal_and_page_print_the_same_numbers(made: Release) -> None:
+    shown_page = page(made.certificate)
+    for answer in made.answers:
+        for cell in answer:
+            assert isinstance(cell.outcome, Reply)
+            value, between, *_ = layout.numbers(cell)
+            assert value in str(answer)
+            assert value.replace("-", "−", 1) in shown_page
+            if between != "–":
+                assert between in str(answer)
+                assert " to ".join(end.replace("-", "−", 1) for end in between.split(" to ")) in shown_page
+
+
+def test_a_label_forges_no_line() -> None:
+    rows = {"site": ["a\nmean(x)  5 (95 % 4 to 6)", "b"] * 50}
+    study = rt.study(rows, adjacency="add_remove", columns={"site": rt.category(rows["site"][:2])}, budget=1)
+    made = study.release([rt.histogram("site")], epsilon=1)
+    for text in (str(made), str(made.answers[0])):
+        assert not any(line.startswith("mean(x)") for line in text.splitlines())

@@ -23,7 +23,7 @@ from reticent.statistics.answer import Answer
 Kind: TypeAlias = Literal["release", "model", "session"]
 NOT_DURABLE: Final = "The ledger of this release was not durable: it ended with the program that held it."
 
-MANNER: Final = "exponential mechanisms"  # the last words of a caveat on how one answer was drawn
+MOST_NAMES: Final = 4  # answers that are named before a caveat
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +91,18 @@ class Record:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """Every caveat, of the release and of its answers, each once.
+        """Every caveat of the release and of its answers, each once, after the names of the answers it is about.
 
-        Among several answers, the caveats of a test and of the way an answer was drawn carry its name.
+        No name stands before a caveat of every answer, or of the release alone.
         """
         answers = self.answers
-        found = [*self.document["caveats"]]
+        of: dict[str, list[str]] = {text: [] for text in self.document["caveats"]}
         for answer in answers:
-            own = [text for text in answer.caveats if text not in found]
-            if len(answers) > 1 and answer.name.startswith("test(") and own:
-                found.append(f"{answer.name}: {'; '.join(own)}")
-            else:
-                how = len(answers) > 1
-                found += [f"{answer.name}: {text}" if how and text.endswith(MANNER) else text for text in own]
-        return tuple(dict.fromkeys(found))
+            for text in dict.fromkeys(answer.caveats):
+                of.setdefault(text, []).append(answer.name)
+        return tuple(
+            text if len(names) in (0, len(answers)) else f"{_listed(names)}: {text}" for text, names in of.items()
+        )
 
     @property
     def signed(self) -> bool:
@@ -113,6 +111,12 @@ class Record:
     @property
     def durable(self) -> bool:
         return bool(self.document["ledger"]["durable"])
+
+
+def _listed(names: list[str]) -> str:
+    """``mean(age), mean(cost)``, and the number of those left out."""
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
 
 
 def _stated(document: dict[str, Any]) -> dict[str, Guarantee | Loss]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.cli.output import clean
-from reticent.outcome import Estimate, NoReply, Reply
+from reticent.data.format import plain
+from reticent.outcome import NoReply, Reply, decimals, number, shown
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from reticent.statistics.answer import Answer, Cell
 
-MOST_PLACES: Final = 8
 ASK_WHY: Final = "It could not be shown that no one person matters. See: reticent explain no-reply"
 AGAIN: Final = (
     "Asking again is a new release and is charged again. Bounds known without the file, or a larger ε or δ, help more "
@@ -57,7 +56,7 @@ def columns(heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: Itera
             overflow="fold" if place in wrap else "ellipsis",
         )
     for row in rows:
-        table.add_row(*(Text(clean(text)) for text in row))
+        table.add_row(*(Text(plain(text)) for text in row))
     return table
 
 
@@ -73,8 +72,8 @@ def answers(found: Iterable[Answer], truth: Truth | None = None) -> Table:
             rows.append([answer.name])
         for place, cell in enumerate(answer.shown):
             name = answer.name if plain else f"  {label(cell)}"
-            row = [name, *numbers(cell, discrete=answer.discrete, bare=answer.bare)]
-            rows.append(row if known is None else [*row, _true(known[place], cell, discrete=answer.discrete)])
+            row = [name, *numbers(cell, bare=answer.bare)]
+            rows.append(row if known is None else [*row, _true(known[place], cell)])
     if truth is not None:
         heads.append("truth")
     return columns(heads, rows, right=range(1, 6), wrap=[0])
@@ -85,33 +84,28 @@ def label(cell: Cell) -> str:
     return " · ".join(str(key) if name in ("bin", "test") else f"{name} {key}" for name, key in cell.label)
 
 
-def numbers(cell: Cell, *, discrete: bool, bare: bool = False) -> tuple[str, str, str, str]:
+def numbers(cell: Cell, *, bare: bool = False) -> tuple[str, str, str, str]:
     """Value, interval, noise and sampling as text, to two digits of the interval's half-width."""
     match cell.outcome:
         case NoReply():
             return "no reply", "", "", ""
         case Reply(estimate):
-            places = _places(estimate, discrete=discrete)
-            return (
-                _figure(estimate.value, places),
-                "–"
-                if bare or cell.as_it_is
-                else f"{_figure(estimate.low, places)} to {_figure(estimate.high, places)}",
-                _half(estimate.noise, places),
-                _half(estimate.sampling, places),
-            )
+            text = shown(estimate)
+            between = "–" if bare or cell.as_it_is else f"{text.low} to {text.high}"
+            noise, sampling = (half if half == "–" else f"± {half}" for half in (text.noise, text.sampling))
+            return text.value, between, noise, sampling
         case _:
             assert_never(cell.outcome)
 
 
-def _true(value: float | None, cell: Cell, *, discrete: bool) -> str:
+def _true(value: float | None, cell: Cell) -> str:
     if value is None:
         return "–"
     match cell.outcome:
         case Reply(estimate):
-            return _figure(value, _places(estimate, discrete=discrete))
+            return number(value, decimals(estimate))
         case NoReply():
-            return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+            return number(value)
         case _:
             assert_never(cell.outcome)
 
@@ -124,22 +118,3 @@ def _level(listed: Sequence[Answer]) -> str:
         if isinstance(cell.outcome, Reply)
     }
     return levels.pop() if len(levels) == 1 else "95 %"
-
-
-def _places(estimate: Estimate, *, discrete: bool) -> int:
-    """Decimals that show two digits of the half-width of the interval."""
-    half = (estimate.high - estimate.low) / 2
-    if discrete:
-        return 0
-    if not half > 0:
-        half = abs(estimate.value) / 1000
-    return 0 if half == 0 else max(0, min(MOST_PLACES, 1 - math.floor(math.log10(half))))
-
-
-def _figure(number: float, places: int) -> str:
-    text = f"{number:,.{places}f}" if abs(number) < 1e15 else f"{number:.4g}"
-    return text.removeprefix("-") if not any(digit in text for digit in "123456789") else text
-
-
-def _half(width: float, places: int) -> str:
-    return "–" if width == 0 else f"± {_figure(width, places)}"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from reticent.data.format import plain
 from reticent.data.schema import Key
 from reticent.errors import NoReplyError, QuestionError
 from reticent.outcome import Estimate, NoReply, Outcome, Reply, restore
@@ -271,7 +272,7 @@ def said(cell: Cell, estimate: Estimate, *, bare: bool = False) -> str:
 
 def _line(name: str, cell: Cell, *, bare: bool) -> str:
     where = " · ".join(str(key) if column == "test" else f"{column} {key}" for column, key in cell.label)
-    title = f"{name} [{where}]" if where else name
+    title = plain(f"{name} [{where}]" if where else name)
     match cell.outcome:
         case Reply(estimate):
             return f"{title}: {said(cell, estimate, bare=bare)}"

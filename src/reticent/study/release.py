@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 from reticent.certificate.answers import answer_to_json, cell_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import ReleaseMetadata, column_to_json, stated
+from reticent.data.format import plain
 from reticent.data.query import (
     Capped,
     Incomplete,
@@ -190,15 +191,19 @@ class Release:
 
     def __repr__(self) -> str:
         shown = [
-            (_title(answer, cell), _words_of(cell, bare=answer.bare))
+            (plain(_title(answer, cell)), _words_of(cell, bare=answer.bare))
             for answer in self.answers
             for cell in answer.shown
         ]
-        widest = max(len(title) for title, _ in shown)
+        widest = max((len(title) for title, _ in shown), default=0)
         lines = [f"{title:<{widest}}  {words_of}" for title, words_of in shown]
-        lines += [f"estimates  {text}" for text in estimates(self.answers)]
-        lines += [f"note       {caveat}" for caveat in self.caveats]
-        lines.append(f"guarantee  {sentence(self.guarantee.loss, self.guarantee.adjacency)}")
+        promise = sentence(self.guarantee.loss, self.guarantee.adjacency)
+        for word, texts in (
+            ("estimates", estimates(self.answers)),
+            ("note", self.certificate.caveats),
+            ("guarantee", (promise,)),
+        ):
+            lines += [f"{'' if place else word:<9}  {plain(text)}" for place, text in enumerate(texts)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

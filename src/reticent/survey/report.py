@@ -12,12 +12,15 @@ import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from reticent.data.format import plain
 from reticent.exact.rounding import round_up
+from reticent.outcome import Estimate
+from reticent.outcome import shown as text_of
 from reticent.pages.markup import render, trusted
 from reticent.privacy import serialization as trees
 from reticent.privacy.explain import outline, sentence
@@ -25,7 +28,7 @@ from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import show
 from reticent.survey.description import say
 from reticent.survey.design import Design
-from reticent.survey.result import Result, Share, clipped, ends, shown
+from reticent.survey.result import Result, Share, clipped, ends, percent, shown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,8 +79,9 @@ def lines(result: Result, group: str = "") -> Iterator[Line]:
 
 def _numbers(share: Share, value: float, low: float, high: float) -> tuple[str, str]:
     if share.label == "mean":
-        return f"{value:.4g}", f"{low:.4g} to {high:.4g}"
-    return f"{100 * value:.1f} %", f"{100 * low:.1f} % to {100 * high:.1f} %"
+        text = text_of(Estimate(value, low, high, 0.0, 0.0))
+        return text.value, f"{text.low} to {text.high}"
+    return f"{percent(value)} %", f"{percent(low, ROUND_FLOOR)} % to {percent(high, ROUND_CEILING)} %"
 
 
 def every(result: Result) -> Iterator[tuple[str, Result]]:

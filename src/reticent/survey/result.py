@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN
 from typing import TYPE_CHECKING, Final
 
 from reticent.errors import PublicParameterError, QuestionError
+from reticent.outcome import Estimate, number
+from reticent.outcome import shown as text_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -203,10 +206,16 @@ def _line(result: Result, share: Share) -> str:
     value = clipped(shown(result, share), result.limits)
     level = f"{100 * result.level:g} %"
     if share.label == "mean":
-        return f"{value:.4g} ({level} {low:.4g} to {high:.4g})"
+        text = text_of(Estimate(value, low, high, 0.0, 0.0))
+        return f"{text.value} ({level} {text.low} to {text.high})"
     effect = "" if share.design_effect is None else f", design effect {share.design_effect:.1f}"
     name = "" if len(result.shares) == 1 else f"{share.label}: "
-    return f"{name}{100 * value:.1f} % ({level} {100 * low:.1f} to {100 * high:.1f}){effect}"
+    return f"{name}{percent(value)} % ({level} {percent(low, ROUND_FLOOR)} to {percent(high, ROUND_CEILING)}){effect}"
+
+
+def percent(share: float, rounding: str = ROUND_HALF_EVEN) -> str:
+    """A share in percent to one decimal place."""
+    return number(100 * share, 1, rounding)
 
 
 def checked_level(level: float) -> float:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import fields
 from typing import Final
 
+from reticent import outcome
 from reticent.certificate.record import Record
 from reticent.data.format import plain
 from reticent.data.schema import Key
-from reticent.outcome import Estimate, NoReply, Reply
+from reticent.outcome import Estimate, NoReply, Reply, Shown
 from reticent.statistics.answer import Answer, Cell
 
 NUMBERS: Final = ("value", "low", "high", "noise", "sampling", "level")
@@ -25,52 +25,19 @@ INCOMPLETE: Final = ("incomplete", "incomplete_low", "incomplete_high")
 FORMULA: Final = "=+-@＝＋－＠\t\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """An estimate as text, rounded alike: ``2.86``, ``2.79``, ``2.93``, ``0.04``, ``0.06``."""
-
-    value: str
-    low: str
-    high: str
-    noise: str
-    sampling: str
-
-
 def shown(estimate: Estimate) -> Shown:
-    """The numbers of an estimate, to the digits that its interval is worth."""
-    places = decimals(estimate)
-    value, low, high = (number(part, places) for part in (estimate.value, estimate.low, estimate.high))
-    noise, sampling = (_part(part, places) for part in (estimate.noise, estimate.sampling))
-    return Shown(value, low, high, noise, sampling)
-
-
-def decimals(estimate: Estimate) -> int | None:
-    """Decimal places that the interval of an estimate is worth; None without an interval."""
-    return _places(max(abs(estimate.high - estimate.value), abs(estimate.value - estimate.low), estimate.noise))
+    """The numbers of an estimate as a page prints them, with a minus sign in place of a hyphen."""
+    text = outcome.shown(estimate)
+    return Shown(*(_signed(getattr(text, field.name)) for field in fields(text)))
 
 
 def number(value: float, places: int | None = None) -> str:
-    """``20,187`` or ``2.86``: thousands separated; four significant digits where ``places`` is None or unsuitable."""
-    size = abs(value)
-    if places is None or places > 6 or size >= 1e12:
-        text = f"{size:,.0f}" if 1e4 <= size < 1e12 else f"{size:,.4g}"
-    else:
-        text = f"{size:,.{places}f}"
-    return f"−{text}" if value < 0 and text.strip("0.") else text
+    """A number as a page prints it: ``−2.86``."""
+    return _signed(outcome.number(value, places))
 
 
-def _part(half: float, places: int | None) -> str:
-    """A part of an interval; one that would be rounded away keeps a digit, and an absent one is a dash."""
-    text = number(half, places)
-    return "–" if half == 0 else text if text.strip("0.") else f"{half:.1g}"
-
-
-def _places(half: float) -> int | None:
-    """Decimal places that leave one or two significant digits of ``half``; None without an interval."""
-    if not 0 < half < math.inf:
-        return None
-    power = math.floor(math.log10(half))
-    return max(0, -power + (1 if half / 10.0**power < 3 else 0)) if power > -300 else None
+def _signed(text: str) -> str:
+    return f"−{text[1:]}" if text.startswith("-") else text
 
 
 def key_words(key: Key) -> str:

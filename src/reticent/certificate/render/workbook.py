@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from reticent.certificate.record import Record
-from reticent.certificate.render.tables import NUMBERS, decimals, label_names
+from reticent.certificate.render.tables import NUMBERS, label_names
 from reticent.data.format import plain
 from reticent.errors import SpecError
-from reticent.outcome import NoReply, Reply
+from reticent.outcome import NoReply, Reply, decimals
 from reticent.privacy.explain import sentence
 from reticent.statistics.answer import Answer, Cell
 
@@ -125,7 +125,7 @@ def _line(sheet: Worksheet, labels: Sequence[Entry], cell: Cell, *, bare: bool) 
             numbers = [None if bare and name != "value" else getattr(estimate, name) for name in NUMBERS]
             _append(sheet, [*labels, "reply", *numbers])
             places = decimals(estimate)
-            shown = "#,##0" + ("." + "0" * places if places else "")
+            shown = "#,##0" + ("." + "0" * places if places and places > 0 else "")
             for entry in sheet[sheet.max_row][len(labels) + 1 : -1]:
                 entry.number_format = shown if places is not None else "General"
 
