@@ -6,6 +6,8 @@ A picture of a release is of one real run, so the next run draws another. Name t
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,12 +15,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STATIC: Final = Path(__file__).parent / "_static"
+DOCS: Final = Path(__file__).resolve().parent
+STATIC: Final = DOCS / "_static"
+DOT: Final = "#0b4f85"
 
 
 def demo(folder: Path) -> None:
@@ -90,6 +95,159 @@ def traced(run: Callable[[], object], stages: list[str]) -> dict[tuple[str, str]
     return found
 
 
+def page(name: str, folder: Path, blocks: int | None = None) -> dict[str, Any]:
+    """Names that the Python of a page leaves, run in ``folder`` beside the table of the demonstration."""
+    import reticent.demo
+
+    for file in ("rand.toml", "randhie.parquet"):
+        shutil.copy(Path(reticent.demo.__file__).parent / file, folder)
+    os.chdir(folder)
+    text, names = (DOCS / f"{name}.md").read_text("utf-8"), dict[str, Any]()
+    for block in re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)[:blocks]:
+        exec(compile(block, name, "exec"), names)
+    return names
+
+
+def plain(title: str, across: str, up: str) -> tuple[Figure, Axes]:
+    """An empty figure with words at its axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def first_survey(folder: Path) -> None:
+    from reticent.survey import report
+
+    names = page("tutorials/survey", folder)
+    (STATIC / "survey.svg").write_text(report.svg(report.figure([(names["design"], names["result"])])), "utf-8")
+
+
+def teaching(folder: Path) -> None:
+    keep(page("tutorials/teaching", folder)["bars"].plot(), "teaching")
+
+
+def learning(folder: Path) -> None:
+    """Draw the share of right labels of logistic fits of the tutorial's rows against epsilon."""
+    from fractions import Fraction
+
+    import numpy as np
+
+    from reticent.learning import LogisticRegression
+    from reticent.ledger import Ledger
+    from reticent.privacy.adjacency import Adjacency
+    from reticent.privacy.loss import PureDP
+
+    names = page("tutorials/learning", folder, 2)
+    rows, labels, limits = names["X"], names["y"], names["limits"]
+    near = Adjacency("add_remove")
+    ledger = Ledger.create(None, title="picture", adjacency=near, budget=PureDP(Fraction(100)))
+    who = {"bounds": limits, "classes": [0, 1], "adjacency": "add_remove", "ledger": ledger}
+    figure, axes = plain("10 fits at each epsilon, 20,000 rows", "epsilon", "share of right labels")
+    for epsilon in ("0.01", "0.03", "0.1", "0.3", "1"):
+        fits = [LogisticRegression(epsilon=epsilon, **who) for _ in range(10)]
+        shares = [float(np.mean(one.fit(rows, labels).predict(rows) == labels)) for one in fits]
+        axes.plot([float(epsilon)] * 10, shares, ".", color=DOT, alpha=0.5)
+    best = float(np.mean((0.05 * (rows[:, 0] - 50) + 0.2 * (rows[:, 1] - 12) > 0) == labels))
+    axes.axhline(best, color="#6b7280", linewidth=1)
+    axes.annotate("the law the rows are drawn from", (0.01, best), (0, 4), textcoords="offset points", fontsize=8)
+    axes.set_xscale("log")
+    keep(figure, "learning")
+
+
+def odds(_folder: Path) -> None:
+    from fractions import Fraction
+
+    import reticent as rt
+    from reticent import lab
+
+    keep(lab.odds(rt.PureDP(Fraction(1)), budget=rt.PureDP(Fraction(3))).plot(), "odds")
+
+
+def together(_folder: Path) -> None:
+    from reticent import lab
+
+    keep(lab.compose(lab.geometric(1, "1/10"), times=50).plot(), "together")
+
+
+def groups(folder: Path) -> None:
+    release(page("how-to/groups_and_persons", folder)["release"], folder, "groups")
+
+
+def no_reply(folder: Path) -> None:
+    import reticent as rt
+
+    study = page("how-to/no_reply", folder, 0) or rt.open("rand.toml")
+    asked = [rt.quantile("meddol", level) for level in (0.5, 0.75, 0.9, 0.999)]
+    release(study.release(asked, epsilon="4/10"), folder, "no_reply")
+
+
+def robust(folder: Path) -> None:
+    release(page("how-to/robust", folder, 1)["release"], folder, "robust")
+
+
+def release(made: Any, folder: Path, name: str) -> None:
+    """Keep the figure that a release writes itself."""
+    made.save(folder / name, files=(".svg",))
+    shutil.copy(folder / f"{name}.svg", STATIC)
+
+
+def sessions(folder: Path) -> None:
+    """Draw the price of each kind of session against the number of questions."""
+    study = page("how-to/adaptive", folder, 1)["study"]
+    figure, axes = plain(
+        "10 answers above, error at most .05, 5,000 people", "questions", "epsilon at the default delta"
+    )
+    counts = [10, 20, 50, 100, 200, 500, 1000, 2000, 5000]
+    found = [study.session_prices(questions=count, positives=10, width=0.05, people=5_000) for count in counts]
+    for line in found[0].lines:
+        axes.plot(counts, [prices[line.way].epsilon for prices in found], marker=".", label=line.way)
+    axes.set(xscale="log", yscale="log")
+    axes.legend(frameon=False)
+    keep(figure, "sessions")
+
+
+def chances(_folder: Path) -> None:
+    """Draw how often a failure of some probability shows itself in the draws of the kit."""
+    import numpy as np
+
+    figure, axes = plain("Seen at least once in so many draws", "probability of the failure in one draw", "chance")
+    rare = np.logspace(-7, -2, 200)
+    for draws, words in ((2_000, "2,000: the kit"), (20_000, "20,000: --deep"), (1_000_000, "1,000,000")):
+        axes.plot(rare, 1 - (1 - rare) ** draws, label=words)
+    axes.set_xscale("log")
+    axes.legend(frameon=False)
+    keep(figure, "chances")
+
+
+def own_mechanism(folder: Path) -> None:
+    """Draw the two laws of the page's mechanism at the neighbours it names."""
+    names = page("how-to/own_mechanism", folder, 2)
+    figure, axes = plain("Output law of Bounded(1, 20)", "output", "probability")
+    for exact, shift, colour in ((0, -0.2, DOT), (1, 0.2, "#7db8e8")):
+        masses = [names["mass"](0.5, 20, (exact,), (y,)) for y in range(21)]
+        axes.bar([y + shift for y in range(21)], masses, 0.4, color=colour, label=f"exact count {exact}")
+    axes.legend(frameon=False)
+    keep(figure, "own_mechanism")
+
+
+def reply(folder: Path) -> None:
+    """Draw the chance of a reply of the page's test against the lead of the first value."""
+    test = page("how-to/propose_test_release", folder)["test"]
+    figure, axes = plain(
+        "Mode at epsilon 1, delta 1e-6", "lead of the most frequent value, in rows", "chance of a reply"
+    )
+    leads = range(0, 61, 2)
+    axes.plot(leads, [test.chance((lead + 1) // 2) for lead in leads], marker=".", color=DOT)
+    axes.axvline(2 * test.threshold, color="#6b7280", linewidth=1)
+    keep(figure, "reply")
+
+
 def keep(figure: Figure, name: str) -> None:
     """Write a figure as an SVG without a date, its text as text."""
     from reticent.certificate.render.figure import as_svg
@@ -100,6 +258,18 @@ def keep(figure: Figure, name: str) -> None:
 PICTURES: Final[dict[str, Callable[[Path], None]]] = {
     "demo": demo,
     "release_trace": release_trace,
+    "survey": first_survey,
+    "learning": learning,
+    "teaching": teaching,
+    "odds": odds,
+    "groups": groups,
+    "no_reply": no_reply,
+    "robust": robust,
+    "sessions": sessions,
+    "chances": chances,
+    "together": together,
+    "own_mechanism": own_mechanism,
+    "reply": reply,
 }
 
 

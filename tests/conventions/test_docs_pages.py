@@ -12,6 +12,7 @@ from tests.conventions.tree import ROOT, SRC
 
 DOCS = ROOT / "docs"
 INDEXES = sorted(DOCS.glob("*/index.md"))
+WITHOUT_NUMBERS = {"own_csv", "own_statistic", "survey_hosting", "verify_a_certificate", "write_a_study_file"}
 ITEM = re.compile(r"^- \[[^\]]+\]\(([\w./-]+\.md)\) (.+\.)$", re.MULTILINE)
 
 
@@ -61,3 +62,9 @@ def test_every_proof_states_its_currency_and_the_code_that_holds_to_it() -> None
         currency = re.search(r"^\*\*Currency\.\*\* (.+?)\n\n", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
         found += [page.name] * (page.name != "index.md" and (currency is None or "`" not in currency[1]))
     assert found == []
+
+
+def test_every_page_of_numbers_has_a_picture() -> None:
+    pages = [page for room in ("tutorials", "how-to") for page in (DOCS / room).glob("*.md") if page.stem != "index"]
+    shown = {page.stem for page in pages if "_static/" in page.read_text("utf-8")}
+    assert {page.stem for page in pages} - shown == WITHOUT_NUMBERS
