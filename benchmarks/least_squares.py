@@ -357,8 +357,8 @@ those told in one sample of ten or more. *plain*: of the sandwich without privac
 half-width of slopes over its own. *refused*: declined before any row is read. *no intervals*: by public numbers noise
 would hide them but no coefficient of usual columns, and these are told for prediction alone. Shares and caps were fixed
 on the tables with a star; the others were measured once, after that. Samples in which a coefficient is rarely told are
-those whose noise made columns seem to vary more, so its slope is too flat, and coverage given a reply is less; in about
-one sample of twenty at most an interval is told *and* misses.
+those whose noise made columns seem to vary more, so its slope is too flat. Intervals allow for that where a reply has
+a chance of 1/50 or more. Near the limit of a reply they are up to twice as wide.
 
 *use*: the least deviation of a number on the right, as a share of its range. *plan*: in how many of five made-up tables
 the plan says that every coefficient is told, for columns whose deviation is 1/16, 1/8 and 1/4 of their range and whose
