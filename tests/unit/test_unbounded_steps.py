@@ -14,7 +14,7 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.mechanisms import axiom_again
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
-from reticent.privacy.convert import approx_of
+from reticent.privacy.convert import approx_of, rho_within
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
 from reticent.privacy.rederivation import rederive
 from reticent.statistics.column_step import PlannedStep
@@ -25,7 +25,7 @@ from reticent.statistics.quantiles.quantile_step import QuantileStep
 from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.joint import joint_quantiles, widths
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of
-from reticent.statistics.unbounded.steps import joint_wins, rho_within, terms
+from reticent.statistics.unbounded.steps import joint_wins, terms
 
 COIN = "mean(x, method=coinpress, centre=0, radius=1000, deviation=2)"
 ASKED = [

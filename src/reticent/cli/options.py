@@ -51,8 +51,11 @@ def voice_of(ctx: typer.Context) -> Voice:
 
 def study_of(path: Path, extensions: list[str] | None = None) -> Study:
     """The study of a file, with the modules that ``--with`` names."""
-    from reticent.cli.extensions import modules_of
     from reticent.study.memory import open as open_study
+
+    if not extensions:
+        return open_study(path)
+    from reticent.cli.extensions import modules_of
 
     return open_study(path, extensions=modules_of(extensions))
 

@@ -119,7 +119,7 @@ def _asked(schema: Schema, dice: Dice, kinds: Sequence[type[Statistic]]) -> Ask:
 
     kind = dice.pick(kinds)
     asked = Ask(kind.made_up(dice), unit=dice.pick(("row", "row", "person")) if kind.takes_per else "row")
-    if asked.statistic.spends_delta:
+    if asked.statistic.spends_delta and (asked.statistic.delta_in_rho or dice.chance(50)):
         asked = asked.at(delta=DELTA)
     if dice.chance(25) and kind not in (CapShare, IncompleteShare):
         asked = asked.at(dice.pick(EPSILONS), delta=asked.delta)

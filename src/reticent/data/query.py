@@ -298,6 +298,29 @@ def stability(query: Query, person: Person, *, stands_in: bool) -> tuple[Fractio
             assert_never(query)
 
 
+def squared_stability(query: Query, person: Person) -> Fraction:
+    """The most the integers of ``query`` change between neighbours in squared L2, over keys; 0 where they are public.
+
+    A sum of squares is at most the largest change times the sum of all changes, and ``stability`` is that sum. The
+    largest change is that of one integer: of a count, all rows of one person.
+
+    Raises
+    ------
+    TypeError
+        For another query than counts of rows, tallies and totals.
+    """
+    together = sum(stability(query, person, stands_in=False), Fraction(0))
+    match query:
+        case Rows() | Tally():
+            largest = Fraction(person.rows)
+        case Total(grid=grid):
+            least, most = min(0, person.rows * grid.lowest), max(0, person.rows * grid.highest)
+            largest = Fraction(most - least if person.adjacency == "substitute" else max(-least, most))
+        case _:
+            raise TypeError(f"{type(query).__name__} has no squared sensitivity here")
+    return min(largest, together) * together
+
+
 def _apart(keys: Keys | None) -> bool:
     """Tell if a replaced person can leave one integer and enter another, so that both changes count."""
     return keys is not None and len(keys.among) > 1

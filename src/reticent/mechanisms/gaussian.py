@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
 
 from reticent.entropy import Entropy
@@ -52,6 +53,7 @@ WIDEST_SUM: Final = 64
 WORK: Final = 256  # bits of the fixed point in which the sum is taken
 LEAST_VARIANCE: Final = Fraction(1, 1024)
 LARGEST_EPSILON: Final = 1000
+WIDE: Final = 1 << 16  # a variance from which on one step of a half-width is below 1 in 500 of it
 LARGEST_VARIANCE: Final = 1 << 22  # the exact sum has about 30 sqrt(variance) terms
 
 
@@ -84,6 +86,10 @@ class Gaussian:
         values = integers(exact, "the answers")
         noise = sampling.discrete_gaussian(self.variance, len(values), entropy)
         return tuple(value + int(drawn) for value, drawn in zip(values, noise, strict=True))
+
+    def radius(self, beta: float) -> int:
+        """Least integer z with P(abs(Z) > z) <= ``beta``; for a wide law at most 1 more, by Proposition 25."""
+        return gaussian_radius(self.variance, beta)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +128,23 @@ class ScalarGaussian:
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
         (value,) = integers(exact, "the answer")
         return (value + sampling.one_discrete_gaussian(self.variance, entropy),)
+
+
+def gaussian_radius(variance: Fraction, beta: float) -> int:
+    """Least integer z with P(abs(Z) > z) <= ``beta`` for discrete Gaussian noise of this variance.
+
+    Above ``WIDE`` it is that of P(abs(N) >= z), which Canonne, Kamath and Steinke 2020, Proposition 25, show to be no
+    smaller: at most 1 more.
+    """
+    if variance > WIDE:
+        return math.ceil(math.sqrt(float(variance)) * NormalDist().inv_cdf(1 - beta / 2))
+    weights = [math.exp(-k * k / (2 * float(variance))) for k in range(math.isqrt(int(80 * variance)) + 20)]
+    allowed, beyond = beta * (2 * math.fsum(weights) - weights[0]), 0.0
+    for z in range(len(weights) - 1, 0, -1):
+        beyond += 2 * weights[z]  # of P(abs(Z) > z - 1)
+        if beyond > allowed:
+            return z
+    return 0
 
 
 def scalar_loss(sensitivity: Fraction, variance: Fraction, epsilon: Fraction) -> ApproxDP:

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Final, assert_never
 
 from reticent.errors import CheckError, PublicParameterError
-from reticent.exact.rounding import round_up
+from reticent.exact.rounding import round_down, round_up
 from reticent.privacy import profiles
 from reticent.privacy.guarantee import Guarantee, Theorem
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of, words
@@ -81,6 +81,8 @@ NAMES: Final = tuple(
 SPREAD: Final = Fraction(1, 10**6)  # added to an epsilon that floating-point numbers bound; they agree far closer
 LAST_PLACES: Final = Fraction(1, 10**11)  # where a float chooses the order of a bound in rationals
 MOST_ORDERS: Final = 64
+HALVINGS: Final = 40  # of an interval that holds a rho that is searched for
+PLACES: Final = 9  # digits of that rho
 FINEST: Final = 1 << 20  # parts of a rho that is searched for
 ORDERS: Final = tuple(
     Fraction(order)
@@ -182,6 +184,21 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     if not low:
         raise PublicParameterError("no rho on the grid is as small as this ε and δ ask")
     return Fraction(low, FINEST)
+
+
+def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho up to epsilon^2 / 2, to ``PLACES`` digits, that at this delta is no more than epsilon.
+
+    A larger one is within epsilon only where delta is too large to mean anything beside it. With this limit rho grows
+    with epsilon at most like its square, as the price of a release in rho supposes.
+    """
+    low, high = Fraction(0), epsilon**2 / 2
+    if approx_of(ZCDP(high), delta).epsilon <= epsilon:
+        return high
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if approx_of(ZCDP(middle), delta).epsilon <= epsilon else (low, middle)
+    return round_down(low, PLACES)
 
 
 def as_zcdp(part: Guarantee) -> Guarantee:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from reticent.data.query import Keys, Per, Query
 from reticent.data.schema import Person, Schema
@@ -21,6 +21,9 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer
+
+if TYPE_CHECKING:
+    from reticent.statistics.extensions import Extension
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,8 @@ class Setting:
         In which the question is charged: in rho where its release or its ledger is.
     per : "row" or "person"
         The unit of analysis: "person" averages the rows of each person first.
+    extensions : tuple of Extension
+        Those of third parties that the study was given.
     """
 
     schema: Schema
@@ -50,6 +55,7 @@ class Setting:
     delta: Fraction | None = None
     currency: Currency = "approximate"
     per: Per = "row"
+    extensions: tuple[Extension, ...] = ()
 
     @property
     def neighbours(self) -> Adjacency:

@@ -1,7 +1,8 @@
 """Extensions: statistics and mechanisms of third parties, in modules that a caller passes by hand.
 
     STATISTICS = (RangeCount,)     classes, made as ``registry`` has them
-    MECHANISMS = (staircase,)      modules with AXIOMS and SPECIMENS, made as ``mechanisms.ALL`` has them
+    MECHANISMS = (staircase,)      modules with AXIOMS and SPECIMENS, made as ``mechanisms.ALL`` has them; with
+                                   ``on_integers`` one is noise for mechanism=staircase
     __version__ = "1.0"            stands in every certificate, beside the name of the module
 
 Nothing is registered: the extensions of a study are a tuple of values, handed down to whatever reads a question or
@@ -13,23 +14,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import import_module
 from inspect import isabstract
 from types import ModuleType
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from reticent import mechanisms
 from reticent.errors import CheckError, PublicParameterError, QuestionError
 from reticent.mechanisms.specimen import Again, Axioms
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.rederivation import COMBINATORS, rederive
+from reticent.privacy.sensitivity import L1
 from reticent.statistics.grammar import KINDS, SYNONYMS
 from reticent.statistics.statistic import Ask, Statistic, ours
+
+if TYPE_CHECKING:
+    from reticent.statistics.counts.count_step import IntegerNoise
 
 NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
 VERSION: Final = r"[0-9A-Za-z.+!_-]{1,60}"
 LONGEST: Final = 200  # characters of a name
 OURS: Final = "reticent"
+OnIntegers: TypeAlias = Callable[[L1, Fraction, int], "IntegerNoise"]  # of a vector of so many integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,12 @@ class Extension:
     def axioms(self) -> Axioms:
         """Every theorem that its mechanisms state, and its restatement."""
         return tuple(pair for module in self.mechanisms for pair in module.AXIOMS)
+
+    @property
+    def on_integers(self) -> Mapping[str, OnIntegers]:
+        """Makers of noise for integers, by the last word of the name of their module."""
+        found = {module.__name__.rpartition(".")[2]: getattr(module, "on_integers", None) for module in self.mechanisms}
+        return {word: made for word, made in found.items() if made is not None}
 
     @property
     def title(self) -> str:
@@ -124,6 +137,7 @@ def read_extensions(modules: Iterable[ModuleType | Extension]) -> tuple[Extensio
         raise PublicParameterError("extensions are a list of imported modules: extensions=[module]")
     found = tuple(one if isinstance(one, Extension) else Extension.of(one) for one in modules)
     verbs: dict[str, str] = dict.fromkeys((*KINDS, *SYNONYMS), OURS)
+    noises = dict.fromkeys((*mechanisms.CENTRAL_NAMES, *mechanisms.LOCAL_NAMES), OURS)
     theorems = dict.fromkeys(COMBINATORS, OURS)
     if any(one.mechanisms for one in found):
         theorems |= {theorem.name: OURS for module in mechanisms.ALL for theorem, _ in module.AXIOMS}
@@ -133,6 +147,8 @@ def read_extensions(modules: Iterable[ModuleType | Extension]) -> tuple[Extensio
         for kind in one.statistics:
             for word in (kind.verb, *kind.synonyms):
                 _take(verbs, "statistic", word, one.name)
+        for word in one.on_integers:
+            _take(noises, "mechanism", word, one.name)
         for theorem, _ in one.axioms:
             _take(theorems, "theorem", theorem.name, one.name)
     return found

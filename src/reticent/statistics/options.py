@@ -9,6 +9,7 @@ Each converter takes a number or its text, so that Python, the study file and th
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -28,6 +29,7 @@ YesNo: TypeAlias = bool | Literal["yes", "no"]
 Words: TypeAlias = tuple[tuple[str, str], ...]  # options of a text: name and value
 
 FINEST_LEVEL: Final = 10**6  # denominators of levels: scores are multiples of them and must fit 64 bits
+GEOMETRIC: Final = "geometric"  # noise of integers where a question names no other
 MOST_BINS: Final = 1 << 20
 
 
@@ -96,6 +98,15 @@ def read_trim(number: Number) -> Fraction:
 def read_bend(number: Number) -> Fraction:
     """Exact point at which residuals are bent, in units of half the quartile distance."""
     return read(number, "bend")
+
+
+def read_mechanism(word: str) -> str:
+    """Name of the noise of integers; the settings of a study say which names there are."""
+    if not isinstance(word, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", word):
+        raise QuestionError(f"mechanism is a word, such as geometric or gaussian, got {word!r}")
+    if word == "laplace":
+        raise QuestionError("Laplace noise on integers is geometric noise: mechanism=geometric, the default.")
+    return word
 
 
 def read_levels(levels: Sequence[Number]) -> tuple[Fraction, ...]:

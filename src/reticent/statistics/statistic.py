@@ -65,6 +65,8 @@ class Statistic(ABC):
         True if the rows of each person can be averaged first.
     has_delta : bool
         True if a question about it can name a delta.
+    delta_in_rho : bool
+        True if what spends a delta spends it in a release in rho, too.
     counts_rows : bool
         True if a cap on rows per person can change what is estimated.
     examples : tuple of str
@@ -76,6 +78,7 @@ class Statistic(ABC):
     positions: ClassVar[tuple[str, ...]] = ()
     takes_per: ClassVar[bool] = False
     has_delta: ClassVar[bool] = False
+    delta_in_rho: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
     examples: ClassVar[tuple[str, ...]]
 

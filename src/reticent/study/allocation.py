@@ -21,6 +21,7 @@ from reticent.data.query import Keys
 from reticent.data.schema import Category, Column, Key, Person, Schema
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
+from reticent.mechanisms import Geometric
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
 from reticent.privacy.cost import Cost, refuse_exposure
@@ -179,8 +180,8 @@ def settle(
         raise QuestionError("The table has no people, which is public here. Nothing was charged.")
     charged: Currency = "approximate" if within.rho is None and currency == "approximate" else "zcdp"
     settings = [
-        Setting(schema, units, item.keys, delta, charged)
-        for item, delta in zip(asked, deltas(asked, within), strict=True)
+        Setting(schema, units, item.keys, delta, charged, extensions=tuple(extensions))
+        for item, delta in zip(asked, deltas(asked, within, charged), strict=True)
     ]
     free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]
     amounts = shares(asked, within, free)
@@ -202,7 +203,7 @@ def settle(
     if counted is not None:
         count = _step(asked[counted], settings[counted], amounts[counted] - set_aside[counted], in_rho=in_rho)
         assert isinstance(count, CountStep)
-        of_rows = None if count.mechanism is None else count.mechanism.scale
+        of_rows = count.mechanism.scale if isinstance(count.mechanism, Geometric) else None
     told, for_shares = beside(asked, amounts, share, schema, units, of_rows, known)
     steps = tuple(
         _step(item, setting, amount - aside - for_share, in_rho=in_rho)
@@ -280,31 +281,35 @@ def shares(asked: Sequence[Ask], within: Cost, free: Sequence[bool]) -> tuple[Fr
     return tuple((total - named) / open_ones if amount is None else amount for amount in own)
 
 
-def deltas(asked: Sequence[Ask], within: Cost) -> tuple[Fraction | None, ...]:
+def deltas(asked: Sequence[Ask], within: Cost, charged: Currency = "approximate") -> tuple[Fraction | None, ...]:
     """The delta each question may spend: its own, or an equal part of what those leave; None where it needs none.
+
+    A question that is ``charged`` in rho may need none there.
 
     Raises
     ------
     PublicParameterError, QuestionError
         Where a question needs a delta and there is none; where the questions' own come to more than the release's.
     """
-    spends = [item.spends_delta for item in asked]
-    own = [item.delta for item in asked if item.spends_delta]
+    needs = [item.statistic.delta_in_rho or charged == "approximate" for item in asked]
+    spends = [item.delta is not None or (item.spends_delta and need) for item, need in zip(asked, needs, strict=True)]
+    own = [item.delta for item, spent in zip(asked, spends, strict=True) if spent]
     if not own:
         return (None,) * len(asked)
     named = sum((amount for amount in own if amount is not None), Fraction(0))
     open_ones = own.count(None)
     if within.rho is not None and open_ones:
         raise QuestionError(
-            f"{_first_open(asked)} spends a δ of its own: give it one, such as delta=1e-9; the δ of a release in ρ "
-            "names the conversion. Nothing was charged."
+            f"{_first_open(asked, spends)} spends a δ of its own: give it one, such as delta=1e-9; the δ of a release "
+            "in ρ names the conversion. Nothing was charged."
         )
     if within.rho is not None:
         return tuple(item.delta if spent else None for item, spent in zip(asked, spends, strict=True))
     if within.delta is None and open_ones:
         raise QuestionError(
-            f"{_first_open(asked)} needs a δ, the probability of a reply where there should be none: say delta, such "
-            "as 1e-9, well below one in the number of people. Nothing was charged."
+            f"{_first_open(asked, spends)} needs a δ, the probability of a reply where there should be none or, with "
+            "Gaussian noise, of a larger loss: say delta, such as 1e-9, well below one in the number of people. "
+            "Nothing was charged."
         )
     if within.delta is not None and (named > within.delta or (named == within.delta and open_ones)):
         raise PublicParameterError(
@@ -315,10 +320,10 @@ def deltas(asked: Sequence[Ask], within: Cost) -> tuple[Fraction | None, ...]:
     return tuple((item.delta or each) if spent else None for item, spent in zip(asked, spends, strict=True))
 
 
-def _first_open(asked: Sequence[Ask]) -> str:
+def _first_open(asked: Sequence[Ask], spends: Sequence[bool]) -> str:
     """The name of the first question that needs a delta and has none of its own."""
-    for item in asked:
-        if item.spends_delta and item.delta is None:
+    for item, spent in zip(asked, spends, strict=True):
+        if spent and item.delta is None:
             return item.name
     raise AssertionError("every question has a delta of its own")
 

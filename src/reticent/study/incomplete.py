@@ -166,8 +166,8 @@ class Beside:
 
 
 def place_of_count(asked: Sequence[Ask]) -> int | None:
-    """The place of a question for the number of all rows."""
-    found = (place for place, item in enumerate(asked) if isinstance(item.statistic, Count) and item.keys is None)
+    """The place of a question for the number of all rows, with the noise that shares allow for."""
+    found = (place for place, item in enumerate(asked) if item.keys is None and item.statistic == Count())
     return next(found, None)
 
 

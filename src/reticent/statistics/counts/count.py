@@ -9,6 +9,7 @@ import attrs
 
 from reticent.data.query import Rows
 from reticent.statistics.estimand import capped
+from reticent.statistics.options import GEOMETRIC, read_mechanism
 from reticent.statistics.statistic import Dice, Statistic
 
 if TYPE_CHECKING:
@@ -20,11 +21,24 @@ class Count(Statistic):
     """The number of rows, at most the cap for each person. It always replies.
 
     ``study.release([rt.count()], epsilon=…)`` answers it.
+
+    Parameters
+    ----------
+    mechanism : "geometric", "gaussian" or a name
+        Noise. "gaussian" needs a delta, or a release in rho; another name is that of a module of an extension.
     """
 
     verb: ClassVar[str] = "count"
     synonyms: ClassVar[tuple[str, ...]] = ("n",)
-    examples: ClassVar[tuple[str, ...]] = ("count",)
+    has_delta: ClassVar[bool] = True
+    delta_in_rho: ClassVar[bool] = False
+    examples: ClassVar[tuple[str, ...]] = ("count", "count(mechanism=gaussian)")
+
+    mechanism: str = attrs.field(default=GEOMETRIC, converter=read_mechanism, kw_only=True)
+
+    @property
+    def spends_delta(self) -> bool:
+        return self.mechanism == "gaussian"
 
     def estimand(self, setting: Setting) -> str:
         return f"number of rows of this table{capped(setting.schema.person)}"
@@ -36,4 +50,4 @@ class Count(Statistic):
 
     @classmethod
     def made_up(cls, dice: Dice) -> Count:
-        return cls()
+        return cls(mechanism=dice.pick((GEOMETRIC, GEOMETRIC, GEOMETRIC, "gaussian")))

@@ -1,4 +1,4 @@
-"""Counts, persons, sums and histograms: integers of this table plus geometric noise.
+"""Counts, persons, sums and histograms: integers of this table plus noise of one mechanism, geometric by default.
 
 The interval is for the value of this table, so it has no sampling part. Noise is an integer, and the half-width is
 the least integer that covers: coverage is at least 95 %, and more where one step of noise weighs much.
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
+from reticent import mechanisms
 from reticent.data.query import Persons as PersonsQuery
-from reticent.data.query import Query, Rows, Tally, Total
+from reticent.data.query import Query, Rows, Tally, Total, squared_stability
 from reticent.data.schema import Category, Integer, Real, grid_by_size, grid_whole
 from reticent.data.table import Result
 from reticent.entropy import Entropy
@@ -20,8 +21,11 @@ from reticent.errors import QuestionError
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import Estimate, Reply
 from reticent.privacy import compose
+from reticent.privacy.convert import as_approx, rho_within
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.loss import PureDP, words
 from reticent.privacy.numbers import show
+from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label
 from reticent.statistics.context import Expected, Setting
@@ -29,28 +33,64 @@ from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.persons import Persons
 from reticent.statistics.counts.total import Sum
+from reticent.statistics.options import GEOMETRIC, unknown
+
+if TYPE_CHECKING:
+    from reticent.statistics.extensions import OnIntegers
 
 BETA: Final = 0.05
 CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
 
+OURS: Final = (GEOMETRIC, "gaussian")  # noises of integers
+
+
+class IntegerNoise(Protocol):
+    """A mechanism for a vector of integers, with the half-width that its noise stays within."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def sample(self, exact: Sequence[int], entropy: Entropy, /) -> tuple[int, ...]: ...
+
+    def radius(self, beta: float, /) -> int:
+        """Least integer z with P(abs(noise) > z) <= ``beta`` in one coordinate."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The mechanism of a step, None where its integers are public, and the delta that its loss is converted at."""
+
+    mechanism: IntegerNoise | None
+    delta: Fraction | None = None
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of the mechanism, in the currency of the question."""
+        assert self.mechanism is not None
+        own = self.mechanism.guarantee
+        return own if self.delta is None else as_approx(own, self.delta)
+
 
 @dataclass(frozen=True, slots=True)
 class CountStep:
-    """One vector of integers per group, protected by one geometric mechanism; ``mechanism`` None where public.
+    """One vector of integers per group, protected by one mechanism; ``mechanism`` None where public.
 
     ``unit`` is what one integer step stands for, ``labels`` has one entry per number of the answer, and ``positive``
-    says that the true number cannot be below 0: what the noise moved there is shown as 0.
+    says that the true number cannot be below 0: what the noise moved there is shown as 0. With
+    ``delta`` the loss in rho is converted at it.
     """
 
     name: str
     query: Query
-    mechanism: Geometric | None
+    mechanism: IntegerNoise | None
     setting: Setting
     unit: Fraction
     labels: tuple[Label, ...]
     positive: bool = True
     caveats: tuple[str, ...] = ()
     estimand: str = ""
+    delta: Fraction | None = None
 
     @property
     def queries(self) -> tuple[Query, ...]:
@@ -58,7 +98,9 @@ class CountStep:
 
     @property
     def guarantee(self) -> Guarantee:
-        return guarantee_of(self.mechanism, self.setting, self.name)
+        if self.mechanism is None:
+            return compose.public(self.setting.neighbours, label=self.name)
+        return compose.in_sequence([Noise(self.mechanism, self.delta).guarantee], label=self.name)
 
     def answer(self, results: Sequence[Result], entropy: Entropy) -> Answer:
         (result,) = results
@@ -85,7 +127,9 @@ class CountStep:
         return Expected(float(self._radius() * self.unit), None, note)
 
 
-def noisy(vectors: Sequence[tuple[int, ...]], mechanism: Geometric | None, entropy: Entropy) -> list[tuple[int, ...]]:
+def noisy(
+    vectors: Sequence[tuple[int, ...]], mechanism: IntegerNoise | None, entropy: Entropy
+) -> list[tuple[int, ...]]:
     """The vectors with noise, drawn for all groups at once; unchanged where they are public."""
     if mechanism is None:
         return list(vectors)
@@ -105,7 +149,8 @@ EACH: Final = 400  # integers that have a bin each in a histogram without edges
 
 
 def count(asked: Count | Persons, query: Rows | PersonsQuery, setting: Setting, epsilon: Fraction) -> CountStep:
-    mechanism = public_facts.geometric(public_facts.stability_of(query, setting), setting, epsilon)
+    word = asked.mechanism if isinstance(asked, Count) else GEOMETRIC
+    made = noise(word, asked.name, query, setting, epsilon, public_facts.groups(setting))
     caveats: tuple[str, ...] = ()
     person = setting.schema.person
     if isinstance(query, Rows) and person.column is not None:
@@ -113,12 +158,13 @@ def count(asked: Count | Persons, query: Rows | PersonsQuery, setting: Setting, 
     return CountStep(
         public_facts.title(asked, setting),
         query,
-        mechanism,
+        made.mechanism,
         setting,
         Fraction(1),
         public_facts.labels(setting.keys),
         True,
         caveats,
+        delta=made.delta,
     )
 
 
@@ -127,7 +173,7 @@ def total(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
     whole = isinstance(setting.schema.column(asked.column), Integer)  # then noisy sums are integers, as sums are
     grid = grid_whole(low, high) if whole else grid_by_size(low, high)
     query = Total(asked.column, grid, setting.keys)
-    mechanism = public_facts.geometric(public_facts.stability_of(query, setting), setting, epsilon)
+    made = noise(asked.mechanism, asked.name, query, setting, epsilon, public_facts.groups(setting))
     caveats = list(public_facts.caveats_of(asked.column, (low, high), setting, "person"))
     rows = setting.schema.person.rows
     if rows > 1:
@@ -136,12 +182,13 @@ def total(asked: Sum, setting: Setting, epsilon: Fraction) -> CountStep:
     return CountStep(
         public_facts.title(asked, setting),
         query,
-        mechanism,
+        made.mechanism,
         setting,
         grid.unit,
         public_facts.labels(setting.keys),
         grid.lowest >= 0,
         tuple(caveats),
+        delta=made.delta,
     )
 
 
@@ -172,7 +219,7 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
             bins = tuple((("bin", text),) for text in _intervals(asked.edges))
         case _:
             assert_never(declared)
-    mechanism = public_facts.geometric(public_facts.stability_of(query, setting), setting, epsilon)
+    made = noise(asked.mechanism, asked.name, query, setting, epsilon, len(bins) * public_facts.groups(setting))
     caveats = []
     if query.edges:
         last = asked.edges[-1] if asked.edges else query.edges[-1] - 1
@@ -183,12 +230,13 @@ def histogram(asked: Histogram, setting: Setting, epsilon: Fraction) -> CountSte
     return CountStep(
         public_facts.title(asked, setting),
         query,
-        mechanism,
+        made.mechanism,
         setting,
         Fraction(1),
         public_facts.labels(setting.keys, bins),
         True,
         tuple(caveats),
+        delta=made.delta,
     )
 
 
@@ -200,3 +248,52 @@ def _few(low: int | None, high: int | None) -> bool:
 def _intervals(edges: tuple[Fraction, ...]) -> list[str]:
     last = len(edges) - 2
     return [f"[{show(edges[i])}, {show(edges[i + 1])}{']' if i == last else ')'}" for i in range(last + 1)]
+
+
+# --- noise ------------------------------------------------------------------------------------------------------------
+
+
+def noise(word: str, name: str, query: Query, setting: Setting, epsilon: Fraction, size: int) -> Noise:
+    """The noise of the ``size`` integers of a query for ``epsilon``, by the mechanism ``word`` of question ``name``.
+
+    Raises
+    ------
+    QuestionError
+        No mechanism of that name fits integers here; the currency cannot charge it.
+    """
+    bound = public_facts.stability_of(query, setting)
+    theirs = {key: made for one in setting.extensions for key, made in one.on_integers.items()}
+    if word not in (*OURS, *theirs):
+        raise QuestionError(f"{unknown('mechanism', word, (*OURS, *theirs))} One of your own comes with its module.")
+    if bound == 0:
+        return Noise(None)
+    if word == GEOMETRIC:
+        return Noise(public_facts.geometric(bound, setting, epsilon))
+    if word == "gaussian":
+        return _gaussian(name, query, setting, epsilon)
+    return Noise(_theirs(theirs[word], name, L1(bound, setting.neighbours), epsilon, size))
+
+
+def _gaussian(name: str, query: Query, setting: Setting, epsilon: Fraction) -> Noise:
+    moved = L2(squared_stability(query, setting.schema.person), setting.neighbours)
+    if setting.currency == "zcdp":
+        if setting.delta is not None:
+            raise QuestionError(f"{name} is charged in ρ, and spends no δ there: leave its delta out.")
+        return Noise(mechanisms.Gaussian(moved, epsilon**2 / 2))
+    if setting.delta is None:
+        raise QuestionError(
+            f"{name} has no pure ε: Gaussian noise needs a δ, such as delta=1e-9, or a release in ρ. Nothing was "
+            "charged."
+        )
+    return Noise(mechanisms.Gaussian(moved, rho_within(epsilon, setting.delta)), setting.delta)
+
+
+def _theirs(make: OnIntegers, name: str, moved: L1, epsilon: Fraction, size: int) -> IntegerNoise:
+    """The mechanism of an extension, if it is one for these neighbours and costs no more than it may."""
+    made = make(moved, epsilon, size)
+    loss, near = made.guarantee.loss, made.guarantee.adjacency
+    if not isinstance(loss, PureDP) or loss.epsilon > epsilon or near != moved.adjacency:
+        raise QuestionError(
+            f"{name}: its mechanism was asked for {words(PureDP(epsilon))} and states another guarantee."
+        )
+    return made

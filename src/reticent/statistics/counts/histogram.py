@@ -10,7 +10,7 @@ import attrs
 
 from reticent.privacy.numbers import show
 from reticent.statistics.estimand import capped
-from reticent.statistics.options import check_edges, read_edges, shown
+from reticent.statistics.options import GEOMETRIC, check_edges, read_edges, read_mechanism, shown
 from reticent.statistics.statistic import Dice, OfColumn
 
 if TYPE_CHECKING:
@@ -35,16 +35,25 @@ class Histogram(OfColumn):
     edges : sequence of number, optional
         Edges known without the file, or the text "0:50:5": start, stop (included) and step. Bins hold their left edge,
         the last one both. Integers with at most 400 possible values need none.
+    mechanism : "geometric", "gaussian" or a name
+        Noise. "gaussian" needs a delta, or a release in rho; another name is that of a module of an extension.
     """
 
     verb: ClassVar[str] = "histogram"
     synonyms: ClassVar[tuple[str, ...]] = ("hist",)
+    has_delta: ClassVar[bool] = True
+    delta_in_rho: ClassVar[bool] = False
     examples: ClassVar[tuple[str, ...]] = ("histogram(x, edges=0:50:5)", "histogram(g)")
 
     edges: tuple[Fraction, ...] = attrs.field(default=(), converter=read_edges, kw_only=True, metadata={"show": steps})
+    mechanism: str = attrs.field(default=GEOMETRIC, converter=read_mechanism, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         check_edges(self.edges)
+
+    @property
+    def spends_delta(self) -> bool:
+        return self.mechanism == "gaussian"
 
     def estimand(self, setting: Setting) -> str:
         return f"number of rows of this table in each bin of {self.column}{capped(setting.schema.person)}"
@@ -57,6 +66,6 @@ class Histogram(OfColumn):
     @classmethod
     def made_up(cls, dice: Dice) -> Histogram:
         if dice.chance(50):
-            return cls(dice.pick(("g", "h", "b")))
+            return cls(dice.pick(("g", "h", "b")), mechanism=dice.pick((GEOMETRIC, GEOMETRIC, "gaussian")))
         edges = dice.pick((("-1", "0", "1", "3"), ("0", "1/10"), ("-2", "-1/2", "2.5", "1000000")))
         return cls(dice.pick(("x", "y", "k")), edges=edges)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import attrs
 
 from reticent.statistics.estimand import capped, cut
-from reticent.statistics.options import check_bounds, read_high, read_low
+from reticent.statistics.options import GEOMETRIC, check_bounds, read_high, read_low, read_mechanism
 from reticent.statistics.statistic import Dice, OfColumn, seldom_bounds
 
 if TYPE_CHECKING:
@@ -24,17 +24,26 @@ class Sum(OfColumn):
     column : str
     low, high : number, optional
         Bounds known without the file; values outside count as the nearer one. By default those of the study.
+    mechanism : "geometric", "gaussian" or a name
+        Noise. "gaussian" needs a delta, or a release in rho; another name is that of a module of an extension.
     """
 
     verb: ClassVar[str] = "sum"
     synonyms: ClassVar[tuple[str, ...]] = ("total",)
-    examples: ClassVar[tuple[str, ...]] = ("sum(x)",)
+    has_delta: ClassVar[bool] = True
+    delta_in_rho: ClassVar[bool] = False
+    examples: ClassVar[tuple[str, ...]] = ("sum(x)", "sum(x, mechanism=gaussian)")
 
     low: Fraction | None = attrs.field(default=None, converter=read_low, kw_only=True)
     high: Fraction | None = attrs.field(default=None, converter=read_high, kw_only=True)
+    mechanism: str = attrs.field(default=GEOMETRIC, converter=read_mechanism, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         check_bounds(self.low, self.high)
+
+    @property
+    def spends_delta(self) -> bool:
+        return self.mechanism == "gaussian"
 
     def estimand(self, setting: Setting) -> str:
         ends = cut(self.column, self.low, self.high, setting)
@@ -48,4 +57,4 @@ class Sum(OfColumn):
     @classmethod
     def made_up(cls, dice: Dice) -> Sum:
         low, high = seldom_bounds(dice)
-        return cls(dice.pick(("x", "k")), low=low, high=high)
+        return cls(dice.pick(("x", "k")), low=low, high=high, mechanism=dice.pick((GEOMETRIC, GEOMETRIC, "gaussian")))

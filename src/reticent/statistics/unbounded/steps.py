@@ -16,11 +16,9 @@ from reticent.data.query import Keys, Per, Present, Query, Ranks, kept_rows
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.exact.rounding import round_down
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
-from reticent.privacy.convert import approx_of, as_approx
+from reticent.privacy.convert import as_approx, rho_within
 from reticent.privacy.guarantee import Guarantee
-from reticent.privacy.loss import ZCDP
 from reticent.privacy.numbers import show
 from reticent.statistics import public_facts
 from reticent.statistics.answer import NO_ENDS, Answer, Label
@@ -52,8 +50,6 @@ Asked: TypeAlias = Mean | RankStatistic | Iqr | TrimmedMean | Location
 
 MANY: Final = 3  # levels from which on joint quantiles win without intervals, too
 FARTHEST: Final = Fraction(10**100)
-BITS: Final = 40  # of the search for rho
-DIGITS: Final = 9  # of a rho that is solved for
 JOINTLY: Final = "by joint exponential mechanisms"
 BEYOND: Final = "no reply where the values cannot outweigh the public candidates at this ε"
 EMPTY: Final = "no reply where the noisy number of values is too small to divide by"
@@ -291,21 +287,6 @@ def _coinpress(asked: Mean, near: CoinPressOptions, setting: Setting, epsilon: F
         made, bounds, values=subject(asked.column, setting.per), cap=kept(setting.per, setting.schema.person)
     )
     return NamedDelta(_step(asked, plan, setting), setting.delta)
-
-
-def rho_within(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho up to epsilon^2 / 2, to ``DIGITS`` digits, that at this delta is no more than epsilon.
-
-    A larger one is within epsilon only where delta is too large to mean anything beside it. With this limit rho grows
-    with epsilon at most like its square, as the price of a release in rho supposes.
-    """
-    low, high = Fraction(0), epsilon**2 / 2
-    if approx_of(ZCDP(high), delta).epsilon <= epsilon:
-        return high
-    for _ in range(BITS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if approx_of(ZCDP(middle), delta).epsilon <= epsilon else (low, middle)
-    return round_down(low, DIGITS)
 
 
 def joint_wins(levels: int, *, interval: bool) -> bool:
