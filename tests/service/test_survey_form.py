@@ -280,15 +280,10 @@ SLIPS: Final = (
 
 def mutated(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
     """Have the page made with another script; its hash in the policy follows, so that the mutant runs."""
-    asset = form._asset
-
-    def changed(name: str) -> str:
-        text = asset(name)
-        made = change(text) if name == "form.js" else text
-        assert name != "form.js" or made != text
-        return made
-
-    monkeypatch.setattr(form, "_asset", changed)
+    text = form._source_code()
+    made = change(text)
+    assert made != text
+    monkeypatch.setattr(form, "_source_code", lambda: made)
 
 
 MARK: Final = "  const answers = SURVEY.questions.map((question, index) => ({\n"
@@ -597,7 +592,7 @@ def test_the_policy_of_the_page_lets_nothing_else_out_or_in(driven: Browser, ser
 
 @pytest.mark.wide
 def test_the_script_knows_no_other_chance_and_no_float() -> None:
-    script = form._asset("form.js")
+    script = form._source_code()
     code = "\n".join(line.partition("//")[0] for line in script.splitlines())
     assert [
         word

@@ -173,6 +173,11 @@ def harmless(text: object) -> bool:
 # --- the script -------------------------------------------------------------------------------------------------------
 
 
+def _source_code() -> str:
+    """The script of every form, without the facts of a survey."""
+    return files("reticent.survey").joinpath("form.js").read_text("utf-8")
+
+
 def _script(design: Design | Questionnaire, address: str | None, ask: Open) -> str:
     facts = {
         "format": FORMAT,
@@ -182,8 +187,7 @@ def _script(design: Design | Questionnaire, address: str | None, ask: Open) -> s
         "open": [{"name": name, "among": list(among)} for name, among in ask.items()],
     }
     stated = json.dumps(facts, ensure_ascii=True, separators=(",", ":")).replace("<", "\\u003c")
-    script = files("reticent.survey").joinpath("form.js").read_text("utf-8")
-    return script.replace('"use strict";', f'"use strict";\nconst SURVEY = {stated};', 1)
+    return _source_code().replace('"use strict";', f'"use strict";\nconst SURVEY = {stated};', 1)
 
 
 def _facts(design: Design) -> dict[str, object]:
