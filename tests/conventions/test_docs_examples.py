@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+import shlex
 import shutil
 import sys
 import tomllib
@@ -10,10 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
+from typer.main import get_command
 
+from reticent import demo
+from reticent.cli.app import app
 from tests.conventions.tree import ROOT, SRC
 
 PAGES = sorted([*(ROOT / "docs" / "tutorials").glob("*.md"), *(ROOT / "docs" / "how-to").glob("*.md")])
+FURTHER = sorted([*(ROOT / "docs" / "theory").glob("*.md"), *(ROOT / "docs" / "reference").glob("*.md")])
+README = ROOT / "README.md"
 
 
 def blocks(page: Path, language: str) -> Iterator[str]:
@@ -23,14 +31,37 @@ def blocks(page: Path, language: str) -> Iterator[str]:
         yield "\n" * text[: match.start(1)].count("\n") + match[1]
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if list(blocks(page, "python"))], ids=lambda page: page.stem)
+def of_python() -> Iterator[object]:
+    for page in PAGES:
+        if list(blocks(page, "python")):
+            yield pytest.param(page, id=page.stem)
+    for page in (*FURTHER, README):
+        if list(blocks(page, "python")):
+            yield pytest.param(
+                page, id=f"{page.stem} of {page.parent.name}" if page != README else "README", marks=pytest.mark.wide
+            )
+
+
+def beforehand(page: Path, folder: Path) -> dict[str, object]:
+    """Names and files that a page takes for granted: a release of the demonstration, or two columns of a reader's."""
+    if page.stem == "certificate":
+        published = demo.publish(demo.prepare(folder / "published"))
+        for file in (*published.files, published.folder / "rand.ledger"):
+            shutil.copy(file, folder)
+        shutil.copy(published.public, folder / "officer.pub")
+    draw = random.Random(1)
+    ages = [draw.randint(18, 95) for _ in range(5000)]
+    return {"ages": ages, "wards": [draw.choice(("north", "south")) for _ in ages]} if page == README else {}
+
+
+@pytest.mark.parametrize("page", list(of_python()))
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("rand.toml", "randhie.parquet"):
         shutil.copy(SRC / "demo" / name, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.syspath_prepend(tmp_path)
-    names: dict[str, object] = {}
+    names = beforehand(page, tmp_path)
     for block in blocks(page, "python"):
         if file := re.match(r"\s*# file: (\w+\.py)\n", block):
             (tmp_path / file[1]).write_text(block, "utf-8")
@@ -58,3 +89,36 @@ def test_every_toml_block_can_be_read() -> None:
     for page in PAGES:
         for block in blocks(page, "toml"):
             tomllib.loads(block)
+
+
+def commands(page: Path) -> Iterator[str]:
+    """Lines of a page that call the program, without their comments."""
+    for line in re.findall(r"^    (?:\$ )?reticent ([a-z-]+ .*)$", page.read_text("utf-8"), re.MULTILINE):
+        yield line.partition(" #")[0].strip()
+
+
+def refused(line: str) -> str:
+    """The words with which the parser refuses a command, if it does; nothing is run."""
+    command, words = get_command(app), shlex.split(line)
+    context = typer.Context(command, info_name="reticent")
+    while hasattr(command, "get_command"):
+        found = command.get_command(context, words[0])
+        if found is None:
+            return f"{line}: no verb {words[0]}"
+        command, words, context = found, words[1:], typer.Context(found, context, words[0])
+    try:
+        command.make_parser(context).parse_args(words)
+    except Exception as wrong:  # of the click that typer brings, which may be its own
+        return f"{line}: {wrong}"
+    return ""
+
+
+def test_every_command_of_the_pages_has_a_verb_and_options_that_exist() -> None:
+    lines = {line for page in (*PAGES, *FURTHER, README) for line in commands(page)}
+    assert len(lines) > 30
+    assert [words for line in sorted(lines) if (words := refused(line))] == []
+
+
+@pytest.mark.parametrize("line", ["planned visits.toml", "plan visits.toml --peoples 4"])
+def test_the_search_for_wrong_commands_finds(line: str) -> None:
+    assert refused(line) != ""
