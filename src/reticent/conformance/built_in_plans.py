@@ -48,14 +48,14 @@ PERSONS: Final[tuple[tuple[Kind, int], ...]] = (
 
 
 SIZED: Final = 400  # people: as many as the regressions below need, and few enough to be made up for every pair
-DELTA: Final = "delta=0.00001"
+DELTA: Final = "delta=0.000001"
 ALL: Final = (
     (20, (f"scale(k, {DELTA})", f"iqr(k, method=S, {DELTA})")),
     (
         20,
         (
             f"median(k, method=M, {DELTA})",
-            "mean(x, method=coinpress, centre=0, radius=1000, deviation=2, delta=0.00001)",
+            "mean(x, method=coinpress, centre=0, radius=1000, deviation=2, delta=0.000001)",
         ),
     ),
     (20, ("location(x)", "trimmed_mean(k, 0.2, method=smooth)")),
