@@ -71,6 +71,7 @@ def study(
     thousands: str = "",
     na: Sequence[str] = (),
     snapshot: str = "",
+    extensions: Sequence[ModuleType] = (),
 ) -> Study:
     """A study of a table in memory: arrays by name, pandas, Polars, Arrow, or a DuckDB relation; or of a file.
 
@@ -110,6 +111,8 @@ def study(
     snapshot : str
         A word for these rows, such as "2026-11". Releases of one ledger and one word share what was once told of
         incomplete rows; give other rows another word.
+    extensions : sequence of modules, optional
+        Statistics and mechanisms of third parties, as for ``open``.
 
     Returns
     -------
@@ -162,7 +165,12 @@ def study(
         snapshot=word_of(snapshot, "snapshot"),
     )
     declared = sorted({*columns, *([] if schema.person.column is None else [schema.person.column])})
-    return Study(spec, rows, _account(rows, declared, spec))
+    if extensions == ():
+        return Study(spec, rows, _account(rows, declared, spec))
+    from reticent.statistics.extensions import read_extensions
+
+    theirs = read_extensions(extensions)  # refused before a ledger is made
+    return Study(spec, rows, _account(rows, declared, spec), extensions=theirs)
 
 
 def _account(rows: object, declared: Sequence[str], spec: Spec) -> Ledger:
