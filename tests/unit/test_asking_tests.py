@@ -6,7 +6,7 @@ import pytest
 
 import reticent as rt
 from reticent.data.schema import Column
-from reticent.errors import QuestionError
+from reticent.errors import PublicParameterError, QuestionError
 from reticent.statistics.grammar import parse
 from reticent.statistics.statistic import ask
 
@@ -46,6 +46,25 @@ def test_edges_and_levels_in_brackets_are_those_without() -> None:
 def test_an_option_that_would_be_ignored_is_refused(text: str, words: str) -> None:
     with pytest.raises(QuestionError, match=words):
         study().plan([text], epsilon=1, people=500)
+
+
+def test_a_refusal_names_the_option_and_what_to_write() -> None:
+    with pytest.raises(QuestionError, match=r"^width would change nothing in median\(age, width=1\)"):
+        study().plan(["median(age, width=1)"], epsilon=1, people=500)
+    with pytest.raises(QuestionError, match=r"method=least_squares takes categories on the right"):
+        study().plan(["regress(age ~ ill, method=robust)"], epsilon=1, people=500)
+    with pytest.raises(PublicParameterError, match=r"against is rt\.Normal\(centre, deviation\).*got \(0, 1\)"):
+        rt.test("age", kind="normal", against=(0, 1))  # type: ignore[arg-type]  # a mistake
+    rows = {"x": [1.0] * 500, "y": [2.0] * 500}
+    both = {"x": rt.real(0, 10, missing=0), "y": rt.real(0, 10, missing=0)}
+    made = rt.study(rows, adjacency="substitute", columns=both, budget=5, delta="1e-6")
+    with pytest.raises(QuestionError, match=r"^regress\(y ~ x, method=robust\):.*method=theil_sen needs no δ"):
+        made.plan(["regress(y ~ x, method=robust, delta=1e-6)"], epsilon=1, people=2_000)
+
+
+def test_evenly_spaced_edges_of_a_test_are_written_as_a_range() -> None:
+    assert rt.test("age", edges=range(0, 101)).name == "test(age, edges=0:100:1)"
+    assert parse("test(age, edges=0:100:1)").statistic == rt.test("age", edges=range(0, 101))
 
 
 def test_what_is_no_formula_is_refused_in_words() -> None:

@@ -125,6 +125,14 @@ def read_edges(edges: Iterable[Number] | str) -> tuple[Fraction, ...]:
     return tuple(read(edge, "edges") for edge in edges)
 
 
+def edges_text(edges: tuple[Fraction, ...]) -> str:
+    """Text of edges, which ``read_edges`` reads back: ``start:stop:step`` if they are evenly spaced."""
+    widths = {right - left for left, right in pairwise(edges)}
+    if len(widths) == 1 and len(edges) > 2:
+        return f"{show(edges[0])}:{show(edges[-1])}:{show(widths.pop())}"
+    return shown(edges)
+
+
 def _stepped(text: str) -> tuple[Fraction, ...]:
     parts = text.split(":")
     if len(parts) != 3:

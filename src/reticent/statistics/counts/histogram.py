@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from reticent.privacy.numbers import show
 from reticent.statistics.estimand import capped
-from reticent.statistics.options import GEOMETRIC, check_edges, read_edges, read_mechanism, shown
+from reticent.statistics.options import GEOMETRIC, check_edges, edges_text, read_edges, read_mechanism
 from reticent.statistics.statistic import Dice, OfColumn
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
-
-
-def steps(edges: tuple[Fraction, ...]) -> str:
-    """The text of edges: ``start:stop:step`` where they are evenly spaced."""
-    widths = {right - left for left, right in pairwise(edges)}
-    if len(widths) == 1 and len(edges) > 2:
-        return f"{show(edges[0])}:{show(edges[-1])}:{show(widths.pop())}"
-    return shown(edges)
 
 
 @attrs.frozen
@@ -45,7 +35,9 @@ class Histogram(OfColumn):
     delta_in_rho: ClassVar[bool] = False
     examples: ClassVar[tuple[str, ...]] = ("histogram(x, edges=0:50:5)", "histogram(g)")
 
-    edges: tuple[Fraction, ...] = attrs.field(default=(), converter=read_edges, kw_only=True, metadata={"show": steps})
+    edges: tuple[Fraction, ...] = attrs.field(
+        default=(), converter=read_edges, kw_only=True, metadata={"show": edges_text}
+    )
     mechanism: str = attrs.field(default=GEOMETRIC, converter=read_mechanism, kw_only=True)
 
     def __attrs_post_init__(self) -> None:

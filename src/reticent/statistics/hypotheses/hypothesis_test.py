@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, TypeAlias
 
@@ -28,6 +29,7 @@ from reticent.statistics.options import (
     Words,
     check_bounds,
     check_word,
+    edges_text,
     read_centre,
     read_deviation,
     read_edges,
@@ -83,8 +85,21 @@ def read_comparison(formula: str | Comparison) -> Comparison:
 
 
 def read_against(against: Normal | Number | None) -> Normal | Fraction | None:
-    """A normal law, or an exact density."""
-    return against if against is None or isinstance(against, Normal) else read(against, "density")
+    """A normal law, or an exact density.
+
+    Raises
+    ------
+    PublicParameterError
+        Anything else; the message shows both forms.
+    """
+    if against is None or isinstance(against, Normal):
+        return against
+    if isinstance(against, int | str | float | Fraction | Decimal):
+        return read(against, "against")
+    raise PublicParameterError(
+        'against is rt.Normal(centre, deviation) for kind="normal", or the number that kind="density" compares with, '
+        f"got {against!r}"
+    )
 
 
 def build(texts: Mapping[str, str]) -> Normal | Fraction | None:
@@ -145,7 +160,9 @@ class HypothesisTest(Statistic):
     kind: OfTest = attrs.field(default="auto", kw_only=True)
     among: tuple[Key, ...] = attrs.field(default=(), converter=read_keys, kw_only=True)
     value: Key | None = attrs.field(default=None, kw_only=True, metadata={"build": lambda texts: bare(texts["value"])})
-    edges: tuple[Fraction, ...] = attrs.field(default=(), converter=read_edges, kw_only=True)
+    edges: tuple[Fraction, ...] = attrs.field(
+        default=(), converter=read_edges, kw_only=True, metadata={"show": edges_text}
+    )
     against: Normal | Fraction | None = attrs.field(
         default=None,
         converter=read_against,

@@ -22,9 +22,15 @@ GAP = " (any of them where there are several)"  # quantiles around which next to
 
 def refuse_options(name: str, ptr: PTR, *, smooth: bool) -> None:
     """Refuse options of propose-test-release beside a method that spends no delta: they would change nothing."""
-    if ptr != (PTR(unit=ptr.unit) if smooth else PLAIN):
+    given = {
+        "mode": ptr.mode != PLAIN.mode,
+        "unit": ptr.unit is not None and not smooth,
+        "width": ptr.width is not None,
+    }
+    unused = [option for option, used in given.items() if used]
+    if unused:
         raise QuestionError(
-            f"mode, delta, unit and width have no use in {name}: name a method that spends a δ, such as M for a "
+            f"{' and '.join(unused)} would change nothing in {name}: name a method that spends a δ, such as M for a "
             "median, S for an iqr, TM for a trimmed mean. Nothing was charged."
         )
 

@@ -44,6 +44,7 @@ ANY_N: Final = 1 << 30  # enough rows for whatever is asked
 TABLES: Final = 3  # made up for what a plan shows
 DEFAULT_UNIT: Final = Fraction(1, 1 << 20)
 BY_TEST: Final = ("R_S", "R_H")
+UNCHARGED: Final = " Nothing was charged."
 BLOCKED: Final = (*BY_TEST, "block_medians", "tukey")
 LARGEST_SHOWN: Final = (20_000, 80_000)  # rows of one; the larger where the smaller would decline
 
@@ -178,20 +179,23 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     public = setting.units if setting.size_public and setting.schema.person.column is None else None
 
     def make(n: int, method: Method, epsilon: Fraction) -> Chosen:
-        return plan(
-            method,
-            columns=(asked.y, asked.on),
-            terms=Terms(near, None if public is None else n),
-            epsilon=epsilon,
-            delta=delta,
-            n=n,
-            units=units,
-            bounds=bounds,
-            mode=asked.ptr.mode,
-            intercept=asked.intercept,
-            blank="marked",
-            options=Options(blocks=asked.blocks),
-        )
+        try:
+            return plan(
+                method,
+                columns=(asked.y, asked.on),
+                terms=Terms(near, None if public is None else n),
+                epsilon=epsilon,
+                delta=delta,
+                n=n,
+                units=units,
+                bounds=bounds,
+                mode=asked.ptr.mode,
+                intercept=asked.intercept,
+                blank="marked",
+                options=Options(blocks=asked.blocks),
+            )
+        except QuestionError as refusal:
+            raise (_of_blocks(title, asked, refusal) if method in BY_TEST else refusal) from None
 
     found: Plan[Integers]
     declared = setting.units if setting.schema.person.column is None else None
@@ -240,6 +244,15 @@ def _has_use_for(asked: Regression, setting: Setting, *, squared: bool) -> None:
         )
 
 
+def _of_blocks(title: str, asked: Regression, refusal: QuestionError) -> QuestionError:
+    """Refusal of R_S or R_H: it names the question, its values, and a method that needs no delta."""
+    other = robust_regression(len(asked.on), intercept=asked.intercept, delta=False)
+    return QuestionError(
+        f"{title}: {str(refusal).removesuffix(UNCHARGED)} These values are coefficients of blocks "
+        f"of rows. method={other} needs no δ and fewer rows.{UNCHARGED}"
+    )
+
+
 def records(result: Result) -> Sequence[Integers]:
     """The rows of the whole table."""
     assert result.records is not None
@@ -249,7 +262,10 @@ def records(result: Result) -> Sequence[Integers]:
 def _bounds(name: str, setting: Setting) -> Bounds | None:
     column = setting.schema.column(name)
     if isinstance(column, Category):
-        raise QuestionError(f"{name} is a category, and a regression needs numbers. Nothing was charged.")
+        raise QuestionError(
+            f"{name} is a category, and a robust line needs numbers. method=least_squares takes categories on the "
+            "right, once every number has low and high in the study file. Nothing was charged."
+        )
     if column.low is None or column.high is None:
         return None
     return Fraction(column.low), Fraction(column.high)
