@@ -13,7 +13,7 @@ import pytest
 
 from reticent.errors import PublicParameterError
 from reticent.mechanisms import two_coins
-from reticent.privacy import explain, probability_words
+from reticent.privacy import explain, numbers
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.explain import VIEW_DELTA, Meaning, epsilon_delta, meaning, meant, promise
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, pld_of
@@ -135,9 +135,7 @@ def test_no_test_beats_the_power_and_the_worst_pair_attains_it(epsilon: str, del
 
 
 def test_the_words_never_state_a_power_too_low() -> None:
-    assert [
-        probability_words.percent_up(Fraction(x)) for x in ("0.136", "0.953", "0.05", "0", "1", "0.9991", "0.00123")
-    ] == [
+    assert [numbers.percent_up(Fraction(x)) for x in ("0.136", "0.953", "0.05", "0", "1", "0.9991", "0.00123")] == [
         "14 %",
         "96 %",
         "5 %",
@@ -151,9 +149,7 @@ def test_the_words_never_state_a_power_too_low() -> None:
 def test_a_chance_is_never_said_to_be_smaller_than_it_is() -> None:
     said = {"1e-9": "a billion", "11e-9": "90 million", "1/7": "7", "0.3": "3.3", "1": "1", "1/19999": "19,000"}
     said |= {"1e-3": "a thousand", "1e-8": "100 million", "1e-20": "10^20", "3e-400": "10^399", "1/999": "990"}
-    assert {delta: probability_words.chance(Fraction(delta)) for delta in said} == {
-        d: f"1 in {s}" for d, s in said.items()
-    }
+    assert {delta: numbers.chance(Fraction(delta)) for delta in said} == {d: f"1 in {s}" for d, s in said.items()}
 
 
 # ---- incentives
@@ -300,7 +296,7 @@ def test_meaning_holds_at_absurd_losses() -> None:
     told: Meaning = meant(PureDP(Fraction(10**290)), IN_OUT)
     assert told.own.power == 1
     assert "from 10 % to no more than 100 %" in told.lines()[1].replace("From", "from")
-    assert [probability_words.percent(x) for x in (0.9995, 0.99999, 0.232, 0.00047)] == [
+    assert [numbers.percent(x) for x in (0.9995, 0.99999, 0.232, 0.00047)] == [
         "99.95 %",
         "100 %",
         "23 %",

@@ -16,7 +16,7 @@ from reticent.certificate.verify import UNSIGNED, audit_words
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import epsilon_delta, odds
 from reticent.privacy.loss import words
-from reticent.privacy.probability_words import at_most, one_in_most
+from reticent.privacy.numbers import at_most, one_in_most
 
 TIERS: Final = {
     1: ("name", "description", "organisation", "contact", "date", "data_source", "publication"),

@@ -25,8 +25,7 @@ from reticent.lab.parts import Part, guarantee_of
 from reticent.privacy import profiles
 from reticent.privacy.explain import LARGEST, LEVEL, epsilon_delta
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, words
-from reticent.privacy.numbers import Number, read
-from reticent.privacy.probability_words import percent_up
+from reticent.privacy.numbers import Number, percent_up, read
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

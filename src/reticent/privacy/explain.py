@@ -32,9 +32,7 @@ from reticent.privacy.convert import approx_of
 from reticent.privacy.group_privacy import group_loss
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.loss import PLD, ZCDP, ApproxDP, ApproxZCDP, GaussianDP, Loss, PureDP, Renyi, known, words
-from reticent.privacy.numbers import show
-from reticent.privacy.pairs import Coin, Pair, Sampled
-from reticent.privacy.probability_words import (
+from reticent.privacy.numbers import (
     at_most,
     chance,
     one_in,
@@ -44,7 +42,9 @@ from reticent.privacy.probability_words import (
     percent_least,
     percent_most,
     percent_up,
+    show,
 )
+from reticent.privacy.pairs import Coin, Pair, Sampled
 
 VIEW_DELTA = Fraction(1, 10**9)  # the delta at which a loss that has a whole curve of them is put in words
 LEVEL = Fraction(1, 20)  # the share of errors that a test is allowed where its power is stated

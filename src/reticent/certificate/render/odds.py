@@ -20,7 +20,7 @@ from reticent.certificate.render.figure import GREY, INK, WIDTH, as_svg, quiet
 from reticent.errors import PublicParameterError
 from reticent.privacy.explain import Promise, odds, promise
 from reticent.privacy.loss import Loss, words
-from reticent.privacy.probability_words import at_most, chance, percent, percent_least, percent_most
+from reticent.privacy.numbers import at_most, chance, percent, percent_least, percent_most
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
