@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import CheckError
-from reticent.exact import oracle
+from reticent.exact import sampling
 from reticent.exact.coins import WIDTH
 from reticent.exact.tables import CHUNK, Table, scratch
 from tests.assurance.laws import BITS, ONE, Law, chances, form
@@ -187,7 +187,7 @@ def _behaviour(
         return "endless", tuple(watched.counts)
 
 
-def agree(found: Law, law: oracle.Law) -> bool:
+def agree(found: Law, law: sampling.Law) -> bool:
     """Whether the law on coins can be the law described: inside its bounds but for the residual, value by value."""
     described = {value: (low, high) for value, low, high in chances(law, 1 << (BITS - 128))}
     for outcome, (mass, _) in found.masses.items():
@@ -240,7 +240,7 @@ def _words(table: Table) -> list[int]:
     return words
 
 
-def floors(found: Law, law: oracle.Law, width: int = WIDTH) -> bool:
+def floors(found: Law, law: sampling.Law, width: int = WIDTH) -> bool:
     """Whether every symbol has the whole number of words just below its share: all that is left is rounding."""
     described = {value: (low, high) for value, low, high in chances(law, RARE)}
     for outcome, (mass, _) in found.masses.items():

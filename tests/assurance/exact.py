@@ -22,7 +22,7 @@ import numpy as np
 
 from reticent import mechanisms
 from reticent.entropy import Entropy
-from reticent.exact import categorical, coins, oracle, random_subset
+from reticent.exact import categorical, coins, random_subset, sampling
 from reticent.exact.grid import Grid
 from reticent.mechanisms import (
     Candidates,
@@ -83,18 +83,18 @@ def samplers(*, deep: bool = False) -> Iterator[Line]:
     for width, how in by_width:
         least = Fraction(1, 1 << (24 if width < 64 else 100))
         yield _coins(
-            "uniform", how, [(oracle.Uniform(b), partial(coins.uniform, b, width=width)) for b in bounds], least
+            "uniform", how, [(sampling.Uniform(b), partial(coins.uniform, b, width=width)) for b in bounds], least
         )
         yield _coins(
             "bernoulli",
             how,
-            [(oracle.Bernoulli(p), partial(coins.bernoulli, p, width=width)) for p in fractions],
+            [(sampling.Bernoulli(p), partial(coins.bernoulli, p, width=width)) for p in fractions],
             least,
         )
         yield _coins(
             "bernoulli_exp",
             how,
-            [(oracle.BernoulliExp(x), partial(coins.bernoulli_exp, x, width=width)) for x in exponents],
+            [(sampling.BernoulliExp(x), partial(coins.bernoulli_exp, x, width=width)) for x in exponents],
             least,
         )
     yield _coins("categorical", "thresholds of its integers", _choices(deep), Fraction(1, 1 << 80))
@@ -106,14 +106,14 @@ def samplers(*, deep: bool = False) -> Iterator[Line]:
     yield from noise(deep=deep)
 
 
-Task = tuple[oracle.Law, Callable[[Entropy], object]]
+Task = tuple[sampling.Law, Callable[[Entropy], object]]
 
 
 def _choices(deep: bool) -> list[Task]:
     weights = [((Fraction(0), HALF, Fraction(3)), (1, 0, 5)), ((THIRD, THIRD), (1, 1)), ((HALF,), (3,))]
     if deep:
         weights += [(tuple(Fraction(k, 3) for k in xs), (1, 2, 3)) for xs in product((0, 1, 4), repeat=3)]
-    return [(oracle.Categorical(x, c), partial(categorical.categorical, x, c)) for x, c in weights]
+    return [(sampling.Categorical(x, c), partial(categorical.categorical, x, c)) for x, c in weights]
 
 
 def _by_scores(deep: bool) -> list[Task]:
@@ -126,7 +126,7 @@ def _by_scores(deep: bool) -> list[Task]:
         cases += [(list(s), [1, 2, 3], THIRD) for s in product((0, 1, 4), repeat=3)]
     return [
         (
-            oracle.Categorical(tuple(rate * s for s in scores), tuple(counts)),
+            sampling.Categorical(tuple(rate * s for s in scores), tuple(counts)),
             partial(categorical.categorical_scores, np.array(scores, np.int64), counts, rate),
         )
         for scores, counts, rate in cases
@@ -139,7 +139,7 @@ def _flips(deep: bool) -> list[Task]:
         cases += [(list(s), THIRD) for s in product((0, 1, 4), repeat=3)]
     return [
         (
-            oracle.PermuteAndFlip(tuple(rate * s for s in scores)),
+            sampling.PermuteAndFlip(tuple(rate * s for s in scores)),
             partial(categorical.permute_and_flip, scores, rate),
         )
         for scores, rate in cases
@@ -151,10 +151,10 @@ def _subsets(count: int) -> list[Task]:
     tasks: list[Task] = []
     for size in range(count + 1):
         sets = [tuple(place in some for place in range(count)) for some in combinations(range(count), size)]
-        tasks.append((oracle.Uniform(len(sets)), partial(_place, sets, partial(random_subset.subset, count, size))))
+        tasks.append((sampling.Uniform(len(sets)), partial(_place, sets, partial(random_subset.subset, count, size))))
     sets = list(product((False, True), repeat=count))
     weights = tuple(2 ** (count - sum(some)) for some in sets)  # each takes part with probability 1/3
-    law = oracle.Categorical((Fraction(0),) * len(sets), weights)
+    law = sampling.Categorical((Fraction(0),) * len(sets), weights)
     return [*tasks, (law, partial(_place, sets, partial(random_subset.independent, count, THIRD)))]
 
 

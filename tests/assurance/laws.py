@@ -21,7 +21,7 @@ import numpy as np
 
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, Refusal
-from reticent.exact import oracle
+from reticent.exact import sampling
 from reticent.exact.exponential import exp_bounds
 from reticent.exact.oracle import Oracle
 
@@ -39,27 +39,27 @@ Program: TypeAlias = Callable[[Entropy], object]
 
 
 @lru_cache(maxsize=1024)
-def chances(law: oracle.Law, least: int) -> tuple[Chance, ...]:
+def chances(law: sampling.Law, least: int) -> tuple[Chance, ...]:
     """Values and certified probabilities in units of 2**-BITS, likeliest first; those below ``least`` left out."""
     match law:
-        case oracle.Uniform(bound):
+        case sampling.Uniform(bound):
             if bound > WIDEST:
                 raise CheckError(f"a uniform draw below {bound} is too wide to enumerate")
             return tuple((value, ONE // bound, -(-ONE // bound)) for value in range(bound))
-        case oracle.Bernoulli(p):
+        case sampling.Bernoulli(p):
             low = (p.numerator << BITS) // p.denominator
             return _two(low, low if low * p.denominator == p.numerator << BITS else low + 1)
-        case oracle.BernoulliExp(x):
+        case sampling.BernoulliExp(x):
             return _two(*exp_bounds(x, BITS))
-        case oracle.DiscreteLaplace(scale):
+        case sampling.DiscreteLaplace(scale):
             return _both_sides(_laplace(scale, least))
-        case oracle.DiscreteGaussian(variance):
+        case sampling.DiscreteGaussian(variance):
             return _both_sides(_gaussian(variance, least))
-        case oracle.Categorical(exponents, counts):
+        case sampling.Categorical(exponents, counts):
             lowest = min(x for x, count in zip(exponents, counts, strict=True) if count)
             bounds = [exp_bounds(max(x - lowest, Fraction(0)), BITS) for x in exponents]
             return _shares([(low * n, high * n) for (low, high), n in zip(bounds, counts, strict=True)])
-        case oracle.PermuteAndFlip(exponents):
+        case sampling.PermuteAndFlip(exponents):
             return _permuted([exp_bounds(x - min(exponents), BITS) for x in exponents])
         case _:
             assert_never(law)
@@ -176,7 +176,7 @@ class Walk:
     path: list[_Frame] = field(default_factory=list)
     depth: int = 0
 
-    def answer(self, law: oracle.Law) -> int:
+    def answer(self, law: sampling.Law) -> int:
         """The next value of a law."""
         return self.branch(law, lambda: chances(law, self.least))
 

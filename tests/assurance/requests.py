@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from reticent.exact import oracle
+from reticent.exact import sampling
 from reticent.exact.laplace import LARGEST
 from reticent.exact.oracle import Oracle
 from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric, PermuteAndFlip
@@ -37,16 +37,16 @@ def asked() -> Iterator[Line]:
     for epsilon in EPSILONS:
         cases = [(Geometric(L1(Fraction(bound), near), epsilon), Fraction(bound) / epsilon) for bound in BOUNDS]
         yield _line(
-            "geometric", [(made, oracle.DiscreteLaplace(scale)) for made, scale in cases], PureDP(epsilon), "scales"
+            "geometric", [(made, sampling.DiscreteLaplace(scale)) for made, scale in cases], PureDP(epsilon), "scales"
         )
     rho = Fraction(1, 2)
     squares = [Fraction(1), Fraction(1 << 26), Fraction(3 * (1 << 40) + 1), Fraction(1 << 112)]
     gaussians = [(Gaussian(L2(squared, near), rho), squared / (2 * rho)) for squared in squares]
     yield _choices()
-    yield _line("gaussian", [(made, oracle.DiscreteGaussian(v)) for made, v in gaussians], ZCDP(rho), "variances")
+    yield _line("gaussian", [(made, sampling.DiscreteGaussian(v)) for made, v in gaussians], ZCDP(rho), "variances")
 
 
-def _line(name: str, cases: Sequence[tuple[Any, oracle.Law]], claim: Loss, kind: str) -> Line:
+def _line(name: str, cases: Sequence[tuple[Any, sampling.Law]], claim: Loss, kind: str) -> Line:
     right, runs = True, 0
     for made, law in cases:
         right = right and made.guarantee.loss == claim
@@ -70,14 +70,14 @@ def _choices() -> Line:
         rate = epsilon / (2 * bound)
         exponents = tuple(rate * score for score in scores)
         listed = Candidates(np.array(scores, np.int64), np.array(weights, np.int64))
-        cases: list[tuple[Any, object, oracle.Law]] = [
-            (Exponential(Linf(bound, near), epsilon), listed, oracle.Categorical(exponents, weights)),
-            (PermuteAndFlip(Linf(bound, near), epsilon), scores, oracle.PermuteAndFlip(exponents)),
+        cases: list[tuple[Any, object, sampling.Law]] = [
+            (Exponential(Linf(bound, near), epsilon), listed, sampling.Categorical(exponents, weights)),
+            (PermuteAndFlip(Linf(bound, near), epsilon), scores, sampling.PermuteAndFlip(exponents)),
         ]
         for (made, exact, law), place in product(cases, (0, count // 2, count - 1)):
-            told: list[oracle.Law] = []
+            told: list[sampling.Law] = []
 
-            def answer(asked_for: oracle.Law, told: list[oracle.Law] = told, place: int = place) -> int:
+            def answer(asked_for: sampling.Law, told: list[sampling.Law] = told, place: int = place) -> int:
                 told.append(asked_for)
                 return place
 
@@ -92,23 +92,23 @@ def _choices() -> Line:
     return Line(name, what, claim, len(COUNTS), 0, runs, none, none, None, verdict)
 
 
-def _size(law: oracle.Law) -> Fraction:
+def _size(law: sampling.Law) -> Fraction:
     match law:
-        case oracle.DiscreteLaplace(scale):
+        case sampling.DiscreteLaplace(scale):
             return scale
-        case oracle.DiscreteGaussian(variance):
+        case sampling.DiscreteGaussian(variance):
             return variance
         case _:
             raise TypeError(type(law).__name__)
 
 
-def _as_stated(made: Any, law: oracle.Law, length: int) -> bool:
+def _as_stated(made: Any, law: sampling.Law, length: int) -> bool:
     """One draw of the law for each integer, added to it and to no other; told by planting each number in each place."""
     exact = tuple(1000 * place + 17 for place in range(length))
     for first in range(len(PLANTED)):
-        told: list[oracle.Law] = []
+        told: list[sampling.Law] = []
 
-        def answer(asked_for: oracle.Law, told: list[oracle.Law] = told, first: int = first) -> int:
+        def answer(asked_for: sampling.Law, told: list[sampling.Law] = told, first: int = first) -> int:
             told.append(asked_for)
             return PLANTED[(first + len(told)) % len(PLANTED)] + len(told)
 

@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from reticent.errors import CheckError, PublicParameterError
-from reticent.exact import categorical, coins, gaussian, laplace, oracle
+from reticent.exact import categorical, coins, gaussian, laplace, sampling
 from reticent.exact.exponential import exp_bounds, exp_floor
 from reticent.exact.laplace import MANY
 from reticent.exact.tables import CHUNK, PRODUCT, ROOMY, Shape, Table
@@ -94,7 +94,7 @@ def _listed(deep: bool) -> Iterator[Line]:
     variances = [Fraction(1, 3), Fraction(9), Fraction(100)] + [Fraction(n * n, 7) for n in range(1, 30)] * deep
     some = scales[:3]
     laws = [coin_law(laplace.laplace_tables(s, SMALL).one, least=Fraction(1, 1 << 22)) for s in some]
-    right = all(agree(found, oracle.DiscreteLaplace(s)) for found, s in zip(laws, some, strict=True))
+    right = all(agree(found, sampling.DiscreteLaplace(s)) for found, s in zip(laws, some, strict=True))
     yield sampler("discrete_laplace", f"all strings of 8 bits a word; scales {_shown(some)}", laws, right)
     for shape, how in ((PRODUCT, "short arrays and single values"), (ROOMY, "long arrays")):
         yield _tables("discrete_laplace", f"64-bit tables of {how}", scales, shape)
@@ -103,7 +103,7 @@ def _listed(deep: bool) -> Iterator[Line]:
     few = variances[:2]
     narrow = [gaussian.gaussian_tables(v, SMALL) for v in few]
     laws = [coin_law(table.one, least=Fraction(1, 1 << 22)) for table in narrow]
-    right = all(agree(found, oracle.DiscreteGaussian(v)) for found, v in zip(laws, few, strict=True))
+    right = all(agree(found, sampling.DiscreteGaussian(v)) for found, v in zip(laws, few, strict=True))
     yield sampler("discrete_gaussian", f"all strings of 8 bits a word; variances {_shown(few)}", laws, right)
 
 
@@ -122,18 +122,18 @@ def _tables(kind: str, name: str, parameters: Sequence[Fraction], shape: Shape) 
     return sampler(kind, what, laws, right)
 
 
-def _table(kind: str, parameter: Fraction, shape: Shape) -> tuple[Law, oracle.Law, int]:
+def _table(kind: str, parameter: Fraction, shape: Shape) -> tuple[Law, sampling.Law, int]:
     """The law of the program from its tables; a Laplace joins those of its head and of its low bits."""
     if kind == "discrete_gaussian":
         table = gaussian.gaussian_tables(parameter, shape)
         assert isinstance(table, Table)
-        law: oracle.Law = oracle.DiscreteGaussian(parameter)
+        law: sampling.Law = sampling.DiscreteGaussian(parameter)
         _floored(table, law)
         _same(parameter, table, gaussian.one_discrete_gaussian, gaussian.discrete_gaussian)
         return table_law(table), law, table_draws(table)
     tables = laplace.laplace_tables(parameter, shape)
     drawn = sum(table_draws(table) for table in (tables.head, *tables.lows))
-    law = oracle.DiscreteLaplace(parameter)
+    law = sampling.DiscreteLaplace(parameter)
     joined = table_law(tables.head)
     if not tables.lows:
         _floored(tables.head, law)
@@ -142,7 +142,7 @@ def _table(kind: str, parameter: Fraction, shape: Shape) -> tuple[Law, oracle.La
     return joined, law, drawn + _through(parameter, shape, tables)
 
 
-def _floored(table: Table, law: oracle.Law) -> None:
+def _floored(table: Table, law: sampling.Law) -> None:
     if not floors(table_law(table), law):
         raise CheckError("a share is not the floor of its probability")
 
@@ -331,7 +331,7 @@ def _wide_gaussian(deep: bool) -> Line:
         proposals = [(column, ((column * 37 << wide.b) // 1009 + 1) % (1 << wide.b)) for column in columns]
         # Block symbols 2i and 2i + 1 have P proportional to exp(-(i 2**b)**2 / (2 variance)); beyond 800: < 2**-150.
         exponents = tuple(Fraction(((symbol >> 1) << wide.b) ** 2) / (2 * variance) for symbol in range(800))
-        shares = {symbol: (low, high) for symbol, low, high in chances(oracle.Categorical(exponents, (1,) * 800), 0)}
+        shares = {symbol: (low, high) for symbol, low, high in chances(sampling.Categorical(exponents, (1,) * 800), 0)}
         places = [((symbol >> 1) << wide.b) ^ -(symbol & 1) for symbol in range(800)]
         part = _Part({places[symbol]: bounds for symbol, bounds in shares.items()})
         right = holds(partial(part.floors, wide.blocks)) and holds(partial(_accepted, wide, proposals)) and right

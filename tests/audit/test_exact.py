@@ -24,7 +24,7 @@ from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import CheckError, PublicParameterError, Refusal
-from reticent.exact import categorical, coins, gaussian, laplace, oracle, sampling
+from reticent.exact import categorical, coins, gaussian, laplace, sampling
 from reticent.exact.oracle import Oracle
 from reticent.exact.tables import Table
 from reticent.mechanisms import Geometric
@@ -295,14 +295,14 @@ def test_a_mean_with_noise_for_half_a_row() -> None:
 def test_a_threshold_of_a_table_off_by_one_word(words: int) -> None:
     scale = Fraction(7, 2)
     table = laplace.laplace_tables(scale).head
-    assert floors(table_law(table), oracle.DiscreteLaplace(scale))
+    assert floors(table_law(table), sampling.DiscreteLaplace(scale))
     height = 1 << (64 - table.order)
     for column in range(0, len(table.thresholds), 17):
         if table.aliases[column] == column or not 1 < int(table.thresholds[column]) - column * height < height - 1:
             continue
         wrong = mutants.moved(table, column, words)
         try:
-            assert not floors(table_law(wrong), oracle.DiscreteLaplace(scale))
+            assert not floors(table_law(wrong), sampling.DiscreteLaplace(scale))
         except CheckError:
             assert table.count in (column, table.aliases[column])  # the words of RESIDUAL are counted
 
@@ -316,19 +316,19 @@ def test_a_table_that_is_not_what_it_is_built_from() -> None:
     outcomes[4] += 1
     with pytest.raises(CheckError):
         table_draws(replace(table, outcomes=outcomes))
-    assert not floors(table_law(table), oracle.DiscreteGaussian(Fraction(9) + Fraction(1, 10**15)))
+    assert not floors(table_law(table), sampling.DiscreteGaussian(Fraction(9) + Fraction(1, 10**15)))
 
 
 @pytest.mark.wide
 def test_samplers_with_a_bias_are_refuted() -> None:
-    assert not agree(coin_law(partial(mutants.by_remainder, 3)), oracle.Uniform(3))
-    assert not agree(coin_law(partial(mutants.by_float, 1 / 3)), oracle.Bernoulli(Fraction(1, 3)))
+    assert not agree(coin_law(partial(mutants.by_remainder, 3)), sampling.Uniform(3))
+    assert not agree(coin_law(partial(mutants.by_float, 1 / 3)), sampling.Bernoulli(Fraction(1, 3)))
     close = Fraction(1, 3) + Fraction(1, 1 << 66)
-    assert not agree(coin_law(partial(coins.bernoulli, close)), oracle.Bernoulli(Fraction(1, 3)))
+    assert not agree(coin_law(partial(coins.bernoulli, close)), sampling.Bernoulli(Fraction(1, 3)))
     fine = Fraction(1, 2) + Fraction(1, 1 << 66)
-    assert not agree(coin_law(partial(coins.bernoulli_exp, fine)), oracle.BernoulliExp(HALF))
+    assert not agree(coin_law(partial(coins.bernoulli_exp, fine)), sampling.BernoulliExp(HALF))
     equals = coin_law(partial(mutants.first_of_equals, [1, 1], HALF), coarse=2)
-    assert not agree(equals, oracle.PermuteAndFlip((HALF, HALF)))
+    assert not agree(equals, sampling.PermuteAndFlip((HALF, HALF)))
 
 
 def test_a_program_that_does_not_go_by_thresholds_is_refused() -> None:
@@ -343,20 +343,20 @@ def test_a_program_that_does_not_go_by_thresholds_is_refused() -> None:
 @pytest.mark.parametrize(
     ("law", "weights"),
     [
-        (oracle.DiscreteLaplace(Fraction(7, 3)), laplace_weights(Fraction(7, 3), 400)),
-        (oracle.DiscreteGaussian(Fraction(5)), gaussian_weights(Fraction(5), 60)),
+        (sampling.DiscreteLaplace(Fraction(7, 3)), laplace_weights(Fraction(7, 3), 400)),
+        (sampling.DiscreteGaussian(Fraction(5)), gaussian_weights(Fraction(5), 60)),
         (
-            oracle.BernoulliExp(Fraction(3, 7)),
+            sampling.BernoulliExp(Fraction(3, 7)),
             {1: exp_minus(Fraction(3, 7)), 0: 1 - Fraction(exp_minus(Fraction(3, 7)))},
         ),
         (
-            oracle.Categorical((HALF, Fraction(2)), (3, 5)),
+            sampling.Categorical((HALF, Fraction(2)), (3, 5)),
             {0: 3 * Fraction(exp_minus(HALF)), 1: 5 * Fraction(exp_minus(Fraction(2)))},
         ),
     ],
     ids=lambda case: type(case).__name__,
 )
-def test_described_laws_enclose_an_independent_computation(law: oracle.Law, weights: dict[int, Any]) -> None:
+def test_described_laws_enclose_an_independent_computation(law: sampling.Law, weights: dict[int, Any]) -> None:
     total = sum(Fraction(weight) for weight in weights.values())
     for value, low, high in chances(law, ONE >> 100):
         exact_share = Fraction(weights[value]) / total
@@ -368,7 +368,7 @@ def test_described_laws_enclose_an_independent_computation(law: oracle.Law, weig
 @pytest.mark.wide
 def test_permute_and_flip_has_the_law_of_the_sum_over_orders() -> None:
     scores = (2, 0, 1, 0)
-    found = chances(oracle.PermuteAndFlip(tuple(HALF * score for score in scores)), 0)
+    found = chances(sampling.PermuteAndFlip(tuple(HALF * score for score in scores)), 0)
     law = mechanisms.permute_and_flip.law(scores, 0.5)
     assert {value: pytest.approx(low / ONE) for value, low, _ in found} == dict(enumerate(law))
 
@@ -429,52 +429,52 @@ def test_trying_again_for_ever_ends_in_the_residual() -> None:
 
 @pytest.mark.wide
 def test_each_sampler_tells_an_oracle_its_law_and_gives_others_their_coins() -> None:
-    asked: list[oracle.Law] = []
+    asked: list[sampling.Law] = []
 
-    def note(law: oracle.Law) -> int:
+    def note(law: sampling.Law) -> int:
         asked.append(law)
         return 0
 
     told = Oracle(note)
     scores = np.array([2, 0], np.int64)
-    calls: list[tuple[Callable[[Entropy], object], Callable[[Entropy], object], list[oracle.Law]]] = [
-        (partial(sampling.uniform, 6), partial(coins.uniform, 6), [oracle.Uniform(6)]),
-        (partial(sampling.bernoulli, HALF), partial(coins.bernoulli, HALF), [oracle.Bernoulli(HALF)]),
-        (partial(sampling.bernoulli_exp, 2), partial(coins.bernoulli_exp, 2), [oracle.BernoulliExp(Fraction(2))]),
+    calls: list[tuple[Callable[[Entropy], object], Callable[[Entropy], object], list[sampling.Law]]] = [
+        (partial(sampling.uniform, 6), partial(coins.uniform, 6), [sampling.Uniform(6)]),
+        (partial(sampling.bernoulli, HALF), partial(coins.bernoulli, HALF), [sampling.Bernoulli(HALF)]),
+        (partial(sampling.bernoulli_exp, 2), partial(coins.bernoulli_exp, 2), [sampling.BernoulliExp(Fraction(2))]),
         (
             lambda e: sampling.discrete_laplace(3, 2, e).tolist(),
             lambda e: laplace.discrete_laplace(3, 2, e).tolist(),
-            [oracle.DiscreteLaplace(Fraction(3))] * 2,
+            [sampling.DiscreteLaplace(Fraction(3))] * 2,
         ),
         (
             lambda e: sampling.discrete_gaussian(3, 2, e).tolist(),
             lambda e: gaussian.discrete_gaussian(3, 2, e).tolist(),
-            [oracle.DiscreteGaussian(Fraction(3))] * 2,
+            [sampling.DiscreteGaussian(Fraction(3))] * 2,
         ),
         (
             partial(sampling.one_discrete_laplace, 3),
             partial(laplace.one_discrete_laplace, 3),
-            [oracle.DiscreteLaplace(Fraction(3))],
+            [sampling.DiscreteLaplace(Fraction(3))],
         ),
         (
             partial(sampling.one_discrete_gaussian, 3),
             partial(gaussian.one_discrete_gaussian, 3),
-            [oracle.DiscreteGaussian(Fraction(3))],
+            [sampling.DiscreteGaussian(Fraction(3))],
         ),
         (
             partial(sampling.categorical, [0, HALF], [1, 2]),
             partial(categorical.categorical, [0, HALF], [1, 2]),
-            [oracle.Categorical((Fraction(0), HALF), (1, 2))],
+            [sampling.Categorical((Fraction(0), HALF), (1, 2))],
         ),
         (
             partial(sampling.categorical_scores, scores, [1, 2], HALF),
             partial(categorical.categorical_scores, scores, [1, 2], HALF),
-            [oracle.Categorical((Fraction(1), Fraction(0)), (1, 2))],
+            [sampling.Categorical((Fraction(1), Fraction(0)), (1, 2))],
         ),
         (
             partial(sampling.permute_and_flip, scores, HALF),
             partial(categorical.permute_and_flip, scores, HALF),
-            [oracle.PermuteAndFlip((Fraction(1), Fraction(0)))],
+            [sampling.PermuteAndFlip((Fraction(1), Fraction(0)))],
         ),
     ]
     assert len(calls) == len(sampling.__all__)
@@ -509,7 +509,7 @@ INEXACT: Any = 0.5
     ],
 )
 def test_an_oracle_refuses_what_a_sampler_refuses(call: Callable[[Entropy], object]) -> None:
-    for entropy in (Oracle(lambda law: 0), Replayed(0)):
+    for entropy in (Oracle[sampling.Law](lambda law: 0), Replayed(0)):
         with pytest.raises(PublicParameterError):
             call(entropy)
 
@@ -518,7 +518,7 @@ def test_an_oracle_refuses_what_a_sampler_refuses(call: Callable[[Entropy], obje
 def test_an_oracle_has_no_coins_and_no_release_takes_one() -> None:
     from reticent.study import release
 
-    told = Oracle(lambda law: 0)
+    told = Oracle[sampling.Law](lambda law: 0)
     for toss in (told.bits, told.words):
         with pytest.raises(Refusal):
             toss(8)

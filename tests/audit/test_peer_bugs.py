@@ -84,7 +84,7 @@ from reticent.data.table import Result, Table, open_table
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, ReticentError
 from reticent.exact import sampling
-from reticent.mechanisms import Gaussian, Geometric, PermuteAndFlip
+from reticent.mechanisms import Gaussian, Geometric, PermuteAndFlip, geometric
 from reticent.privacy import compose, convert, profiles, ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.cost import Cost
@@ -224,7 +224,7 @@ def test_cells_have_noise_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     def once(scale: Any, size: int, entropy: Entropy) -> Any:
         return np.repeat(sampling.one_discrete_laplace(scale, entropy), size)
 
-    monkeypatch.setattr(sampling, "discrete_laplace", once)
+    monkeypatch.setattr(geometric, "discrete_laplace", once)
     assert not cells_are_independent()
 
 

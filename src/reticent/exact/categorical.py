@@ -25,12 +25,42 @@ from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.coins import positive, rational, resumed, uniform
 from reticent.exact.exponential import exp_bounds
+from reticent.exact.oracle import Oracle
 
 ERROR = 2.0**-49  # above the relative error of a float weight: 6 table entries, 6 products, 1 conversion, 2**-53 each
 DEPTH = 400  # exponents beyond this are proposed with the weight FAINT and decided in integers
 FAINT = 2.0**-577  # above exp(-DEPTH), and far from the subnormal floats
 ROW = 256  # candidates whose whole-number weights share a unit
 UNIT = 54  # the largest weight of a row has this many bits
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """Indices i, P proportional to ``counts[i]`` exp(-``exponents[i]``); some count is above 0."""
+
+    exponents: tuple[Fraction, ...]
+    counts: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.exponents) != len(self.counts):
+            raise PublicParameterError("exponents and counts must have one length")
+        if not all(type(count) is int and count >= 0 for count in self.counts) or not any(self.counts):
+            raise PublicParameterError("counts must be ints >= 0, at least one of them > 0")
+        for exponent in self.exponents:
+            rational(exponent, "an exponent")
+
+
+@dataclass(frozen=True, slots=True)
+class PermuteAndFlip:
+    """Indices: in random order, the first whose coin of probability exp(-(``exponents[i]`` - least)) is 1."""
+
+    exponents: tuple[Fraction, ...]
+
+    def __post_init__(self) -> None:
+        if not self.exponents:
+            raise PublicParameterError("there must be at least one candidate")
+        for exponent in self.exponents:
+            rational(exponent, "an exponent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +165,9 @@ def categorical_scores(
     Apart from an event of probability below 2**-44, the same operations run on all data of one size. Reads of tables
     and the cache depend on the processor.
     """
+    if type(entropy) is Oracle:
+        counts = multiplicities.tolist() if isinstance(multiplicities, np.ndarray) else multiplicities
+        return entropy.one(Categorical(_exponents(scores, rate), tuple(counts)))
     return choice(scores, multiplicities, rate).draw(entropy)
 
 
@@ -294,6 +327,8 @@ def categorical(log_weights: Sequence[int | Fraction], multiplicity: Sequence[in
         For a float, lengths that differ, a negative number, or multiplicities that are all 0.
     """
     exponents = [rational(x, "a log weight") for x in log_weights]
+    if type(entropy) is Oracle:
+        return entropy.one(Categorical(tuple(exponents), tuple(multiplicity)))
     counts = list(multiplicity)
     if len(exponents) != len(counts):
         raise PublicParameterError("log_weights and multiplicity must have one length")
@@ -334,6 +369,8 @@ def permute_and_flip(scores: Sequence[int] | NDArray[np.int64], rate: int | Frac
     PublicParameterError
         For a float or an empty list.
     """
+    if type(entropy) is Oracle:
+        return entropy.one(PermuteAndFlip(_exponents(scores, rate)))
     pace = positive(rate, "rate")
     behind = _behind(scores)
     powers = _powers(pace)
@@ -348,6 +385,14 @@ def permute_and_flip(scores: Sequence[int] | NDArray[np.int64], rate: int | Frac
     keys = np.where(sure, entropy.words(len(behind)), np.uint64(2**64 - 1))
     least = np.flatnonzero((keys == keys.min()) & sure)
     return int(least[uniform(len(least), entropy)])
+
+
+def _exponents(scores: Sequence[int] | NDArray[np.int64], rate: int | Fraction) -> tuple[Fraction, ...]:
+    pace = positive(rate, "rate")
+    listed: list[int] = scores.tolist() if isinstance(scores, np.ndarray) else list(scores)
+    if not all(type(score) is int for score in listed):
+        raise PublicParameterError("scores must be ints; a float is refused")
+    return tuple(pace * score for score in listed)
 
 
 def _behind(scores: Sequence[int] | NDArray[np.int64]) -> NDArray[np.uint64]:

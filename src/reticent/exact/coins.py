@@ -6,11 +6,13 @@ Source: the comparison of a uniform number with a real by their binary digits is
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.exponential import exp_floor
+from reticent.exact.oracle import Oracle
 
 WIDTH = 64  # bits of one word, in the product
 
@@ -37,6 +39,39 @@ def whole(number: int, name: str) -> int:
     return number
 
 
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """0 .. ``bound`` - 1, ``bound`` >= 1."""
+
+    bound: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bound, bool) or not isinstance(self.bound, int) or self.bound < 1:
+            raise PublicParameterError("the bound of a uniform draw must be an int >= 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Bernoulli:
+    """1 with probability ``p`` in [0, 1]."""
+
+    p: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 <= rational(self.p, "p") <= 1:
+            raise PublicParameterError(f"p must be in [0, 1], got {self.p}")
+
+
+@dataclass(frozen=True, slots=True)
+class BernoulliExp:
+    """1 with probability exp(-``x``), ``x`` >= 0."""
+
+    x: Fraction
+
+    def __post_init__(self) -> None:
+        if rational(self.x, "x") < 0:
+            raise PublicParameterError("x must be >= 0")
+
+
 def uniform(bound: int, entropy: Entropy, width: int = WIDTH) -> int:
     """An integer uniform on [0, bound).
 
@@ -49,6 +84,8 @@ def uniform(bound: int, entropy: Entropy, width: int = WIDTH) -> int:
     PublicParameterError
         Unless ``bound`` is an int of at least 1.
     """
+    if type(entropy) is Oracle:
+        return entropy.one(Uniform(bound))
     if isinstance(bound, bool) or not isinstance(bound, int) or bound < 1:
         raise PublicParameterError("the bound of a uniform draw must be an int >= 1")
     count = (bound - 1).bit_length()
@@ -67,6 +104,8 @@ def uniform(bound: int, entropy: Entropy, width: int = WIDTH) -> int:
 def bernoulli(p: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bool:
     """True with probability ``p``, a rational in [0, 1]."""
     chance = rational(p, "p")
+    if type(entropy) is Oracle:
+        return bool(entropy.one(Bernoulli(chance)))
     if not 0 <= chance <= 1:
         raise PublicParameterError(f"p must be in [0, 1], got {chance}")
     return uniform(chance.denominator, entropy, width) < chance.numerator
@@ -79,6 +118,8 @@ def bernoulli_exp(x: int | Fraction, entropy: Entropy, width: int = WIDTH) -> bo
     needed with probability 2**-width. At x = 0 a word is drawn all the same, so that the work does not show it.
     """
     exponent = rational(x, "x")
+    if type(entropy) is Oracle:
+        return bool(entropy.one(BernoulliExp(exponent)))
     if exponent < 0:
         raise PublicParameterError("x must be >= 0")
     return resumed(exponent, 0, 0, entropy, width)

@@ -23,6 +23,7 @@ from reticent.errors import PublicParameterError
 from reticent.exact.buffer import AGAIN, FIRST, Ahead, ratio
 from reticent.exact.coins import positive, resumed, whole
 from reticent.exact.exponential import exp_floor
+from reticent.exact.oracle import Oracle
 from reticent.exact.table_laws import Blocks, Normal
 from reticent.exact.tables import CHUNK, PRODUCT, Shape, Table, build, scratch
 
@@ -116,6 +117,16 @@ def gaussian_tables(variance: Fraction, shape: Shape = PRODUCT) -> Table | Wide:
     return Wide(variance, b, build(Blocks(variance, b), shape.width, shape.head))
 
 
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussian:
+    """All integers k, P proportional to exp(-k**2 / (2 ``variance``)), ``variance`` > 0."""
+
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        positive(self.variance, "variance")
+
+
 def discrete_gaussian(
     variance: int | Fraction, size: int, entropy: Entropy, *, shape: Shape = PRODUCT
 ) -> NDArray[np.int64]:
@@ -138,6 +149,8 @@ def discrete_gaussian(
         For a float, a variance out of range or a negative size.
     """
     exact = positive(variance, "variance")
+    if type(entropy) is Oracle:
+        return entropy.array(DiscreteGaussian(exact), whole(size, "size"))
     if exact > LARGEST:
         raise PublicParameterError(f"the variance of an array of noise must be at most 2**112, got {exact}")
     out = np.empty(whole(size, "size"), np.int64)
@@ -176,4 +189,7 @@ def one_discrete_gaussian(variance: int | Fraction, entropy: Entropy) -> int:
         exact = positive(variance, "variance")
         if exact <= LARGEST:
             return _ahead.keep(variance, discrete_gaussian(exact, many, entropy).tolist())
-    return gaussian_tables(positive(variance, "variance")).one(entropy)
+    exact = positive(variance, "variance")
+    if type(entropy) is Oracle:
+        return entropy.one(DiscreteGaussian(exact))
+    return gaussian_tables(exact).one(entropy)

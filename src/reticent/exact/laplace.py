@@ -22,6 +22,7 @@ from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
 from reticent.exact.buffer import AGAIN, FIRST, Ahead, ratio
 from reticent.exact.coins import positive, whole
+from reticent.exact.oracle import Oracle
 from reticent.exact.table_laws import Head, Low
 from reticent.exact.tables import CHUNK, PRODUCT, ROOMY, Scratch, Shape, Table, build, scratch
 
@@ -64,6 +65,16 @@ def laplace_tables(scale: Fraction, shape: Shape = PRODUCT) -> Laplace:
     return Laplace(head, tuple(build(Low(scale, first, count), shape.width, 2 << count) for first, count in counts))
 
 
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace:
+    """All integers k, P proportional to exp(-abs(k) / ``scale``), ``scale`` > 0."""
+
+    scale: Fraction
+
+    def __post_init__(self) -> None:
+        positive(self.scale, "scale")
+
+
 def discrete_laplace(
     scale: int | Fraction, size: int, entropy: Entropy, *, shape: Shape | None = None
 ) -> NDArray[np.int64]:
@@ -92,6 +103,8 @@ def discrete_laplace(
         For a float, a scale out of range or a negative size.
     """
     exact = positive(scale, "scale")
+    if type(entropy) is Oracle:
+        return entropy.array(DiscreteLaplace(exact), whole(size, "size"))
     if exact > LARGEST:
         raise PublicParameterError(f"the scale of an array of noise must be at most 2**56, got {exact}")
     out = np.empty(whole(size, "size"), np.int64)
@@ -125,4 +138,7 @@ def one_discrete_laplace(scale: int | Fraction, entropy: Entropy) -> int:
         exact = positive(scale, "scale")
         if exact <= LARGEST:
             return _ahead.keep(scale, discrete_laplace(exact, many, entropy).tolist())
-    return laplace_tables(positive(scale, "scale")).one(entropy)
+    exact = positive(scale, "scale")
+    if type(entropy) is Oracle:
+        return entropy.one(DiscreteLaplace(exact))
+    return laplace_tables(exact).one(entropy)

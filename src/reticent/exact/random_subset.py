@@ -16,8 +16,7 @@ from fractions import Fraction
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact.coins import rational, whole
-from reticent.exact.sampling import bernoulli, uniform
+from reticent.exact.coins import bernoulli, rational, uniform, whole
 
 
 def independent(count: int, rate: Fraction, entropy: Entropy) -> Iterator[bool]:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.coins import uniform
 from reticent.learning.classifiers import Classifier, indices
 from reticent.learning.estimator import Work
 from reticent.learning.fit_release import Circumstances, price_of
@@ -204,7 +204,7 @@ class Growth:
         """A column and the place of a threshold, for the rows of one node; ``seen`` is the worth of sides."""
         offered = self.offered(entropy)
         if self.choosing is None:
-            return offered[sampling.uniform(len(offered), entropy)], sampling.uniform(THRESHOLDS, entropy)
+            return offered[uniform(len(offered), entropy)], uniform(THRESHOLDS, entropy)
         tables, size = [], (THRESHOLDS + 1) * self.classes
         for column in offered:
             tables.append(np.bincount(rows.both[column].take(here), minlength=size))
@@ -222,7 +222,7 @@ class Growth:
         listed = list(range(len(self.bounds)))
         if self.columns is None or self.columns >= len(listed):
             return listed
-        return sorted(listed.pop(sampling.uniform(len(listed), entropy)) for _ in range(self.columns))
+        return sorted(listed.pop(uniform(len(listed), entropy)) for _ in range(self.columns))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.categorical import categorical_scores
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
@@ -87,7 +87,7 @@ class Exponential:
 
     def sample(self, exact: Candidates, entropy: Entropy) -> int:
         """The index of the run drawn."""
-        return sampling.categorical_scores(exact.scores, exact.weights, self.rate, entropy)
+        return categorical_scores(exact.scores, exact.weights, self.rate, entropy)
 
 
 def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:

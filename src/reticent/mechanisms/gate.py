@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, SystemEntropy, system
-from reticent.exact import sampling
+from reticent.exact.coins import uniform
 from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.specimen import Mechanism
 
@@ -132,4 +132,4 @@ def choose(mechanism: Mechanism[Candidates, int], exact: Candidates, start: NDAr
         return cast(int, entropy.noise(mechanism, exact, start))  # checked by the audit that gave it
     run = mechanism.sample(exact, entropy)
     first, stop = int(start[run]), int(start[run + 1])
-    return first + sampling.uniform(stop - first, entropy)
+    return first + uniform(stop - first, entropy)

@@ -29,7 +29,7 @@ from typing import Final
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.gaussian import discrete_gaussian, one_discrete_gaussian
 from reticent.exact.rounding import exp_bounds, exp_down, round_up
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -84,7 +84,7 @@ class Gaussian:
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
         values = integers(exact, "the answers")
-        noise = sampling.discrete_gaussian(self.variance, len(values), entropy)
+        noise = discrete_gaussian(self.variance, len(values), entropy)
         return tuple(value + int(drawn) for value, drawn in zip(values, noise, strict=True))
 
     def radius(self, beta: float) -> int:
@@ -127,7 +127,7 @@ class ScalarGaussian:
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
         (value,) = integers(exact, "the answer")
-        return (value + sampling.one_discrete_gaussian(self.variance, entropy),)
+        return (value + one_discrete_gaussian(self.variance, entropy),)
 
 
 def gaussian_radius(variance: Fraction, beta: float) -> int:

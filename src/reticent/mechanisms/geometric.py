@@ -24,8 +24,7 @@ from typing import Final
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
-from reticent.exact.laplace import LARGEST
+from reticent.exact.laplace import LARGEST, discrete_laplace, one_discrete_laplace
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
@@ -72,8 +71,8 @@ class Geometric:
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
         values = integers(exact, "the answers")
         if len(values) == 1 or self.scale > LARGEST:  # beyond it a value may not fit 64 bits
-            return tuple(value + sampling.one_discrete_laplace(self.scale, entropy) for value in values)
-        noise = sampling.discrete_laplace(self.scale, len(values), entropy)
+            return tuple(value + one_discrete_laplace(self.scale, entropy) for value in values)
+        noise = discrete_laplace(self.scale, len(values), entropy)
         return tuple(value + int(drawn) for value, drawn in zip(values, noise, strict=True))
 
     def radius(self, beta: float, coordinates: int = 1) -> int:

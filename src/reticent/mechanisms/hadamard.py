@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
-from reticent.exact import sampling
+from reticent.exact.coins import bernoulli, uniform
 from reticent.mechanisms.local_coins import LOCAL, coins, even, loss_of, place, places, ratio_below, whole
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -81,8 +81,8 @@ class Hadamard:
     def sample(self, exact: int, entropy: Entropy) -> int:
         """The number heard: a uniform one, moved to the other half by its lowest bit of the row where it must be."""
         row = place(exact, self.size) + 1
-        minus = not sampling.bernoulli(self.hit, entropy)
-        heard = sampling.uniform(self.order, entropy)
+        minus = not bernoulli(self.hit, entropy)
+        heard = uniform(self.order, entropy)
         return heard ^ (row & -row) if (row & heard).bit_count() & 1 != minus else heard
 
     def sample_many(self, exact: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:

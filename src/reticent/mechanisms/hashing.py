@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.coins import bernoulli, uniform
 from reticent.mechanisms.local_coins import LOCAL, Peak, drawn, even, loss_of, place, places, ratio_below, whole
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -116,10 +116,10 @@ class Hashing:
     def sample(self, exact: int, entropy: Entropy) -> int:
         """The function and the value heard, as one integer."""
         place(exact, self.size)
-        function = sampling.uniform(self.functions, entropy)
+        function = uniform(self.functions, entropy)
         value = self.hash(function, exact)
-        if not sampling.bernoulli(self.hit, entropy):
-            value = (value + 1 + sampling.uniform(self.values - 1, entropy)) % self.values
+        if not bernoulli(self.hit, entropy):
+            value = (value + 1 + uniform(self.values - 1, entropy)) % self.values
         return function * self.values + value
 
     def sample_many(self, exact: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:

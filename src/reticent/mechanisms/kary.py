@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
-from reticent.exact import sampling
+from reticent.exact.coins import bernoulli, uniform
 from reticent.mechanisms.local_coins import LOCAL, Peak, drawn, loss_of, place, places, ratio_below, whole
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -75,9 +75,9 @@ class KAry:
     def sample(self, exact: int, entropy: Entropy) -> int:
         """The number of the answer heard."""
         place(exact, self.size)
-        if sampling.bernoulli(self.hit, entropy):
+        if bernoulli(self.hit, entropy):
             return exact
-        return (exact + 1 + sampling.uniform(self.size - 1, entropy)) % self.size
+        return (exact + 1 + uniform(self.size - 1, entropy)) % self.size
 
     def sample_many(self, exact: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:
         """One answer for each truth, array of shape (n,)."""

@@ -38,7 +38,8 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.categorical import categorical
+from reticent.exact.coins import bernoulli, uniform
 from reticent.exact.exponential import exp_bounds
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -114,7 +115,7 @@ class KolmogorovSmirnov:
         bands = self._bands(running)
         few = running[-1] <= SHORT and all(band.all <= FEW for band in bands)
         band, level = (_counted if few else _proposed)(bands, ratio_above(self.rate), entropy)
-        return band.member(level, sampling.uniform(band.count(level), entropy))
+        return band.member(level, uniform(band.count(level), entropy))
 
     def _bands(self, running: Sequence[int]) -> list[_Band]:
         return [_Band(tuple(running), points) for points in self.numbers]
@@ -253,7 +254,7 @@ def _counted(bands: Sequence[_Band], ratio: Fraction, entropy: Entropy) -> tuple
     for band, times in zip(bands, common, strict=True):
         weights += [times * band.count(i) * (b - a) * a**i * b ** (last - 1 - i) for i in range(last)]
         weights.append(times * band.count(last) * a**last)
-    which, level = divmod(sampling.categorical([0] * len(weights), weights, entropy), last + 1)
+    which, level = divmod(categorical([0] * len(weights), weights, entropy), last + 1)
     return bands[which], level
 
 
@@ -274,7 +275,7 @@ def _proposed(bands: Sequence[_Band], ratio: Fraction, entropy: Entropy) -> tupl
     units = [times << finest - weights.places for times, weights in zip(common_of(bands), listed, strict=True)]
     ends = list(accumulate(unit * weights.ends[-1] for unit, weights in zip(units, listed, strict=True)))
     while True:
-        hit = sampling.uniform(ends[-1], entropy)
+        hit = uniform(ends[-1], entropy)
         which = bisect_right(ends, hit)
         place = (hit - (ends[which - 1] if which else 0)) // units[which]
         level = _accepted(bands[which], listed[which], place, entropy)
@@ -291,17 +292,17 @@ def _accepted(band: _Band, weights: _Weights, hit: int, entropy: Entropy) -> int
         return level if sure else None
     if not _below(offset, weights.exact(band.all, level) / (1 - weights.ratio), entropy):
         return None
-    while level < band.records and sampling.bernoulli(weights.ratio, entropy):
+    while level < band.records and bernoulli(weights.ratio, entropy):
         level += 1
     if level >= band.records:
         return band.records
-    return level if sampling.uniform(band.all, entropy) < band.count(level) else None
+    return level if uniform(band.all, entropy) < band.count(level) else None
 
 
 def _below(offset: int, weight: Fraction, entropy: Entropy) -> bool:
     """Tell if offset + V < weight, for a uniform V."""
     whole = weight.__floor__()
-    return offset < whole or (offset == whole and sampling.bernoulli(weight - whole, entropy))
+    return offset < whole or (offset == whole and bernoulli(weight - whole, entropy))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -23,8 +23,8 @@ from typing import Final
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
 from reticent.exact.grid import Grid
+from reticent.exact.laplace import discrete_laplace
 from reticent.mechanisms.geometric import laplace_radius, mass
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -81,7 +81,7 @@ class Laplace:
     def sample(self, exact: Sequence[Fraction], entropy: Entropy) -> tuple[Fraction, ...]:
         if len(exact) != self.size:
             raise PublicParameterError(f"made for {self.size} numbers, got {len(exact)}")
-        noise = sampling.discrete_laplace(self.steps / self.epsilon, self.size, entropy)
+        noise = discrete_laplace(self.steps / self.epsilon, self.size, entropy)
         return tuple(
             self.grid.at(self.grid.index(value) + int(drawn)) for value, drawn in zip(exact, noise, strict=True)
         )

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.coins import bernoulli, uniform
 from reticent.mechanisms.local_coins import LOCAL, coins, even, loss_of, places, ratio_below, whole
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -105,10 +105,10 @@ class LocalMean:
     def sample(self, exact: int | Fraction, entropy: Entropy) -> int:
         """The place heard."""
         low, up = _split(exact, self.cells)
-        start = low + sampling.bernoulli(up, entropy)
-        if sampling.bernoulli(self.hit, entropy):
-            return start + sampling.uniform(self.width, entropy)
-        other = sampling.uniform(self.cells, entropy)
+        start = low + bernoulli(up, entropy)
+        if bernoulli(self.hit, entropy):
+            return start + uniform(self.width, entropy)
+        other = uniform(self.cells, entropy)
         return other if other < start else other + self.width
 
     def sample_many(self, exact: NDArray[np.int64], entropy: Entropy) -> NDArray[np.int64]:

@@ -31,7 +31,8 @@ from typing import Final, Protocol, Self, runtime_checkable
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.coins import uniform
+from reticent.exact.laplace import one_discrete_laplace
 from reticent.exact.rounding import log_up, round_up, sqrt_up
 from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.specimen import Axioms, Specimen
@@ -177,8 +178,8 @@ def one_sided_down(scale: Fraction, entropy: Entropy) -> int:
     P(k) = (1 - a) a^k / 2 for k >= 0 and for k = -1, -2, ... that of -k - 1, a = e^{-1/scale}. Two-sided geometric Z
     is, given Z >= 0, geometric on 0, 1, ..., and so is -Z - 1 given Z < 0; a fair coin chooses between Z and -Z - 1.
     """
-    drawn = sampling.one_discrete_laplace(scale, entropy)
-    return drawn if sampling.uniform(2, entropy) else -drawn - 1
+    drawn = one_discrete_laplace(scale, entropy)
+    return drawn if uniform(2, entropy) else -drawn - 1
 
 
 @lru_cache(maxsize=64)

@@ -20,7 +20,7 @@ from typing import Final
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.coins import bernoulli
 from reticent.mechanisms.local_coins import LOCAL
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -60,7 +60,7 @@ class OneSided:
     def sample(self, exact: str, entropy: Entropy) -> str:
         """The answer heard."""
         self.distribution(exact)
-        return exact if sampling.bernoulli(self.truth, entropy) else "yes"
+        return exact if bernoulli(self.truth, entropy) else "yes"
 
 
 def again(parameters: dict[str, str], _: Adjacency) -> Guarantee:

@@ -25,7 +25,7 @@ from typing import Final
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.categorical import permute_and_flip
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee, Theorem, axiom
@@ -68,7 +68,7 @@ class PermuteAndFlip:
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> int:
         """The index of the candidate chosen."""
-        return sampling.permute_and_flip(exact, self.rate, entropy)
+        return permute_and_flip(exact, self.rate, entropy)
 
 
 def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:

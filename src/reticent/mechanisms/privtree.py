@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.laplace import discrete_laplace
 from reticent.exact.rounding import exp_down, exp_up
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -135,7 +135,7 @@ class PrivTree:
         while len(boxes) and level < self.depth and len(leaves) + (len(boxes) << self.axes) <= CROWD:
             counts = counts_of(cells >> (self.depth - level), held, boxes)
             scores = np.maximum(counts - level * self.fall, -self.fall)
-            halved = scores + sampling.discrete_laplace(self.scale, len(boxes), entropy) >= 0
+            halved = scores + discrete_laplace(self.scale, len(boxes), entropy) >= 0
             leaves += [(level, *box) for box in boxes[~halved].tolist()]
             boxes, level = parts_of(boxes[halved]), level + 1
         return (*leaves, *((level, *box) for box in boxes.tolist()))

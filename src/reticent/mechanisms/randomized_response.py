@@ -20,7 +20,7 @@ from typing import Final
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.coins import bernoulli
 from reticent.exact.rounding import log_up, round_up
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -73,9 +73,9 @@ class RandomizedResponse:
     def sample(self, exact: str, entropy: Entropy) -> str:
         """The answer heard. An answer that is not on the list is refused, and nothing is drawn for it."""
         self.distribution(exact)
-        if sampling.bernoulli(self.truth, entropy):
+        if bernoulli(self.truth, entropy):
             return exact
-        return "yes" if sampling.bernoulli(self.yes, entropy) else "no"
+        return "yes" if bernoulli(self.yes, entropy) else "no"
 
 
 def two_coins() -> RandomizedResponse:

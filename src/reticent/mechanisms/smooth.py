@@ -37,7 +37,7 @@ from typing import Final, TypeAlias
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.coins import bernoulli
 from reticent.exact.rounding import exp_down, exp_up, round_down
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -123,7 +123,7 @@ class Smooth:
         while low < high:
             middle = (low + high) // 2
             at = below(scale, self.tail, middle + 1 - answer)
-            if sampling.bernoulli(Fraction(_less(at, before) * after[1], _less(after, before) * at[1]), entropy):
+            if bernoulli(Fraction(_less(at, before) * after[1], _less(after, before) * at[1]), entropy):
                 high, after = middle, at
             else:
                 low, before = middle + 1, at

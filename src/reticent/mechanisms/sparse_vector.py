@@ -39,7 +39,7 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn, TypeAlias, assert_
 
 from reticent.entropy import Entropy, Forks
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.exact import sampling
+from reticent.exact.laplace import one_discrete_laplace
 from reticent.mechanisms import gate
 from reticent.mechanisms.gate import Bar
 from reticent.mechanisms.specimen import Axioms, Specimen
@@ -211,7 +211,7 @@ class Part:
 
     def sample(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
         """Every integer with a noise of its own."""
-        return tuple(x + sampling.one_discrete_laplace(self.scale, entropy) for x in exact)
+        return tuple(x + one_discrete_laplace(self.scale, entropy) for x in exact)
 
 
 class Conversation:

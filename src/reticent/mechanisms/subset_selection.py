@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
-from reticent.exact import random_subset, sampling
+from reticent.exact import random_subset
+from reticent.exact.coins import bernoulli
 from reticent.mechanisms.local_coins import LOCAL, coins, loss_of, orders, place, places, ratio_below, whole
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -91,7 +92,7 @@ class Subset:
     def sample(self, exact: int, entropy: Entropy) -> int:
         """The set heard, as the integer of its bits."""
         place(exact, self.size)
-        has = sampling.bernoulli(self.hit, entropy)
+        has = bernoulli(self.hit, entropy)
         heard = has << exact
         for other, taken in enumerate(random_subset.subset(self.size - 1, self.chosen - has, entropy)):
             heard |= taken << (other + (other >= exact))

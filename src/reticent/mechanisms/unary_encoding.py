@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.exact import sampling
+from reticent.exact.coins import bernoulli
 from reticent.mechanisms.local_coins import LOCAL, coins, loss_of, place, places, ratio_below, whole
 from reticent.mechanisms.specimen import Axioms, Specimen
 from reticent.privacy.adjacency import Adjacency
@@ -108,7 +108,7 @@ class Unary:
         place(exact, self.size)
         heard = 0
         for answer in range(self.size):
-            heard |= sampling.bernoulli(self.hit if answer == exact else self.miss, entropy) << answer
+            heard |= bernoulli(self.hit if answer == exact else self.miss, entropy) << answer
         return heard
 
     def sample_many(self, exact: NDArray[np.int64], entropy: Entropy) -> NDArray[np.uint8]:

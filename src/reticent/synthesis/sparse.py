@@ -23,8 +23,9 @@ from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.exact import sampling
+from reticent.exact.coins import uniform
 from reticent.exact.exponential import exp_bounds
+from reticent.exact.laplace import one_discrete_laplace
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import Outcome, Reply
 from reticent.privacy import compose
@@ -149,7 +150,7 @@ def distinct(number: int, among: int, entropy: Entropy) -> list[int]:
         left = set(distinct(among - number, among, entropy))
         return [place for place in range(among) if place not in left]
     while len(found) < number:
-        found.add(sampling.uniform(among, entropy))
+        found.add(uniform(among, entropy))
     return sorted(found)
 
 
@@ -168,7 +169,7 @@ def skipping(rank: int, held: Sequence[int]) -> int:
 def _upward(scale: Fraction, entropy: Entropy) -> int:
     """g >= 0 with probability (1 - a) a^g: the noise, given that it is not below 0."""
     while True:
-        noise = sampling.one_discrete_laplace(scale, entropy)
+        noise = one_discrete_laplace(scale, entropy)
         if noise >= 0:
             return noise
 

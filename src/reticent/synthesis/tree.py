@@ -24,7 +24,7 @@ from reticent.data.query import Query, Tally
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import QuestionError
-from reticent.exact import sampling
+from reticent.exact.laplace import discrete_laplace
 from reticent.mechanisms import Geometric, gate
 from reticent.outcome import Outcome, Reply
 from reticent.privacy import compose
@@ -94,7 +94,7 @@ class Tree:
         From released or public counts alone, drawn again and again as the release was; so it belongs to no budget.
         """
         size, n = (2 << self.depth) - 1, max(float(running[-1]), 1.0)
-        noise = sampling.discrete_laplace(self.mechanism.scale, REPEATS * size, Replayed("noise of a tree"))
+        noise = discrete_laplace(self.mechanism.scale, REPEATS * size, Replayed("noise of a tree"))
         leaves = consistent(noise.reshape(REPEATS, size).astype(np.float64), self.depth)[:, : self.axis.cells]
         again = [isotonic(running + sums) for sums in np.cumsum(leaves, axis=1)]
         off = np.array([np.clip(one, 0.0, None) / max(float(one[-1]), 1.0) for one in again]) - running / n

@@ -17,7 +17,7 @@ from reticent.conformance.events import Floats, Sample
 from reticent.conformance.lower_bounds import bound, support
 from reticent.entropy import Entropy, Replayed, system
 from reticent.errors import PublicParameterError
-from reticent.exact import oracle
+from reticent.exact import sampling
 from reticent.privacy.loss import ApproxDP, Loss, PureDP, words
 from reticent.privacy.numbers import about
 from tests.assurance.claims import verify
@@ -236,7 +236,7 @@ class Support:
 class OnCoins:
     """The law of a sampler on all strings of its coins against the law it is described by: ``assurance.coins``."""
 
-    law: oracle.Law
+    law: sampling.Law
     claimed: str
     tool: str = "coins"
 

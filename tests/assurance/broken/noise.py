@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from reticent.conformance.events import Floats, Sample, reachable
 from reticent.entropy import Entropy, Replayed, SystemEntropy, system
 from reticent.errors import Refusal
-from reticent.exact import oracle, sampling
+from reticent.exact import sampling
 from reticent.exact.grid import Grid
 from reticent.mechanisms import Candidates, Exponential, Geometric, Laplace, ScalarGaussian
 from reticent.privacy.adjacency import Adjacency
@@ -260,7 +260,7 @@ EXHIBITS: Final[tuple[AnyExhibit, ...]] = (
         ours_exponential,
         "mechanisms.Exponential",
     ),
-    Exhibit("A5", word_modulo_three, OnCoins(oracle.Uniform(3), "a fair choice"), ours_uniform, "exact.uniform"),
+    Exhibit("A5", word_modulo_three, OnCoins(sampling.Uniform(3), "a fair choice"), ours_uniform, "exact.uniform"),
     Exhibit("B1", generator_with_a_state_to_search, Sampled(0, 1, ONE), ours_five_counts, "exact.discrete_laplace"),
     Exhibit("B2", one_seed_for_two_questions, Exact(((1, 1), (0, 1)), ONE), ours_two_counts, "mechanisms.Geometric"),
     Exhibit(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent.data.candidates import Cells
 from reticent.entropy import Entropy
-from reticent.exact import sampling
+from reticent.exact.coins import uniform
 from reticent.mechanisms import Candidates, Exponential, gate
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.ranks import Runs
@@ -103,7 +103,7 @@ def within_shell(cells: Cells, outer: Box, inner: Box | None, entropy: Entropy) 
         for ranges in piece:
             mass *= sum(weight_of(cells, edge) for edge in ranges)
         masses.append(mass)
-    at = sampling.uniform(sum(masses), entropy)
+    at = uniform(sum(masses), entropy)
     for piece, mass in zip(pieces, masses, strict=True):
         if at < mass:
             return tuple(cell_of(cells, ranges, entropy) for ranges in piece)
@@ -119,7 +119,7 @@ def weight_of(cells: Cells, edge: tuple[int, int]) -> int:
 
 def cell_of(cells: Cells, ranges: Sequence[tuple[int, int]], entropy: Entropy) -> int:
     """A cell of the ranges by its public weight."""
-    at = sampling.uniform(sum(weight_of(cells, edge) for edge in ranges), entropy)
+    at = uniform(sum(weight_of(cells, edge) for edge in ranges), entropy)
     for first, stop in ranges:
         for s in cells.segments:
             low, high = max(s.first, first), min(s.stop, stop)
