@@ -26,7 +26,9 @@ from scipy import stats
 
 from reticent import survey
 from reticent.entropy import system
-from reticent.mechanisms import Hashing, LocalMean, Subset
+from reticent.mechanisms.hashing import Hashing
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.subset_selection import Subset
 from reticent.survey import Design, device
 from reticent.survey.design import chances
 from reticent.survey.estimate import Interval, bounds, of_tally

@@ -11,12 +11,13 @@ import os
 import threading
 from io import BytesIO
 from os import getpid
-from typing import ClassVar, NoReturn, Protocol, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, ClassVar, NoReturn, Protocol, TypeAlias
 
 from reticent.errors import PublicParameterError, Refusal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 POOL = 4096  # bytes read ahead for small requests; larger requests go straight to the operating system
 
@@ -79,6 +80,8 @@ class SystemEntropy:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """``count`` independent words, each uniform on [0, 2**64), as a read-only array."""
+        import numpy as np
+
         return np.frombuffer(_read(8 * count), np.uint64)
 
     def __repr__(self) -> str:
@@ -144,6 +147,8 @@ class Replayed:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """The next ``count`` words of the stream, as a read-only array."""
+        import numpy as np
+
         return np.frombuffer(self._read(8 * count), "<u8").astype(np.uint64, copy=False)
 
     def _read(self, size: int) -> bytes:
@@ -163,7 +168,7 @@ class Replayed:
         return "Replayed()"
 
 
-Simulation: TypeAlias = np.random.Generator
+Simulation: TypeAlias = "np.random.Generator"
 
 
 def simulated(name: str) -> Simulation:
@@ -171,4 +176,6 @@ def simulated(name: str) -> Simulation:
 
     It is no ``Entropy``, so nothing that protects anyone can draw from it.
     """
+    import numpy as np
+
     return np.random.Generator(np.random.Philox(key=int.from_bytes(hashlib.sha256(name.encode()).digest()[:16])))

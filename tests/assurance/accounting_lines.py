@@ -20,16 +20,13 @@ if TYPE_CHECKING:
 def suite() -> Iterator[tuple[str, Callable[[], Guarantee]]]:
     """Mechanisms, and compositions, lifts and conversions of a few of them: a name, and how the theory derives it."""
     from reticent.exact.grid import Grid
-    from reticent.mechanisms import (
-        Exponential,
-        Gaussian,
-        Geometric,
-        KolmogorovSmirnov,
-        Laplace,
-        PermuteAndFlip,
-        ScalarGaussian,
-        two_coins,
-    )
+    from reticent.mechanisms.exponential import Exponential
+    from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+    from reticent.mechanisms.geometric import Geometric
+    from reticent.mechanisms.ks import KolmogorovSmirnov
+    from reticent.mechanisms.laplace import Laplace
+    from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+    from reticent.mechanisms.randomized_response import two_coins
     from reticent.privacy.adjacency import Adjacency
     from reticent.privacy.sensitivity import L1, L2, Linf
 

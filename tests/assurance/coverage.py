@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Final
 
-from reticent import learning, mechanisms
-from reticent.mechanisms import shuffled, subsampled
+from reticent import learning
+from reticent.mechanisms import registry, shuffled, subsampled
 from tests.assurance import models, session_replay
 from tests.assurance.claims import Line
 
@@ -38,7 +38,7 @@ UNREPLAYED: Final[dict[str, str]] = {
 }
 SESSIONS: Final = ("holdout", "sparse vector", "leaderboard", "noisy answers")
 NO_MODELS: Final = ("Accuracy", "Between", "Level", "Product")  # questions of sessions
-MODULES: Final[tuple[ModuleType, ...]] = (*mechanisms.ALL, subsampled, shuffled)
+MODULES: Final[tuple[ModuleType, ...]] = (*registry.ALL, subsampled, shuffled)
 
 
 def rows(exact: Sequence[Line] | None, kit: Sequence[str] | None) -> list[tuple[str, ...]]:

@@ -20,22 +20,17 @@ from typing import Any
 
 import numpy as np
 
-from reticent import mechanisms
 from reticent.entropy import Entropy
 from reticent.exact import categorical, coins, random_subset, sampling
 from reticent.exact.grid import Grid
-from reticent.mechanisms import (
-    Candidates,
-    Exponential,
-    Gaussian,
-    Geometric,
-    Laplace,
-    PermuteAndFlip,
-    RandomizedResponse,
-    ScalarGaussian,
-    SparseVector,
-    one_sided,
-)
+from reticent.mechanisms import one_sided, registry
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.laplace import Laplace
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+from reticent.mechanisms.randomized_response import RandomizedResponse
+from reticent.mechanisms.sparse_vector import SparseVector
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import Loss
 from reticent.privacy.sensitivity import L1, L2, Linf
@@ -173,7 +168,7 @@ def _coins(name: str, how: str, tasks: Sequence[Task], least: Fraction, coarse: 
 
 def guarantees(*, deep: bool = False) -> Iterator[Line]:
     """Every specimen of every mechanism, then all neighbouring inputs of a small domain for each mechanism."""
-    for module in mechanisms.ALL:
+    for module in registry.ALL:
         for specimen in module.SPECIMENS:
             yield _mechanism(specimen.name, specimen.mechanism, [specimen.here, specimen.there], [(0, 1)])
     near, most = Adjacency("add_remove"), 4 if deep else 3

@@ -26,8 +26,10 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import CheckError
-from reticent.mechanisms import Candidates, Exponential, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Bar, Recorder
+from reticent.mechanisms.geometric import Geometric
 from tests.assurance.laws import ONE, Chance, Law, Walk, law_of
 
 WIDE: Final = 1 << 10  # scales of noise that is not listed

@@ -14,7 +14,7 @@ from itertools import combinations, product
 from typing import Final
 
 from reticent.exact.grid import Grid
-from reticent.mechanisms import Laplace
+from reticent.mechanisms.laplace import Laplace
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from tests.assurance.claims import Line, Verdict, verify

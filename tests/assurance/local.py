@@ -26,7 +26,13 @@ from numpy.typing import NDArray
 
 from reticent import survey
 from reticent.entropy import Entropy
-from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, Subset, Unary, local_coins
+from reticent.mechanisms import local_coins
+from reticent.mechanisms.hadamard import Hadamard
+from reticent.mechanisms.hashing import Hashing
+from reticent.mechanisms.kary import KAry
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.subset_selection import Subset
+from reticent.mechanisms.unary_encoding import Unary
 from reticent.survey import device
 from reticent.survey.design import Design, Truth
 from reticent.survey.methods import CHOICES, Choice

@@ -18,7 +18,10 @@ import numpy as np
 from reticent.exact import sampling
 from reticent.exact.laplace import LARGEST
 from reticent.exact.oracle import Oracle
-from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric, PermuteAndFlip
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, Loss, PureDP, words
 from reticent.privacy.sensitivity import L1, L2, Linf

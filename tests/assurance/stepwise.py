@@ -29,8 +29,9 @@ from reticent.data.schema import Column, Person, Schema, integer, real
 from reticent.data.table import Result, content, open_table
 from reticent.entropy import Replayed
 from reticent.errors import CheckError
-from reticent.mechanisms import Candidates, Exponential, Geometric
+from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Call, Recorder
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP, words
 from reticent.statistics.context import Setting, Step

@@ -27,22 +27,18 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent import mechanisms
 from reticent.conformance import lower_bounds as sampled
 from reticent.conformance.kit import Line, Report
 from reticent.entropy import Entropy, Replayed, system
 from reticent.exact import gaussian, laplace, sampling
 from reticent.exact.buffer import KEPT
-from reticent.mechanisms import (
-    Candidates,
-    Exponential,
-    Gaussian,
-    Geometric,
-    Laplace,
-    PermuteAndFlip,
-    RandomizedResponse,
-    ScalarGaussian,
-)
+from reticent.mechanisms import registry
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.laplace import Laplace
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1, Linf
 
@@ -257,7 +253,7 @@ def _all(reader: int) -> bytes:
 def _mechanisms() -> Iterator[Line]:
     """Every specimen whose law is stated, drawn as a release draws."""
     case = "mechanisms on the system's coins"
-    for specimen in (specimen for module in mechanisms.ALL for specimen in module.SPECIMENS):
+    for specimen in (specimen for module in registry.ALL for specimen in module.SPECIMENS):
         many = DRAWS if isinstance(specimen.mechanism, CHEAP) else FEWER
         values = [specimen.mechanism.sample(specimen.here, system()) for _ in range(many)]
 

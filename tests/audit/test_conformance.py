@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reticent import mechanisms
 from reticent.conformance.kit import Case, Effort, Report, check
 from reticent.conformance.lower_bounds import bound, claims
 from reticent.data.query import Keys, Query
@@ -29,8 +28,9 @@ from reticent.errors import PublicParameterError
 from reticent.exact.categorical import choice
 from reticent.exact.laplace import one_discrete_laplace
 from reticent.exact.sampling import discrete_laplace
-from reticent.mechanisms import Exponential, Geometric, gate, geometric
-from reticent.mechanisms.exponential import Candidates
+from reticent.mechanisms import gate, geometric, registry
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.guarantee import Guarantee, Theorem
@@ -41,7 +41,7 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 
 QUICK = Effort(draws=2000, factors=(Fraction(2), Fraction(8)))  # the long tier sees 1.3
-SPECIMENS: list[Specimen[Any, Any]] = [specimen for module in mechanisms.ALL for specimen in module.SPECIMENS]
+SPECIMENS: list[Specimen[Any, Any]] = [specimen for module in registry.ALL for specimen in module.SPECIMENS]
 FLOATS = "float answers refused"  # the integer mechanisms add their noise to a float answer
 
 
@@ -241,7 +241,7 @@ def test_a_mechanism_whose_certificates_could_not_be_verified_fails() -> None:
     report = check([specimen], effort=QUICK)
     (line,) = [line for line in report.lines if line.check == "loss derived again"]
     assert line.verdict == "fail"
-    assert "mechanisms.ALL" in line.reason
+    assert "registry.ALL" in line.reason
     assert not report.passed
 
 

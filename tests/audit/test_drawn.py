@@ -23,9 +23,12 @@ from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.learning import DecisionTreeClassifier, GridSearchCV, LogisticRegression
 from reticent.ledger import Ledger
-from reticent.mechanisms import Exponential, Gaussian, Geometric, PermuteAndFlip, gate
-from reticent.mechanisms.exponential import Candidates
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Call, Recorder
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import zcdp_of

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reticent import mechanisms
 from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
@@ -27,7 +26,9 @@ from reticent.errors import CheckError, PublicParameterError, Refusal
 from reticent.exact import categorical, coins, gaussian, laplace, sampling
 from reticent.exact.oracle import Oracle
 from reticent.exact.tables import Table
-from reticent.mechanisms import Geometric
+from reticent.mechanisms import permute_and_flip, registry
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.randomized_response import two_coins
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, GaussianDP, PureDP
 from reticent.privacy.sensitivity import L1
@@ -70,7 +71,7 @@ def test_every_sampler_has_the_law_it_is_described_by() -> None:
 def test_every_mechanism_keeps_its_guarantee_and_hardly_less() -> None:
     lines = list(exact.guarantees())
     assert failed(lines) == []
-    assert {line.name for line in lines} >= {f"mechanism {s.name}" for m in mechanisms.ALL for s in m.SPECIMENS}
+    assert {line.name for line in lines} >= {f"mechanism {s.name}" for m in registry.ALL for s in m.SPECIMENS}
     told = {"mechanism geometric, wide", "mechanism gaussian, wide", "grid rounding"}  # compared, not enumerated
     told.add("mechanism exponential and permute-and-flip, many")
     assert {line.name for line in lines if line.attained is None} == told
@@ -369,14 +370,14 @@ def test_described_laws_enclose_an_independent_computation(law: sampling.Law, we
 def test_permute_and_flip_has_the_law_of_the_sum_over_orders() -> None:
     scores = (2, 0, 1, 0)
     found = chances(sampling.PermuteAndFlip(tuple(HALF * score for score in scores)), 0)
-    law = mechanisms.permute_and_flip.law(scores, 0.5)
+    law = permute_and_flip.law(scores, 0.5)
     assert {value: pytest.approx(low / ONE) for value, low, _ in found} == dict(enumerate(law))
 
 
 @pytest.mark.wide
 def test_distances_of_two_laws_by_hand() -> None:
     """Two coins: 3/4 against 1/4. delta(eps) = 3/4 - e^eps / 4; D_2 = ln(9/4 + 1/12) = ln(7/3)."""
-    made = mechanisms.two_coins()
+    made = two_coins()
     yes, no = (law_of(partial(made.sample, truth)) for truth in ("yes", "no"))
     assert (yes.residual, no.residual) == (0, 0)
     least, most = delta_bounds(yes, no, Fraction(0))

@@ -19,7 +19,8 @@ from reticent.learning import scoring as scores
 from reticent.learning.estimator import Estimator
 from reticent.learning.trees import Growth
 from reticent.ledger import Ledger
-from reticent.mechanisms import Candidates, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates
 from reticent.privacy.loss import PureDP
 from reticent.statistics import scaling
 from reticent.statistics.convex import descent

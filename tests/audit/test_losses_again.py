@@ -16,7 +16,9 @@ from reticent.conformance.accounting_check import DIGITS, again, coin, concentra
 from reticent.conformance.plan import audit
 from reticent.data.schema import Person, Schema, category, real
 from reticent.exact.grid import Grid
-from reticent.mechanisms import Geometric, KolmogorovSmirnov, ScalarGaussian
+from reticent.mechanisms.gaussian import ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.ks import KolmogorovSmirnov
 from reticent.privacy import compose, convert, group_privacy, profiles
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.cost import Cost

@@ -84,7 +84,10 @@ from reticent.data.table import Result, Table, open_table
 from reticent.entropy import Entropy
 from reticent.errors import CheckError, ReticentError
 from reticent.exact import sampling
-from reticent.mechanisms import Gaussian, Geometric, PermuteAndFlip, geometric
+from reticent.mechanisms import geometric
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.privacy import compose, convert, profiles, ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.cost import Cost

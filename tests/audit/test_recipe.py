@@ -25,7 +25,7 @@ USE = """
 import dataclasses
 from fractions import Fraction
 
-from reticent import mechanisms
+from reticent.mechanisms import NAME as added
 from tests.assurance import coverage
 from reticent.conformance.kit import Effort, check
 from reticent.data.query import Rows
@@ -80,7 +80,7 @@ def released(budget):
     return read_certificate(made.certificate.to_json()).verify(ledger, allow_unsigned=True)
 
 
-report = check(mechanisms.NAME, effort=Effort(draws=2000))
+report = check(added, effort=Effort(draws=2000))
 print("kit", report.passed, [line.check for line in report.failures])
 print("roster", [row[0] for row in coverage.rows(None, None)].count("NAME"))
 for budget in (PureDP(Fraction(1)), ZCDP(Fraction(1))):
@@ -106,9 +106,9 @@ def followed(into: Path, *, leave_out: str = "") -> Path:
     made = made.replace('f"geometric, epsilon', f'f"{NAME}, epsilon')
     assert filled(BLOCKS[0]).strip() in made  # AXIOMS, as the recipe writes it
     (folder / f"{NAME}.py").write_text(made, "utf-8")
-    start = folder / "__init__.py"  # step 2
+    start = folder / "registry.py"  # step 2
     text, places = start.read_text("utf-8"), re.findall(r"# (.*?):\n(.*?)\n", BLOCKS[1])
-    assert len(places) == 4
+    assert len(places) == 2
     for place, line in places:
         if leave_out and leave_out in place:
             continue
@@ -138,7 +138,7 @@ def test_a_mechanism_added_by_the_recipe_is_checked_drawn_and_verified_in_both_c
 
 
 def test_the_kit_fails_a_mechanism_that_verify_would_not_know(tmp_path: Path) -> None:
-    told = used(followed(tmp_path, leave_out="CENTRAL_NAMES"))
+    told = used(followed(tmp_path, leave_out="CENTRAL"))
     kit, *rest = told.splitlines()
     assert kit == "kit False ['loss derived again', 'loss derived again']"  # of each specimen
     assert rest == ["roster 0", "verified False", "verified False"]

@@ -21,7 +21,10 @@ from reticent.entropy import Entropy
 from reticent.exact import categorical, gaussian, laplace, table_laws
 from reticent.exact.grid import Grid
 from reticent.exact.tables import PRODUCT, ROOMY, Shape
-from reticent.mechanisms import Exponential, Gaussian, Geometric, PermuteAndFlip
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from tests.assurance import exact, sampler_enumeration
 from tests.assurance.claims import Line
 from tests.assurance.grids import grids, nearest

@@ -40,8 +40,11 @@ from reticent.data.query import Keys, Ordered, Query, Ranks, Records, Tally, sta
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy, Replayed, SystemEntropy
-from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Recorder
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.cost import Cost

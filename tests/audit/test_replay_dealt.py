@@ -20,7 +20,8 @@ from reticent.conformance.tape import Tosses
 from reticent.data.query import Query, Records, Rows
 from reticent.data.schema import Person, Schema
 from reticent.data.table import Result
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost
 from reticent.statistics.regression import block_medians, blocks, coefficients

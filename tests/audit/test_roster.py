@@ -11,6 +11,7 @@ import pytest
 
 from reticent import mechanisms
 from reticent.conformance.report import Verified, page
+from reticent.mechanisms import geometric, one_sided, registry
 from reticent.sessions import makers
 from tests.assurance import coverage, exact, models
 from tests.assurance.report import of_exact, with_roster
@@ -25,7 +26,7 @@ def test_every_module_with_a_theorem_is_on_the_page_with_specimens_or_a_reason()
         if hasattr(module, "SPECIMENS"):
             assert info.name in listed
             assert bool(module.SPECIMENS) or info.name in coverage.WITHOUT
-    assert all(module.SPECIMENS or name in coverage.WITHOUT for module in mechanisms.ALL for name in [short(module)])
+    assert all(module.SPECIMENS or name in coverage.WITHOUT for module in registry.ALL for name in [short(module)])
     assert set(coverage.WITHOUT) <= listed
 
 
@@ -34,10 +35,10 @@ def short(module: object) -> str:
 
 
 def test_what_stands_for_specimens_exists() -> None:
-    lines = list(exact._conversations(mechanisms.geometric.SPECIMENS[0].mechanism.guarantee.adjacency))
+    lines = list(exact._conversations(geometric.SPECIMENS[0].mechanism.guarantee.adjacency))
     assert [line.verdict for line in lines] == ["holds"] * 4
     assert all(line.name.startswith(coverage.WITHOUT["sparse_vector"][0]) for line in lines)
-    assert coverage.WITHOUT["one_sided"][0] == f"mechanism {mechanisms.one_sided.ONE.name}"
+    assert coverage.WITHOUT["one_sided"][0] == f"mechanism {one_sided.ONE.name}"
     for _, words in coverage.WITHOUT.values():
         paths = re.findall(r"tests/\S+?\.py", words)
         assert paths

@@ -252,7 +252,7 @@ def test_the_kit_prints_what_it_refutes_as_it_goes_and_stops_where_it_is_told(mo
 @pytest.mark.wide
 def test_without_fail_fast_the_rest_is_run_and_every_refutation_is_told(monkeypatch: Patch) -> None:
     monkeypatch.setattr(geometric, "SPECIMENS", (loud(),))
-    monkeypatch.setattr("reticent.conformance.report.mechanisms.ALL", (geometric,))
+    monkeypatch.setattr("reticent.conformance.report.registry.ALL", (geometric,))
     effort, told = conformance.Effort(draws=400, factors=()), Alarm(lambda words: None)
     made = [*report._kit(lambda stage: told.rung.append(stage), effort, told)]
     failures = [line for one in made for line in one.failures]

@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 from reticent import survey
 from reticent.entropy import Entropy
 from reticent.exact import sampling
-from reticent.mechanisms import Hadamard, KAry, OneSided, local_coins
+from reticent.mechanisms import local_coins
+from reticent.mechanisms.hadamard import Hadamard
+from reticent.mechanisms.kary import KAry
 from reticent.mechanisms.local_coins import LOCAL, Peak, drawn
+from reticent.mechanisms.one_sided import OneSided
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.survey import Method, device
 from tests.assurance import local as audit

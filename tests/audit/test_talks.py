@@ -21,9 +21,9 @@ from reticent.conformance.neighbours import Family, Held, families
 from reticent.conformance.reader_replay import engine
 from reticent.conformance.tape import STYLES, Tape
 from reticent.entropy import SystemEntropy
-from reticent.mechanisms import SparseVector, gate
+from reticent.mechanisms import gate
 from reticent.mechanisms.gate import Bar, Call
-from reticent.mechanisms.sparse_vector import Conversation, Mark, Part
+from reticent.mechanisms.sparse_vector import Conversation, Mark, Part, SparseVector
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
 from reticent.sessions import above_threshold, holdout, leaderboard

@@ -19,7 +19,9 @@ from reticent.data.table import Counts, content
 from reticent.entropy import Entropy
 from reticent.errors import CheckError
 from reticent.exact import sampling
-from reticent.mechanisms import Exponential, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from reticent.mechanisms import registry, shuffled, subsampled
 from tests.conventions.prose import LONGEST, Sentence, long_in_docstrings, long_in_markdown, riddles, sentences
 from tests.conventions.tree import ROOT, modules, parsed
 
@@ -55,7 +56,14 @@ def public() -> Iterator[tuple[str, Callable[..., object]]]:
     for room in ROOMS:
         package = importlib.import_module("reticent" + room)
         things = [getattr(package, name) for name in getattr(package, "__all__", ())]
-        if not things:
+        if room == ".mechanisms":
+            named = [
+                (thing, module) for module in (*registry.ALL, subsampled, shuffled) for thing in vars(module).values()
+            ]
+            things = [
+                thing for thing, module in named if isinstance(thing, type) and _defined_in(thing, module.__name__)
+            ]
+        elif not things:
             for found in pkgutil.iter_modules(package.__path__):
                 module = importlib.import_module(f"{package.__name__}.{found.name}")
                 things += [thing for thing in vars(module).values() if _defined_in(thing, module.__name__)]

@@ -17,7 +17,7 @@ import pytest
 from reticent import lab
 from reticent.lab.finite import column, finite, make, printed_silence
 from reticent.lab.influence import Estimator, Population
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.compose import in_sequence

@@ -8,9 +8,9 @@ from fractions import Fraction
 import pytest
 
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Geometric, RandomizedResponse, two_coins
 from reticent.mechanisms.gaussian import least_variance, scalar_loss
-from reticent.mechanisms.geometric import laplace_radius
+from reticent.mechanisms.geometric import Geometric, laplace_radius
+from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
 from reticent.privacy import compose, group_privacy
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import odds

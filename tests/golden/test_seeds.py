@@ -20,7 +20,9 @@ from reticent import lab, learning, survey
 from reticent.data.schema import Column
 from reticent.exact.grid import Grid
 from reticent.learning import Level
-from reticent.mechanisms import Candidates, Exponential, Geometric, Laplace
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.laplace import Laplace
 from reticent.outcome import Reply
 from reticent.privacy import compose, ptr
 from reticent.privacy.adjacency import Adjacency, Kind

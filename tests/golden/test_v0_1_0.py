@@ -24,7 +24,7 @@ from reticent.certificate.certificate import Certificate, read_certificate
 from reticent.errors import BudgetError, CheckError, LedgerError, SpecError
 from reticent.ledger import Ledger, fingerprint
 from reticent.ledger.export import verify_export
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.outcome import NoReply
 from reticent.privacy import filters, serialization
 from reticent.privacy.guarantee import Guarantee

@@ -21,8 +21,11 @@ from hypothesis import strategies as st
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up, log_up, round_up
-from reticent.mechanisms import Gaussian, Geometric, RandomizedResponse, axiom_again, two_coins
+from reticent.mechanisms.gaussian import Gaussian
 from reticent.mechanisms.gaussian import mass as gaussian_mass
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
+from reticent.mechanisms.registry import axiom_again
 from reticent.mechanisms.shuffled import Shuffled
 from reticent.mechanisms.subsampled import Poisson, WithoutReplacement, poisson_sums, subset_sums
 from reticent.privacy import amplify, compose, serialization, shuffle_clones

@@ -11,7 +11,8 @@ import pytest
 
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Gaussian, Geometric
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 
 from reticent.errors import PublicParameterError
 from reticent.exact.grid import Grid
-from reticent.mechanisms import Exponential, Gaussian, Geometric, Laplace, PermuteAndFlip, ScalarGaussian, calibrate
+from reticent.mechanisms import calibrate
 from reticent.mechanisms.calibrate import DIGITS, batch, gaussian_within, geometric_within, scaled
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.laplace import Laplace
 from reticent.mechanisms.noise import GaussianLaw, GeometricLaw, beta_of
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP

@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.grid import Grid
-from reticent.mechanisms import Exponential, Gaussian, Geometric, Laplace, ScalarGaussian, axiom_again, two_coins
-from reticent.mechanisms.geometric import mass
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.geometric import Geometric, mass
+from reticent.mechanisms.laplace import Laplace
+from reticent.mechanisms.randomized_response import two_coins
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy import compose, group_privacy, serialization
 from reticent.privacy import loss as losses
 from reticent.privacy.adjacency import Adjacency

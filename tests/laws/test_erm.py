@@ -20,9 +20,11 @@ from reticent.conformance.diffs import change_of
 from reticent.conformance.kit import Case, Effort, check
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Gaussian, Geometric, Objective, axiom_again
 from reticent.mechanisms.gate import Call, Recorder
-from reticent.mechanisms.objective import one_sided_down, turned
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.objective import Objective, one_sided_down, turned
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.privacy.sensitivity import L1

@@ -18,8 +18,8 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning import bernstein
 from reticent.learning.bernstein import HALF, BernsteinClassifier, FunctionClassifier, Surface, stability_of_risk
 from reticent.ledger import Ledger
-from reticent.mechanisms import Geometric
 from reticent.mechanisms.gate import Call
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.explain import outline
 from reticent.privacy.loss import ApproxDP, PureDP

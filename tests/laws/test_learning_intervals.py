@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from reticent.entropy import Replayed
-from reticent.mechanisms import Geometric
 from reticent.mechanisms.gate import Call, Recorder
+from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.objective import Objective
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP

@@ -16,8 +16,10 @@ from reticent.learning import clipping, moments, trees
 from reticent.learning.clusters import Lloyd
 from reticent.learning.moments import Axes, Moments
 from reticent.learning.trees import Growth
-from reticent.mechanisms import Candidates, Exponential, Gaussian, Geometric
+from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Call, Recorder
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.statistics import scaling
 from reticent.statistics.convex import descent, losses, tabulated_loss

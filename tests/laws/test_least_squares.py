@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from reticent.entropy import Replayed
-from reticent.mechanisms import Gaussian, Geometric
 from reticent.mechanisms.gate import Recorder
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP

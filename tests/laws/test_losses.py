@@ -18,15 +18,12 @@ from hypothesis import strategies as st
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.grid import Grid
 from reticent.exact.rounding import exp_down, exp_up
-from reticent.mechanisms import (
-    Exponential,
-    Gaussian,
-    Geometric,
-    Laplace,
-    PermuteAndFlip,
-    ScalarGaussian,
-    axiom_again,
-)
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.laplace import Laplace
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy import compose, convert, group_privacy, pairs, serialization
 from reticent.privacy import loss as losses
 from reticent.privacy.adjacency import Adjacency

@@ -13,7 +13,11 @@ from hypothesis import strategies as st
 from reticent.conformance.accounting_check import again
 from reticent.errors import BudgetError, CheckError, PublicParameterError
 from reticent.ledger import Ledger
-from reticent.mechanisms import Exponential, Gaussian, Geometric, PermuteAndFlip, ScalarGaussian, axiom_again
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy import compose, highest, optimal_composition, serialization
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import as_approx

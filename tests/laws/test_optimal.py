@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up, log_up, round_up
-from reticent.mechanisms import Gaussian, Geometric, ScalarGaussian
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import compose, optimal_composition, serialization
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee

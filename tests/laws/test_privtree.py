@@ -15,8 +15,8 @@ import scipy
 
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import PrivTree, axiom_again
-from reticent.mechanisms.privtree import Box, counts_of, parts_of
+from reticent.mechanisms.privtree import Box, PrivTree, counts_of, parts_of
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive

@@ -25,7 +25,10 @@ from numpy.typing import NDArray
 
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.grid import Grid
-from reticent.mechanisms import Gaussian, Geometric, Laplace, axiom_again
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.laplace import Laplace
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy import compose, ptr, serialization
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee

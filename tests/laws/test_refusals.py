@@ -11,7 +11,9 @@ import pytest
 
 from reticent.errors import Refusal
 from reticent.ledger import Ledger
-from reticent.mechanisms import Gaussian, Geometric, Poisson
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.subsampled import Poisson
 from reticent.privacy import compose, profiles, ptr
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.cost import refuse_exposure

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from reticent.data.order_statistics import LARGEST
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy import ptr
 from reticent.privacy.adjacency import Adjacency

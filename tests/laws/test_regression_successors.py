@@ -21,7 +21,11 @@ from reticent.data.candidates import Cells, Segment, cells_of
 from reticent.data.schema import real
 from reticent.data.table import Counts
 from reticent.entropy import Entropy, Replayed
-from reticent.mechanisms import Exponential, Gaussian, Geometric, axiom_again, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.registry import axiom_again
 from reticent.outcome import Reply
 from reticent.privacy import convert
 from reticent.privacy.adjacency import Adjacency, Kind

@@ -20,7 +20,7 @@ import pytest
 from reticent.data import order_statistics
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.outcome import NO_REPLY, NoReply, Reply
 from reticent.privacy import ptr
 from reticent.privacy.adjacency import Adjacency

@@ -34,7 +34,9 @@ from reticent.learning.classifiers import Classifier
 from reticent.learning.clusters import nearest
 from reticent.learning.linear import Regressor
 from reticent.ledger import Ledger
-from reticent.mechanisms import Candidates, Exponential, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.statistics.convex import losses

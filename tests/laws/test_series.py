@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Gaussian, Geometric
-from reticent.mechanisms.geometric import mass
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric, mass
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.synthesis import linear_queries as summed

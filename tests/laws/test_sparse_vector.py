@@ -29,8 +29,9 @@ from reticent.conformance.kit import Case, Effort, check
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.rounding import exp_up
-from reticent.mechanisms import SparseVector, axiom_again, sparse_vector
-from reticent.mechanisms.sparse_vector import Direction, split
+from reticent.mechanisms import sparse_vector
+from reticent.mechanisms.registry import axiom_again
+from reticent.mechanisms.sparse_vector import Direction, SparseVector, split
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.privacy.rederivation import rederive

@@ -13,7 +13,9 @@ from reticent.data.order_statistics import ABSENT
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric, PrivTree, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.privtree import PrivTree
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP

@@ -15,7 +15,9 @@ from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Records, Rows, Tally
 from reticent.data.table import Result
 from reticent.entropy import Replayed
-from reticent.mechanisms import Geometric, PermuteAndFlip, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.outcome import Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind

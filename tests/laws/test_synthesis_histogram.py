@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from reticent.data.order_statistics import ABSENT
 from reticent.entropy import Entropy
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import L1

@@ -13,7 +13,8 @@ import pytest
 from reticent.conformance.lower_bounds import fit
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import KolmogorovSmirnov, ks
+from reticent.mechanisms import ks
+from reticent.mechanisms.ks import KolmogorovSmirnov
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP
 from reticent.privacy.sensitivity import Linf

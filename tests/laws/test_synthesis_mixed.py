@@ -16,7 +16,7 @@ from reticent.data.order_statistics import ABSENT
 from reticent.data.query import Query, Records, Tally
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NoReply, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP

@@ -15,7 +15,7 @@ from reticent.data.order_statistics import ABSENT
 from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP

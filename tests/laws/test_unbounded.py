@@ -17,7 +17,7 @@ import pytest
 from reticent.data.candidates import Cells, Segment
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
-from reticent.mechanisms import Exponential
+from reticent.mechanisms.exponential import Exponential
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import reticent as rt
 from reticent.cli.app import app
 from reticent.errors import NoReplyError, Refusal
-from reticent.mechanisms import KolmogorovSmirnov
+from reticent.mechanisms.ks import KolmogorovSmirnov
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import Linf
 from reticent.study.study import Study

@@ -18,7 +18,7 @@ from reticent.certificate.render.page import page
 from reticent.certificate.render.tables import sheet
 from reticent.data.schema import Column, Person, Schema
 from reticent.errors import QuestionError
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.rederivation import rederive

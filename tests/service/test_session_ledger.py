@@ -22,7 +22,7 @@ from reticent.entropy import Forks
 from reticent.errors import BudgetError, Fault, LedgerError, PublicParameterError, QuestionError
 from reticent.learning import Accuracy, Between, Level, Product
 from reticent.ledger import Ledger
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from reticent.privacy.rederivation import rederive
 from reticent.sessions.session import Holdout, Paid

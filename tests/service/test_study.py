@@ -17,7 +17,7 @@ import reticent as rt
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.ledger import Ledger
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.cost import Cost
 from reticent.privacy.loss import Loss
 from reticent.privacy.rederivation import rederive

@@ -17,7 +17,7 @@ import scipy
 from reticent.data.order_statistics import Sorted, fetched, ordered
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive

@@ -16,7 +16,8 @@ import pytest
 from reticent.data.schema import Person, Schema, real
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Reply
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import shares

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 import scipy
 
-from reticent import mechanisms
 from reticent.entropy import Replayed
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms import registry
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.registry import axiom_again
 from reticent.mechanisms.specimen import Specimen
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP
@@ -26,7 +27,7 @@ from reticent.privacy.sensitivity import L1
 
 DRAWS = 20_000
 LEVEL = 1e-4
-SPECIMENS: list[Specimen[Any, Any]] = [specimen for module in mechanisms.ALL for specimen in module.SPECIMENS]
+SPECIMENS: list[Specimen[Any, Any]] = [specimen for module in registry.ALL for specimen in module.SPECIMENS]
 NAMES = [specimen.name for specimen in SPECIMENS]
 LOOSE = {  # of the loss stated, what two inputs can show
     "permute-and-flip, four candidates": 0.5,
@@ -130,7 +131,7 @@ def test_the_stored_parameters_prove_the_loss_again(specimen: Specimen[Any, Any]
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("module", mechanisms.ALL, ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", registry.ALL, ids=lambda module: module.__name__)
 def test_every_mechanism_carries_statement_source_proof_and_deviations(module: Any) -> None:
     for heading in ("Statement.", "Source.", "Proof.", "Deviations."):
         assert heading in (module.__doc__ or ""), heading
@@ -145,7 +146,7 @@ def test_the_same_stream_gives_the_same_draw() -> None:
 
 @pytest.mark.wide
 def test_a_vector_beyond_the_scale_of_64_bits_is_drawn_one_by_one() -> None:
-    wide = mechanisms.Geometric(L1(Fraction(1 << 70), Adjacency("add_remove")), Fraction(1))
+    wide = Geometric(L1(Fraction(1 << 70), Adjacency("add_remove")), Fraction(1))
     drawn_values = wide.sample([0, 0, 0], Replayed("wide"))
     assert all(isinstance(value, int) for value in drawn_values)
     assert max(map(abs, drawn_values)) > 1 << 64

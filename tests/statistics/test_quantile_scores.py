@@ -14,7 +14,7 @@ from reticent.data.candidates import Cells, Segment, cells_of
 from reticent.data.schema import real
 from reticent.data.table import Counts
 from reticent.entropy import Replayed
-from reticent.mechanisms import Exponential
+from reticent.mechanisms.exponential import Exponential
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.ranks import Runs, cell_share, draw, runs, sensitivity, within

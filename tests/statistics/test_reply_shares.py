@@ -14,7 +14,7 @@ import pytest
 from reticent.data.schema import Person, Schema, real
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Reply
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.context import Setting, Step

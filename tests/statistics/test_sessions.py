@@ -20,9 +20,8 @@ from reticent.data.table import open_table
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning import Accuracy, Between, Level, Product
-from reticent.mechanisms import SparseVector
 from reticent.mechanisms.geometric import laplace_radius
-from reticent.mechanisms.sparse_vector import Conversation
+from reticent.mechanisms.sparse_vector import Conversation, SparseVector
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.sessions import above_threshold, gaussian_answers, holdout, leaderboard

@@ -23,8 +23,9 @@ from reticent.data.order_statistics import LARGEST, Sorted, fetched, ordered
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up
-from reticent.mechanisms import Smooth, axiom_again, smooth
-from reticent.mechanisms.smooth import UNIT
+from reticent.mechanisms import smooth
+from reticent.mechanisms.registry import axiom_again
+from reticent.mechanisms.smooth import UNIT, Smooth
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive

@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.exact import random_subset
-from reticent.mechanisms import Geometric, RandomizedResponse, shuffled, subsampled, two_coins
+from reticent.mechanisms import shuffled, subsampled
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.randomized_response import RandomizedResponse, two_coins
 from reticent.mechanisms.shuffled import Shuffled
 from reticent.mechanisms.specimen import Specimen
 from reticent.mechanisms.subsampled import Poisson, WithoutReplacement, poisson_sums, subset_sums

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from reticent import survey
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import LocalMean
+from reticent.mechanisms.local_mean import LocalMean
 from reticent.survey import Design, device
 from reticent.survey.design import chances
 from reticent.survey.estimate import Interval, bounds, of_tally

@@ -21,20 +21,17 @@ import scipy
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up
-from reticent.mechanisms import (
-    Hadamard,
-    Hashing,
-    KAry,
-    LocalMean,
-    OneSided,
-    RandomizedResponse,
-    Subset,
-    Unary,
-    axiom_again,
-    local_coins,
-    one_sided,
-)
+from reticent.mechanisms import local_coins, one_sided
+from reticent.mechanisms.hadamard import Hadamard
+from reticent.mechanisms.hashing import Hashing
+from reticent.mechanisms.kary import KAry
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
+from reticent.mechanisms.registry import axiom_again
 from reticent.mechanisms.shuffled_answers import ShuffledAnswers
+from reticent.mechanisms.subset_selection import Subset
+from reticent.mechanisms.unary_encoding import Unary
 from reticent.privacy.loss import ApproxDP, PureDP
 
 Finite = KAry | Unary | Subset | Hadamard | Hashing | LocalMean

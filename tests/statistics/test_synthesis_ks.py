@@ -13,7 +13,7 @@ from reticent.conformance.lower_bounds import binomial_tail
 from reticent.data.table import Result
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.synthesis.axis import even

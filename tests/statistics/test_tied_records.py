@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from reticent.entropy import Replayed
-from reticent.mechanisms import Candidates, Exponential
+from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.outcome import Estimate, Reply
 from reticent.privacy import compose

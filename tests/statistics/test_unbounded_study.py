@@ -25,7 +25,8 @@ from reticent.data.query import Query
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.table import Result, Table, open_table
 from reticent.entropy import Replayed
-from reticent.mechanisms import Exponential, Geometric
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost

@@ -12,8 +12,9 @@ from reticent.data.schema import Person, Real, Schema
 from reticent.entropy import Replayed
 from reticent.errors import QuestionError
 from reticent.ledger import Ledger
-from reticent.mechanisms import Gaussian, Geometric
 from reticent.mechanisms.gate import Recorder
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.convert import rho_for

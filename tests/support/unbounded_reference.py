@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from reticent.data.candidates import Cells
 from reticent.data.table import Counts
 from reticent.entropy import Entropy, Replayed
-from reticent.mechanisms import Candidates, Exponential, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.geometric import Geometric
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 

@@ -23,7 +23,7 @@ from reticent.certificate.render.page import page
 from reticent.certificate.verify import derivable
 from reticent.errors import CheckError, LedgerError, PublicParameterError
 from reticent.ledger import Ledger
-from reticent.mechanisms import Gaussian
+from reticent.mechanisms.gaussian import Gaussian
 from reticent.outcome import Estimate, Reply
 from reticent.privacy import ptr, serialization
 from reticent.privacy.adjacency import Adjacency

@@ -9,7 +9,8 @@ from typing import Any
 from reticent.certificate.answers import answer_to_json
 from reticent.certificate.certificate import Certificate
 from reticent.ledger import Ledger
-from reticent.mechanisms import Exponential, Geometric
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy import serialization
 from reticent.privacy.adjacency import Adjacency

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Replayed
 from reticent.errors import CheckError, PublicParameterError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis, axis, even, with_atoms

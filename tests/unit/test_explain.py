@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import two_coins
+from reticent.mechanisms.randomized_response import two_coins
 from reticent.privacy import explain, numbers
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.explain import VIEW_DELTA, Meaning, epsilon_delta, meaning, meant, promise

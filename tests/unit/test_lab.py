@@ -20,15 +20,11 @@ from reticent.certificate.certificate import Certificate
 from reticent.certificate.render.odds import spread
 from reticent.errors import PublicParameterError
 from reticent.exact.grid import Grid
-from reticent.mechanisms import (
-    Candidates,
-    Exponential,
-    Gaussian,
-    Laplace,
-    PermuteAndFlip,
-    ScalarGaussian,
-    two_coins,
-)
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.laplace import Laplace
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+from reticent.mechanisms.randomized_response import two_coins
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, ApproxDP, GaussianDP, PureDP
 from reticent.privacy.sensitivity import L1, L2, Linf

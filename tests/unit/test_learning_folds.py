@@ -21,7 +21,7 @@ from reticent.learning import Clip, GaussianNB, LinearRegression, LogisticRegres
 from reticent.learning.fit_release import Between
 from reticent.learning.folds import Folds, numbered, of_person
 from reticent.ledger import Ledger
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.convert import zcdp_of
 from reticent.privacy.loss import ZCDP, ApproxDP, PureDP

@@ -20,7 +20,8 @@ from reticent.learning import GaussianNB, GridSearchCV, LogisticRegression, cros
 from reticent.learning.fit_release import Between
 from reticent.learning.odd import LABELS, VALUES, odd_share, told
 from reticent.ledger import Ledger
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ZCDP, PureDP

@@ -13,7 +13,7 @@ from reticent.learning import DecisionTreeClassifier, RandomForestClassifier
 from reticent.learning.fit_release import Between
 from reticent.learning.trees import THRESHOLDS, Growth, Tree
 from reticent.ledger import Ledger
-from reticent.mechanisms import Candidates
+from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.gate import Call, Recorder
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP

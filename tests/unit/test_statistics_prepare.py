@@ -9,7 +9,7 @@ import pytest
 from reticent.data.query import Keys, Tally
 from reticent.data.schema import Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.loss import PureDP
 from reticent.privacy.rederivation import rederive

@@ -15,7 +15,11 @@ import pytest
 from reticent import survey
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, SpecError
-from reticent.mechanisms import Hashing, KAry, LocalMean, RandomizedResponse, Subset
+from reticent.mechanisms.hashing import Hashing
+from reticent.mechanisms.kary import KAry
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.randomized_response import RandomizedResponse
+from reticent.mechanisms.subset_selection import Subset
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.survey import Design, Method, device, variance
 from reticent.survey.design_file import text_of

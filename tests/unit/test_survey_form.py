@@ -19,7 +19,7 @@ import pytest
 
 from reticent import survey
 from reticent.errors import PublicParameterError, QuestionError, SpecError
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.pages.markup import stylesheet
 from reticent.privacy.rederivation import rederive
 from reticent.privacy.serialization import from_json

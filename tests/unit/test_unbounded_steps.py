@@ -11,7 +11,7 @@ from reticent.data.candidates import cells_of
 from reticent.data.query import Keys
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.convert import approx_of, rho_within

@@ -20,12 +20,12 @@ from sys import modules
 from types import ModuleType
 from typing import Any, Final, Literal, TypeAlias
 
-from reticent import mechanisms
 from reticent.conformance import lower_bounds as sampled
 from reticent.conformance.alarm import Alarm
 from reticent.conformance.events import form
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, ReticentError
+from reticent.mechanisms import registry
 from reticent.mechanisms.specimen import Mechanism, Specimen
 from reticent.privacy import serialization
 from reticent.privacy.guarantee import Guarantee, Theorem
@@ -229,7 +229,7 @@ def _undocumented(case: Case, leaf: Guarantee) -> str:
         [modules[name] for name in sorted(modules) if name.startswith("reticent.privacy.")],
     )
     texts = [own.__doc__ or ""]
-    for place in (*([modules[own.__module__]] if own.__module__ in modules else []), *mechanisms.ALL, *theory):
+    for place in (*([modules[own.__module__]] if own.__module__ in modules else []), *registry.ALL, *theory):
         if any(isinstance(value, Theorem) and value == leaf.by for value in vars(place).values()):
             texts.append(place.__doc__ or "")
             if place in theory:
@@ -315,11 +315,11 @@ class _Kit:
         missing = [text for node in nodes if not node.parts and (text := _undocumented(self.case, node))]
         yield self._line("proof beside the code", not missing, "; ".join(missing) or " ".join(HEADINGS))
         try:
-            again = rederive(guarantee, self.axioms or mechanisms.axiom_again)
+            again = rederive(guarantee, self.axioms or registry.axiom_again)
             yield self._line("loss derived again", again == guarantee.loss, loss)
         except (ReticentError, KeyError, ValueError) as error:
             unknown = self.axioms is None and "no mechanism of this version" in str(error)
-            listed = "so no certificate that uses it can be verified: put its module, with AXIOMS, into mechanisms.ALL"
+            listed = "so no certificate that uses it can be verified: put its module, with AXIOMS, into registry.ALL"
             reason = f"{error}, {listed}; or give axioms= for one of your own" if unknown else str(error)
             yield self._line("loss derived again", False, reason)
         back = serialization.from_json(json.loads(json.dumps(serialization.to_json(guarantee))))

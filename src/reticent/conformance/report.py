@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from reticent import mechanisms
 from reticent.certificate.fields import software
 from reticent.conformance import kit as conformance
 from reticent.conformance.alarm import Alarm
@@ -25,6 +24,7 @@ from reticent.conformance.kit import Effort
 from reticent.conformance.plan import QUICK, Audited, audit
 from reticent.conformance.schemas import Extended
 from reticent.conformance.source_digest import digest
+from reticent.mechanisms import registry
 from reticent.pages.markup import render
 from reticent.statistics.extensions import axioms_of
 
@@ -266,7 +266,7 @@ def quiet(report: conformance.Report) -> str:
 def _kit(tell: Tell, effort: Effort, alarm: Alarm, extensions: Extended) -> Iterator[conformance.Report]:
     theirs = tuple(module for one in extensions for module in one.mechanisms)
     axioms = axioms_of(extensions) if extensions else None
-    for module in theirs if extensions else (module for module in mechanisms.ALL if module.SPECIMENS):
+    for module in theirs if extensions else (module for module in registry.ALL if module.SPECIMENS):
         tell(f"conformance kit: {module.__name__.rpartition('.')[2].replace('_', ' ')}")
         yield conformance.check(module, axioms=axioms, effort=effort, alarm=alarm)
 

@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy, Replayed
-from reticent.mechanisms import Gaussian, Geometric, gate
+from reticent.mechanisms import gate
 from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.gate import Call, Recorder
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.mechanisms.sparse_vector import Part
 from reticent.mechanisms.specimen import Mechanism
 

@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from os import getpid
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
@@ -25,6 +23,10 @@ from reticent.exact.coins import positive, whole
 from reticent.exact.oracle import Oracle
 from reticent.exact.table_laws import Head, Low
 from reticent.exact.tables import CHUNK, PRODUCT, ROOMY, Scratch, Shape, Table, build, scratch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LARGEST = 1 << 56  # scale up to which a value fits 64 bits but for probability 2**-184
 MANY = 1 << 16  # values from which the larger tables, which need fewer words, are worth building
@@ -41,6 +43,8 @@ class Laplace:
 
     def fill(self, out: NDArray[np.int64], entropy: Entropy, room: Scratch, low: NDArray[np.int64]) -> None:
         """Fill ``out`` with independent values; ``low`` is room for as many."""
+        import numpy as np
+
         self.head.draw(entropy, out, room)
         for table in self.lows:
             table.draw(entropy, low[: len(out)], room)
@@ -102,6 +106,8 @@ def discrete_laplace(
     PublicParameterError
         For a float, a scale out of range or a negative size.
     """
+    import numpy as np
+
     exact = positive(scale, "scale")
     if type(entropy) is Oracle:
         return entropy.array(DiscreteLaplace(exact), whole(size, "size"))

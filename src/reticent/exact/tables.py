@@ -12,16 +12,17 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Protocol
 
 from reticent.entropy import Entropy
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 CHUNK = 32_768  # draws at a time: the working arrays stay in a core's cache
-MOST = np.iinfo(np.int64).max
-SENTINEL = np.iinfo(np.int64).min  # marks RESIDUAL in the array of outcomes; no symbol has this value
+MOST = (1 << 63) - 1
+SENTINEL = -(1 << 63)  # marks RESIDUAL in the array of outcomes; no symbol has this value
 
 
 class Law(Protocol):
@@ -89,6 +90,8 @@ class Table:
 
     def draw(self, entropy: Entropy, out: NDArray[np.int64], scratch: Scratch) -> None:
         """Fill ``out``, at most ``len(scratch.index)`` long, with independent values."""
+        import numpy as np
+
         size = len(out)
         words = entropy.words(size)
         if self.width < 64:
@@ -131,6 +134,8 @@ class Table:
 
     def _rank(self, word: int) -> int:
         """The number of RESIDUAL words below ``word``."""
+        import numpy as np
+
         height = 1 << (self.width - self.order)
         missing = self.count
         rank = max(min(word, int(self.thresholds[missing])) - missing * height, 0)
@@ -150,11 +155,15 @@ class Scratch:
 
 def scratch(size: int) -> Scratch:
     """Working arrays for chunks of at most ``size``."""
+    import numpy as np
+
     return Scratch(np.empty(size, np.int64), np.empty(size, np.uint64), np.empty(size, np.bool_))
 
 
 def build(law: Law, width: int, most: int) -> Table:
     """The table of a law in at most ``most`` columns, a power of two; symbols that do not fit join RESIDUAL."""
+    import numpy as np
+
     shares = [*law.floors(width)][: most - 1]
     while len(shares) > 1 and shares[-1] == 0:
         shares.pop()
@@ -176,6 +185,8 @@ def _alias(shares: list[int], width: int, order: int) -> tuple[NDArray[np.uint64
     is filled by the next heavy one (the sweep of Huebschle-Schneider & Sanders 2019). All numbers are whole and below
     2**64, so nothing is rounded.
     """
+    import numpy as np
+
     columns, height = 1 << order, 1 << (width - order)
     weight = np.zeros(columns, np.uint64)
     weight[: len(shares)] = np.array(shares, np.uint64)

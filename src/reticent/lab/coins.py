@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reticent import mechanisms
-from reticent.mechanisms import RandomizedResponse
+from reticent.mechanisms import randomized_response
+from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.numbers import Number, read
 
@@ -43,4 +43,4 @@ def coins(truth: Number, yes: Number) -> Coins:
 
 def two_coins() -> Coins:
     """The table of the slides' two fair coins: 3/4 over 1/4 on both lines, epsilon = ln 3."""
-    return Coins(mechanisms.two_coins())
+    return Coins(randomized_response.two_coins())

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from reticent.certificate.render.odds import saved
 from reticent.entropy import Replayed, system
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, read

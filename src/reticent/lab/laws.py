@@ -17,18 +17,13 @@ from reticent.certificate.render.figure import DOT, GREY, INK, WIDTH, quiet
 from reticent.certificate.render.odds import DASHES, saved
 from reticent.errors import PublicParameterError
 from reticent.lab.parts import Mechanism, called
-from reticent.mechanisms import (
-    Candidates,
-    Exponential,
-    Gaussian,
-    Geometric,
-    PermuteAndFlip,
-    RandomizedResponse,
-    ScalarGaussian,
-    gaussian,
-    permute_and_flip,
-)
+from reticent.mechanisms import gaussian, permute_and_flip
 from reticent.mechanisms import geometric as two_sided
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.explain import epsilon_delta
 from reticent.privacy.numbers import Number, about, read, show

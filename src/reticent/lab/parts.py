@@ -6,15 +6,12 @@ from typing import Final, TypeAlias
 
 from reticent.certificate.render.odds import OddsBands
 from reticent.lab.coins import Coins
-from reticent.mechanisms import (
-    Exponential,
-    Gaussian,
-    Geometric,
-    Laplace,
-    PermuteAndFlip,
-    RandomizedResponse,
-    ScalarGaussian,
-)
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.laplace import Laplace
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.group_privacy import group_loss
 from reticent.privacy.guarantee import Guarantee, Theorem

@@ -34,7 +34,9 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.classifiers import Classifier, indices
 from reticent.learning.estimator import Work
 from reticent.learning.fit_release import Circumstances, price_of
-from reticent.mechanisms import Gaussian, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import compose
 from reticent.privacy.numbers import Number, read, show
 from reticent.privacy.sensitivity import Linf

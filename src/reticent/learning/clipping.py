@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
-from reticent.mechanisms import Exponential, gate
-from reticent.mechanisms.exponential import Candidates
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.price import Noise, Price, deviation, noisy
 from reticent.statistics.scaling import UNIT, Floats, Integers, Scaling, lengths, longest, shortened

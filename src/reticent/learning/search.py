@@ -36,7 +36,8 @@ from reticent.learning.handles import Handle, Public
 from reticent.learning.held_arrays import held
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page
-from reticent.mechanisms import Candidates, Exponential, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.privacy import compose
 from reticent.privacy.explain import sentence
 from reticent.privacy.guarantee import Guarantee

@@ -34,7 +34,9 @@ from reticent.exact.coins import uniform
 from reticent.learning.classifiers import Classifier, indices
 from reticent.learning.estimator import Work
 from reticent.learning.fit_release import Circumstances, price_of
-from reticent.mechanisms import Candidates, Exponential, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee

@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar, cast, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
 from reticent.entropy import Entropy, SystemEntropy, system
 from reticent.exact.coins import uniform
-from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.specimen import Mechanism
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from reticent.mechanisms.exponential import Candidates
 
 In = TypeVar("In")
 Out = TypeVar("Out")

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from reticent.data.query import Keys, Per, Query
 from reticent.data.schema import Person, Schema
-from reticent.data.table import Result
-from reticent.entropy import Entropy
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer
 
 if TYPE_CHECKING:
+    from reticent.data.table import Result
+    from reticent.entropy import Entropy
     from reticent.statistics.extensions import Extension
 
 

@@ -1,7 +1,7 @@
 """Extensions: statistics and mechanisms of third parties, in modules that a caller passes by hand.
 
-    STATISTICS = (RangeCount,)     classes, made as ``registry`` has them
-    MECHANISMS = (staircase,)      modules with AXIOMS and SPECIMENS, made as ``mechanisms.ALL`` has them; with
+    STATISTICS = (RangeCount,)     classes, made as ``statistics.registry`` has them
+    MECHANISMS = (staircase,)      modules with AXIOMS and SPECIMENS, made as ``mechanisms.registry`` has them; with
                                    ``on_integers`` one is noise for mechanism=staircase
     __version__ = "1.0"            stands in every certificate, beside the name of the module
 
@@ -20,8 +20,8 @@ from inspect import isabstract
 from types import ModuleType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from reticent import mechanisms
 from reticent.errors import CheckError, PublicParameterError, QuestionError
+from reticent.mechanisms import registry
 from reticent.mechanisms.specimen import Again, Axioms
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.rederivation import COMBINATORS, rederive
@@ -137,10 +137,10 @@ def read_extensions(modules: Iterable[ModuleType | Extension]) -> tuple[Extensio
         raise PublicParameterError("extensions are a list of imported modules: extensions=[module]")
     found = tuple(one if isinstance(one, Extension) else Extension.of(one) for one in modules)
     verbs: dict[str, str] = dict.fromkeys((*KINDS, *SYNONYMS), OURS)
-    noises = dict.fromkeys((*mechanisms.CENTRAL_NAMES, *mechanisms.LOCAL_NAMES), OURS)
+    noises = {module.__name__.rpartition(".")[2]: OURS for module in registry.ALL}
     theorems = dict.fromkeys(COMBINATORS, OURS)
     if any(one.mechanisms for one in found):
-        theorems |= {theorem.name: OURS for module in mechanisms.ALL for theorem, _ in module.AXIOMS}
+        theorems |= {theorem.name: OURS for module in registry.ALL for theorem, _ in module.AXIOMS}
     names: dict[str, str] = {}
     for one in found:
         _take(names, "module", one.name, one.name)
@@ -218,7 +218,7 @@ def axioms_of(extensions: Sequence[Extension]) -> Callable[[Guarantee], Guarante
             for theorem, again in one.axioms:
                 if theorem.name == leaf.by.name:
                     return _again(one, again, leaf)
-        return mechanisms.axiom_again(leaf)
+        return registry.axiom_again(leaf)
 
     return axiom_again
 

@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from reticent.data.query import Incomplete, Query, Rows
 from reticent.data.schema import Key, Schema
-from reticent.data.table import Result
-from reticent.entropy import Entropy
 from reticent.errors import QuestionError
 from reticent.outcome import NO_REPLY
 from reticent.privacy.guarantee import Guarantee
@@ -34,6 +33,10 @@ from reticent.statistics.moments.proportion import Proportion
 from reticent.statistics.moments.variance import Spread
 from reticent.statistics.shares import OddShare, share_of
 from reticent.statistics.statistic import Ask
+
+if TYPE_CHECKING:
+    from reticent.data.table import Result
+    from reticent.entropy import Entropy
 
 
 def odd_columns(asked: Ask, schema: Schema) -> tuple[str, ...]:

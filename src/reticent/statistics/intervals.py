@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from operator import mul, truediv
+from typing import TYPE_CHECKING, Final
 
 from reticent.mechanisms.geometric import laplace_radius
 from reticent.outcome import Estimate
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LEVEL: Final = 0.95
 TERMS: Final = 512
@@ -46,7 +48,6 @@ def known(variance: float) -> Variances:
     return Variances((max(variance, 0.0),), (1.0,))
 
 
-@np.errstate(under="ignore")  # far out a transform is 0
 def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL) -> float:
     """Least r with P(|error| <= r) >= ``level``, for a normal part plus independent Laplace parts of these scales.
 
@@ -55,25 +56,54 @@ def half_width(normal: Variances, scales: Sequence[float], level: float = LEVEL)
     P(|E| <= r) = r / p + (2 / pi) sum_k sin(k pi r / p) / k phi(k pi / p), exact for the law wrapped on [-p, p].
     The half-period p leaves less than 1e-8 outside, and phi falls at least like 1 / u^2.
     """
-    squares, weights = np.array(normal.values), np.array(normal.weights)
+    import numpy as np
+
     widths = [abs(scale) for scale in scales if scale != 0.0]
+    if max(normal.values) == 0.0 and len(widths) < 2:
+        return noise_half_width(widths, level)
+    squares, weights = np.array(normal.values), np.array(normal.weights)
     half_period = 20.0 * max(widths, default=0.0) + 9.0 * math.sqrt(float(squares.max()))
-    if half_period == 0.0:
-        return 0.0
     k = np.arange(1, TERMS + 1)
     u = k * (math.pi / half_period)
-    transform = weights @ np.exp(-0.5 * np.outer(squares, u * u))
-    for width in widths:
-        transform = transform / (1.0 + (width * u) ** 2)
-    terms = (2.0 / math.pi) * transform / k
-    low, high = 0.0, half_period
-    for _ in range(28):
-        r = 0.5 * (low + high)
-        low, high = (r, high) if r / half_period + float(np.sin(u * r) @ terms) < level else (low, r)
+    with np.errstate(under="ignore"):  # far out a transform is 0
+        transform = weights @ np.exp(-0.5 * np.outer(squares, u * u))
+        for width in widths:
+            transform = transform / (1.0 + (width * u) ** 2)
+        terms = (2.0 / math.pi) * transform / k
+        low, high = 0.0, half_period
+        for _ in range(28):
+            r = 0.5 * (low + high)
+            low, high = (r, high) if r / half_period + float(np.sin(u * r) @ terms) < level else (low, r)
     return high
 
 
-@np.errstate(under="ignore")  # a value far from the estimate has likelihood 0
+def noise_half_width(scales: Sequence[float], level: float = LEVEL) -> float:
+    """``half_width`` of a few Laplace parts alone, without arrays: a plan needs no more, and so loads no NumPy.
+
+    One part has a closed form. Of several, the law of |E| is concave and lies below that of the widest alone: Newton's
+    steps from there rise to the root.
+    """
+    widths = [abs(scale) for scale in scales if scale != 0.0]
+    r = -math.log1p(-level) * max(widths, default=0.0)
+    if len(widths) < 2:
+        return r
+    half_period = 20.0 * max(widths)
+    u = [k * (math.pi / half_period) for k in range(1, TERMS + 1)]
+    heights = [2.0 / half_period] * TERMS
+    for width in widths:
+        square = width * width
+        heights = [height / (1.0 + square * one * one) for height, one in zip(heights, u, strict=True)]
+    over = list(map(truediv, heights, u))
+    step = r
+    while step > 1e-8 * r:  # the next one would be below 1e-15
+        angles = [one * r for one in u]
+        reached = r / half_period + sum(map(mul, over, map(math.sin, angles)))
+        density = 1.0 / half_period + sum(map(mul, heights, map(math.cos, angles)))
+        step = (level - reached) / density
+        r += step
+    return r
+
+
 def plausible(estimate: float, scale: float, least: float, most: float, *, usual: float | None = None) -> Variances:
     """Plausible true variances given a noisy one, known to lie in [least, most].
 
@@ -82,6 +112,8 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
     factor e below it, and e^3 above, as laws with long tails have variances that much greater. Mixing over the grid
     keeps the coverage that plugging in one noisy variance would lose.
     """
+    import numpy as np
+
     if most <= least or scale <= 0.0:
         return known(min(max(estimate, least), max(most, least)))
     before = np.zeros(POINTS)
@@ -93,13 +125,13 @@ def plausible(estimate: float, scale: float, least: float, most: float, *, usual
         centre = min(max(estimate, least), most)
         values = np.linspace(max(least, centre - 8.0 * scale), min(most, centre + 8.0 * scale), POINTS)
     unlikely = np.abs(values - estimate) / scale + before
-    weights = np.exp(unlikely.min() - unlikely)
-    weights = weights / weights.sum()
+    with np.errstate(under="ignore"):  # a value far from the estimate has likelihood 0
+        weights = np.exp(unlikely.min() - unlikely)
+        weights = weights / weights.sum()
     return Variances(tuple(values.tolist()), tuple(weights.tolist()))
 
 
 @lru_cache(maxsize=256)
-@np.errstate(under="ignore")  # far out a tail is 0
 def rank_shift(variance: float, end: float, value: float) -> float:
     """Number of ranks that an end must aim beyond its level so that end and value together miss on one side with 2.5 %.
 
@@ -107,21 +139,25 @@ def rank_shift(variance: float, end: float, value: float) -> float:
     sampling error S: solves E[F(S - shift) G(S)] = 0.025, with S normal of this variance and F, G the laws of the rank
     errors. These are two-sided geometric of scales ``end`` and ``value``, or with ``pairs`` the difference of two such.
     """
+    import numpy as np
+
     spread = math.sqrt(max(variance, 0.0))
-    nodes = spread * np.linspace(-6.0, 6.0, 241) if spread else np.zeros(1)
-    weights = np.exp(-0.5 * (nodes / spread) ** 2) if spread else np.ones(1)
-    weights = weights / weights.sum() * _short(nodes, value)
-    low, high = 0.0, 8.0 * spread + 40.0 * end
-    for _ in range(40):
-        shift = 0.5 * (low + high)
-        missed = float(weights @ _short(nodes - shift, end))
-        low, high = (shift, high) if missed > (1.0 - LEVEL) / 2.0 else (low, shift)
+    with np.errstate(under="ignore"):  # far out a tail is 0
+        nodes = spread * np.linspace(-6.0, 6.0, 241) if spread else np.zeros(1)
+        weights = np.exp(-0.5 * (nodes / spread) ** 2) if spread else np.ones(1)
+        weights = weights / weights.sum() * _short(nodes, value)
+        low, high = 0.0, 8.0 * spread + 40.0 * end
+        for _ in range(40):
+            shift = 0.5 * (low + high)
+            missed = float(weights @ _short(nodes - shift, end))
+            low, high = (shift, high) if missed > (1.0 - LEVEL) / 2.0 else (low, shift)
     return high
 
 
-@np.errstate(under="ignore")  # far out a tail is 0
 def _short(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """P(error <= x) of a Laplace part."""
+    import numpy as np
+
     size = np.abs(x) / scale
     tail = 0.5 * np.exp(-size)
     found: NDArray[np.float64] = np.where(x < 0.0, tail, 1.0 - tail)

@@ -10,7 +10,7 @@ import math
 from typing import TypeAlias
 
 from reticent.outcome import Estimate, NoReply, Outcome, Reply
-from reticent.statistics import public_facts
+from reticent.statistics import ranks
 from reticent.statistics.context import Setting
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.quantiles.iqr import Iqr
@@ -25,7 +25,7 @@ Ends: TypeAlias = tuple[float, float]
 def possible(asked: Mean | RankStatistic | Iqr | Scale | TrimmedMean | Location, setting: Setting) -> Ends | None:
     """Between bounds named or declared; the distance of two quantiles from 0 to the distance of bounds."""
     named = (None, None) if isinstance(asked, Scale | TrimmedMean | Location) else (asked.low, asked.high)
-    _, bounds = public_facts.candidates(asked.column, *named, setting)
+    _, bounds = ranks.candidates(asked.column, *named, setting)
     distance = isinstance(asked, Iqr | Scale)
     if bounds is None:
         return (0.0, math.inf) if distance else None

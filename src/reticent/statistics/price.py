@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import sqrt_down
-from reticent.mechanisms import Exponential, Gaussian, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import compose, convert
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency

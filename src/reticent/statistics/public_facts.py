@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from reticent.data.candidates import Cells, cells_of
 from reticent.data.query import Keys, Per, Present, Query, stability
 from reticent.data.schema import Category, Column, Integer
 from reticent.errors import QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Label
 from reticent.statistics.context import Setting
-from reticent.statistics.ranks import within
 from reticent.statistics.statistic import Statistic
 
 
@@ -92,19 +90,6 @@ def bounded(column: str, low: Fraction | None, high: Fraction | None, setting: S
     return (low is not None and high is not None) or (
         not isinstance(declared, Category) and declared.low is not None and declared.high is not None
     )
-
-
-def candidates(
-    column: str, low: Fraction | None, high: Fraction | None, setting: Setting
-) -> tuple[Cells, tuple[Fraction, Fraction] | None]:
-    """The candidates of a column, and the bounds that move values; ``low`` and ``high`` as named in the question."""
-    declared = setting.schema.column(column)
-    cells = cells_of(declared, column)
-    if low is not None and high is not None:
-        return within(cells, low, high), (low, high)
-    if isinstance(declared, Category) or declared.low is None or declared.high is None:
-        return cells, None
-    return cells, (Fraction(declared.low), Fraction(declared.high))
 
 
 def groups(setting: Setting) -> int:

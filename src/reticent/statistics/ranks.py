@@ -21,10 +21,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from reticent.data.candidates import Cells, Segment, moved
+from reticent.data.candidates import Cells, Segment, cells_of, moved
+from reticent.data.schema import Category
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
-from reticent.mechanisms import Candidates, Exponential, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.statistics.context import Setting
 
 Indices = NDArray[np.int64]
 SMALL: Final = 1 << 62
@@ -111,6 +114,19 @@ def within(cells: Cells, low: Fraction, high: Fraction) -> Cells:
         if s.first <= last and s.stop > first
     ]
     return replace(cells, segments=tuple(kept))
+
+
+def candidates(
+    column: str, low: Fraction | None, high: Fraction | None, setting: Setting
+) -> tuple[Cells, tuple[Fraction, Fraction] | None]:
+    """The candidates of a column, and the bounds that move values; ``low`` and ``high`` as named in the question."""
+    declared = setting.schema.column(column)
+    cells = cells_of(declared, column)
+    if low is not None and high is not None:
+        return within(cells, low, high), (low, high)
+    if isinstance(declared, Category) or declared.low is None or declared.high is None:
+        return cells, None
+    return cells, (Fraction(declared.low), Fraction(declared.high))
 
 
 def placed(base: Cells, to: Cells, data: Counts) -> Counts:

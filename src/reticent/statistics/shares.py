@@ -21,11 +21,12 @@ from fractions import Fraction
 from typing import Final
 
 from reticent.entropy import Entropy
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.intervals import NONE, half_width, too_few
+from reticent.statistics.intervals import NONE, half_width, noise_half_width, too_few
 
 SHARE: Final = Fraction(1, 20)  # of the loss of what a share stands beside
 WIDEST: Final = 0.1  # a share that would be known less well than this is not bought
@@ -68,7 +69,7 @@ class OddShare:
     def half_width(self, rows: int) -> float:
         """Half-width of the share, at 95 %, for so many rows of which few are odd."""
         scales = [self.scale] if self.of_rows is None else self._scales(self._weight(0.0), 0.0)
-        return half_width(NONE, scales) / max(rows, 1)
+        return noise_half_width(scales) / max(rows, 1)
 
     @property
     def scale(self) -> float:

@@ -21,7 +21,7 @@ from reticent.data.query import Keys
 from reticent.data.schema import Category, Column, Key, Person, Schema
 from reticent.errors import Fault, PublicParameterError, QuestionError, Refusal, SpecError
 from reticent.exact.rounding import round_down, sqrt_down, sqrt_up
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import compose, ptr
 from reticent.privacy.convert import approx_of, as_approx, zcdp_of
 from reticent.privacy.cost import Cost, refuse_exposure

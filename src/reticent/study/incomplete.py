@@ -19,8 +19,6 @@ from typing import TYPE_CHECKING, Final
 from reticent.certificate.snapshot import NOTHING, Known, Snapshot, recorded
 from reticent.data.query import Query
 from reticent.data.schema import Person, Schema
-from reticent.data.table import Result
-from reticent.entropy import Entropy
 from reticent.outcome import Reply
 from reticent.statistics.answer import Answer, IncompleteRows
 from reticent.statistics.counts.count import Count
@@ -39,6 +37,8 @@ from reticent.statistics.incomplete import (
 from reticent.statistics.shares import ASSUMED, SHARE, WIDEST
 
 if TYPE_CHECKING:
+    from reticent.data.table import Result
+    from reticent.entropy import Entropy
     from reticent.statistics.context import Expected
     from reticent.statistics.statistic import Ask
 

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 from reticent.data.format import plain
 from reticent.errors import QuestionError, SpecError
-from reticent.mechanisms import KAry, OneSided, RandomizedResponse
+from reticent.mechanisms.kary import KAry
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.numbers import about
 from reticent.survey.description import say
 from reticent.survey.design import Design

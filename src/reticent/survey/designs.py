@@ -12,7 +12,8 @@ from typing import Literal
 
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import round_down
-from reticent.mechanisms import OneSided, RandomizedResponse
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.privacy.loss import PureDP
 from reticent.privacy.numbers import Number, about_up, show
 from reticent.privacy.numbers import read as number

@@ -16,8 +16,15 @@ import numpy as np
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, OneSided, RandomizedResponse, Subset, Unary
+from reticent.mechanisms.hadamard import Hadamard
+from reticent.mechanisms.hashing import Hashing
+from reticent.mechanisms.kary import KAry
 from reticent.mechanisms.local_coins import coins
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
+from reticent.mechanisms.subset_selection import Subset
+from reticent.mechanisms.unary_encoding import Unary
 from reticent.privacy.numbers import read, show
 from reticent.survey.design import Design, Truth
 from reticent.survey.tokens import token

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import LocalMean, OneSided, RandomizedResponse
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.survey import variance
 from reticent.survey.design import Design, chances
 from reticent.survey.result import Result, Share, checked_level

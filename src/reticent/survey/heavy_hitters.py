@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import LocalMean, OneSided, RandomizedResponse
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.survey.design import Design, chances
 from reticent.survey.estimate import bounds
 from reticent.survey.tally import Answers, Tally, tally

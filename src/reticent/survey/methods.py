@@ -11,8 +11,15 @@ from fractions import Fraction
 from typing import Final, Literal, TypeAlias, TypeVar, assert_never, get_args
 
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, OneSided, RandomizedResponse, Subset, Unary
+from reticent.mechanisms.hadamard import Hadamard
+from reticent.mechanisms.hashing import Hashing
+from reticent.mechanisms.kary import KAry
 from reticent.mechanisms.local_coins import ratio_below
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
+from reticent.mechanisms.subset_selection import Subset
+from reticent.mechanisms.unary_encoding import Unary
 from reticent.privacy.numbers import Number, about, read, show
 from reticent.survey import variance
 from reticent.survey.design import Design, Frequency, Mechanism, Method

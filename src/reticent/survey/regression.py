@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import OneSided, RandomizedResponse
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
 from reticent.survey import variance
 from reticent.survey.design import Design, chances
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import LocalMean
+from reticent.mechanisms.local_mean import LocalMean
 from reticent.privacy.numbers import Number, read, show
 from reticent.survey import device, estimate
 from reticent.survey.design import Design

@@ -7,7 +7,9 @@ apart, is bound by the local one.
 from __future__ import annotations
 
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import OneSided, RandomizedResponse, Shuffled
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
+from reticent.mechanisms.shuffled import Shuffled
 from reticent.mechanisms.shuffled_answers import ShuffledAnswers
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import Number, read

@@ -9,7 +9,8 @@ import numpy as np
 
 from reticent.data import tally as engine
 from reticent.errors import SpecError
-from reticent.mechanisms import Subset, Unary
+from reticent.mechanisms.subset_selection import Subset
+from reticent.mechanisms.unary_encoding import Unary
 from reticent.survey.design import Design
 from reticent.survey.tally import Tally, of_counts
 

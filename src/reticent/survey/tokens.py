@@ -8,7 +8,14 @@ hashing             function:value
 
 from __future__ import annotations
 
-from reticent.mechanisms import Hadamard, Hashing, KAry, LocalMean, OneSided, RandomizedResponse, Subset, Unary
+from reticent.mechanisms.hadamard import Hadamard
+from reticent.mechanisms.hashing import Hashing
+from reticent.mechanisms.kary import KAry
+from reticent.mechanisms.local_mean import LocalMean
+from reticent.mechanisms.one_sided import OneSided
+from reticent.mechanisms.randomized_response import RandomizedResponse
+from reticent.mechanisms.subset_selection import Subset
+from reticent.mechanisms.unary_encoding import Unary
 from reticent.survey.design import YES_NO, Design
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import LocalMean
+from reticent.mechanisms.local_mean import LocalMean
 from reticent.survey.design import Design, chances, whole_up
 
 MOST = 10**15

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from reticent.errors import CheckError, PublicParameterError, ReticentError, SpecError
-from reticent.mechanisms import axiom_again
+from reticent.mechanisms.registry import axiom_again
 from reticent.privacy import serialization as trees
 from reticent.privacy.explain import sentence
 from reticent.privacy.rederivation import rederive

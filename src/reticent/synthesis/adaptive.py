@@ -24,8 +24,9 @@ from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric, PrivTree, gate
-from reticent.mechanisms.privtree import Box, counts_of
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.privtree import Box, PrivTree, counts_of
 from reticent.outcome import Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency

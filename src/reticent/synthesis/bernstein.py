@@ -34,7 +34,8 @@ from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Outcome
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import exact, positive, show

@@ -30,8 +30,9 @@ from reticent.data.query import Query, Tally
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric, KolmogorovSmirnov, gate
-from reticent.mechanisms.ks import level_of
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.ks import KolmogorovSmirnov, level_of
 from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Gaussian, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy import convert
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee

@@ -45,7 +45,9 @@ from reticent.data.query import Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Geometric, PermuteAndFlip, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
 from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

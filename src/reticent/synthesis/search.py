@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.sensitivity import L1
 from reticent.synthesis.axis import Axis

@@ -28,7 +28,8 @@ from typing import Final
 import numpy as np
 
 from reticent.entropy import Entropy
-from reticent.mechanisms import Gaussian, Geometric
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Outcome, Reply
 from reticent.synthesis.axis import Axis
 from reticent.synthesis.density import NORMAL, Density

@@ -26,7 +26,8 @@ from reticent.errors import PublicParameterError, QuestionError
 from reticent.exact.coins import uniform
 from reticent.exact.exponential import exp_bounds
 from reticent.exact.laplace import one_discrete_laplace
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency

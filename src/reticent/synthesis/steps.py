@@ -29,7 +29,8 @@ from reticent.data.table import Result
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
 from reticent.exact.rounding import exp_down, exp_up
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency

@@ -25,7 +25,8 @@ from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import QuestionError
 from reticent.exact.laplace import discrete_laplace
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency

@@ -12,16 +12,11 @@ import numpy as np
 from reticent.conformance.events import Sample
 from reticent.entropy import Entropy
 from reticent.exact import sampling
-from reticent.mechanisms import (
-    Candidates,
-    Exponential,
-    Gaussian,
-    Geometric,
-    PermuteAndFlip,
-    ScalarGaussian,
-    SparseVector,
-)
-from reticent.mechanisms.gaussian import least_variance
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.gaussian import Gaussian, ScalarGaussian, least_variance
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.permute_and_flip import PermuteAndFlip
+from reticent.mechanisms.sparse_vector import SparseVector
 from reticent.outcome import NO_REPLY, Reply
 from reticent.privacy import compose, filters
 from reticent.privacy.adjacency import Adjacency

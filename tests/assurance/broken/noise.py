@@ -17,7 +17,10 @@ from reticent.entropy import Entropy, Replayed, SystemEntropy, system
 from reticent.errors import Refusal
 from reticent.exact import sampling
 from reticent.exact.grid import Grid
-from reticent.mechanisms import Candidates, Exponential, Geometric, Laplace, ScalarGaussian
+from reticent.mechanisms.exponential import Candidates, Exponential
+from reticent.mechanisms.gaussian import ScalarGaussian
+from reticent.mechanisms.geometric import Geometric
+from reticent.mechanisms.laplace import Laplace
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.privacy.sensitivity import L1, Linf

@@ -22,7 +22,8 @@ from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.data.table import Result, open_table
 from reticent.entropy import Entropy
 from reticent.learning.folds import folds
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.cost import Cost
 from reticent.privacy.guarantee import Guarantee

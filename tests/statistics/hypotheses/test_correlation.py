@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from reticent.data.order_statistics import ABSENT
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1

@@ -19,7 +19,7 @@ from reticent.data.order_statistics import Sorted, ordered
 from reticent.data.schema import Person, real
 from reticent.entropy import Replayed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NoReply, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import PureDP

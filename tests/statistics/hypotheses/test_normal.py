@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reticent.data.schema import integer, real
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1

@@ -12,7 +12,7 @@ import scipy
 
 import reticent as rt
 from reticent.data.schema import Column, category, integer, real
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1

@@ -12,7 +12,7 @@ import reticent as rt
 from reticent.conformance.plan import audit
 from reticent.data.schema import Column, Person, Schema, category, integer, real
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.cost import Cost

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from reticent.data.query import Capped, Persons, Query
-from reticent.data.table import Result
-from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
@@ -22,6 +21,10 @@ from reticent.statistics.answer import Answer, Cell
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.intervals import NONE, half_width, too_few
+
+if TYPE_CHECKING:
+    from reticent.data.table import Result
+    from reticent.entropy import Entropy
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, Protocol, assert_never
 
-from reticent import mechanisms
 from reticent.data.query import Persons as PersonsQuery
 from reticent.data.query import Query, Rows, Tally, Total, squared_stability
 from reticent.data.schema import Category, Integer, Real, grid_by_size, grid_whole
-from reticent.data.table import Result
-from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy import compose
 from reticent.privacy.convert import as_approx, rho_within
@@ -36,6 +35,8 @@ from reticent.statistics.counts.total import Sum
 from reticent.statistics.options import GEOMETRIC, unknown
 
 if TYPE_CHECKING:
+    from reticent.data.table import Result
+    from reticent.entropy import Entropy
     from reticent.statistics.extensions import OnIntegers
 
 BETA: Final = 0.05
@@ -279,13 +280,13 @@ def _gaussian(name: str, query: Query, setting: Setting, epsilon: Fraction) -> N
     if setting.currency == "zcdp":
         if setting.delta is not None:
             raise QuestionError(f"{name} is charged in ρ, and spends no δ there: leave its delta out.")
-        return Noise(mechanisms.Gaussian(moved, epsilon**2 / 2))
+        return Noise(Gaussian(moved, epsilon**2 / 2))
     if setting.delta is None:
         raise QuestionError(
             f"{name} has no pure ε: Gaussian noise needs a δ, such as delta=1e-9, or a release in ρ. Nothing was "
             "charged."
         )
-    return Noise(mechanisms.Gaussian(moved, rho_within(epsilon, setting.delta)), setting.delta)
+    return Noise(Gaussian(moved, rho_within(epsilon, setting.delta)), setting.delta)
 
 
 def _theirs(make: OnIntegers, name: str, moved: L1, epsilon: Fraction, size: int) -> IntegerNoise:

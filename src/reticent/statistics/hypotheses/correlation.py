@@ -34,7 +34,7 @@ from reticent.data.schema import Category, Integer
 from reticent.data.table import Result
 from reticent.entropy import Simulation
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts

@@ -7,7 +7,7 @@ from fractions import Fraction
 from reticent.data.query import Keys
 from reticent.data.schema import Category, Integer, Key
 from reticent.errors import QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.context import Setting
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest

@@ -28,8 +28,7 @@ from reticent.data.query import Moments, Per, kept_rows
 from reticent.data.schema import Key, grid_by_width
 from reticent.data.table import Result
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric
-from reticent.mechanisms.geometric import laplace_radius
+from reticent.mechanisms.geometric import Geometric, laplace_radius
 from reticent.outcome import Estimate
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts

@@ -29,7 +29,7 @@ from reticent.data.query import Ordered, Present, Query, Tally
 from reticent.data.schema import Category, Integer, Real
 from reticent.data.table import Result
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1

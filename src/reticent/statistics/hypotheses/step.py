@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from reticent.data.query import Moments, Query
 from reticent.data.table import Result
 from reticent.entropy import Entropy
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.answer import Answer, Cell

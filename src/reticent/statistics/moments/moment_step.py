@@ -13,13 +13,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from reticent.data.query import Moments, Present, Query, kept_rows
 from reticent.data.schema import Fixed, grid_by_width
-from reticent.data.table import Result
-from reticent.entropy import Entropy
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
@@ -33,6 +31,7 @@ from reticent.statistics.intervals import (
     Variances,
     half_width,
     known,
+    noise_half_width,
     normal_half_width,
     plausible,
     too_few,
@@ -40,6 +39,10 @@ from reticent.statistics.intervals import (
 from reticent.statistics.moments.basis import UNIT, Design, Kind, design
 from reticent.statistics.moments.mean import Mean
 from reticent.statistics.moments.variance import Spread
+
+if TYPE_CHECKING:
+    from reticent.data.table import Result
+    from reticent.entropy import Entropy
 
 FLATTEST, USUAL = (
     0.25,
@@ -199,10 +202,10 @@ class MomentStep:
         spread = 1.0 / 3.0  # in units of y
         half = float(self.grid.highest - self.grid.lowest) * float(self.grid.unit) / 2.0
         if self.shape == "mean":
-            noise = half_width(NONE, self.noise_of([0.0, 1.0])) / size * half
+            noise = noise_half_width(self.noise_of([0.0, 1.0])) / size * half
             sampling = normal_half_width(self.alike * spread**2 / size) * half
         else:
-            noise = half_width(NONE, self.noise_of([-(spread**2), 0.0, 1.0])) / size * half * half
+            noise = noise_half_width(self.noise_of([-(spread**2), 0.0, 1.0])) / size * half * half
             sampling = normal_half_width(self.alike * 2.0 * spread**4 / size) * half * half
             if self.shape == "sd":
                 noise, sampling = noise / (2.0 * spread * half), sampling / (2.0 * spread * half)

@@ -10,13 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from reticent.data.query import Present, Query, Tally
 from reticent.data.schema import Category, Key
-from reticent.data.table import Result
-from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.sensitivity import L1
@@ -26,6 +25,10 @@ from reticent.statistics.context import Expected, Setting, of_persons
 from reticent.statistics.counts.count_step import guarantee_of, noisy
 from reticent.statistics.intervals import FEW, NONE, Variances, half_width, normal_half_width, plausible, too_few
 from reticent.statistics.moments.proportion import Proportion
+
+if TYPE_CHECKING:
+    from reticent.data.table import Result
+    from reticent.entropy import Entropy
 
 
 @dataclass(frozen=True, slots=True)

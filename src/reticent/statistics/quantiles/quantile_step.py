@@ -28,14 +28,15 @@ from reticent.data.query import Present, Query, Ranks, kept_rows
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.mechanisms import Exponential, Geometric
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, Linf
-from reticent.statistics import magnitude, public_facts
+from reticent.statistics import magnitude, public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Cell, Label
 from reticent.statistics.context import Expected, Setting, of_persons
 from reticent.statistics.counts.count_step import noisy
@@ -440,7 +441,7 @@ def prepare(asked: RankStatistic | Iqr, setting: Setting, epsilon: Fraction) -> 
     person, keys = setting.schema.person, setting.keys
     spread = isinstance(asked, Iqr)
     levels = QUARTILES if isinstance(asked, Iqr) else asked.levels
-    cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
+    cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
     present = Present(asked.column, keys, setting.per)
     units = public_facts.public_size(present, setting)
     rows = kept_rows(person, setting.per, keys)

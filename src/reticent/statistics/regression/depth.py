@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from reticent.data.candidates import Cells
 from reticent.entropy import Entropy
 from reticent.exact.coins import uniform
-from reticent.mechanisms import Candidates, Exponential, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.ranks import Runs
 

@@ -38,7 +38,8 @@ import numpy as np
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.price import Noise, Price, deviation
 from reticent.statistics.regression.frame import Frame, Held, Keys

@@ -21,7 +21,8 @@ from reticent.data.schema import Category, Integer
 from reticent.data.table import Result
 from reticent.entropy import Entropy, Replayed
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, NoReply, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

@@ -30,7 +30,9 @@ import numpy as np
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Gaussian, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.gaussian import Gaussian
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import convert
 from reticent.privacy.guarantee import Guarantee

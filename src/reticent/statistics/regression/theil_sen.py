@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from reticent.data.candidates import Cells
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Exponential
+from reticent.mechanisms.exponential import Exponential
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

@@ -26,7 +26,8 @@ import numpy as np
 
 from reticent.data.order_statistics import Needs, Order, RunLength, Sorted
 from reticent.entropy import Entropy
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

@@ -25,7 +25,9 @@ from reticent.data.order_statistics import LARGEST, Order, RunLength
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
-from reticent.mechanisms import Exponential, Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Exponential
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY
 from reticent.privacy import compose
 from reticent.privacy.adjacency import Adjacency

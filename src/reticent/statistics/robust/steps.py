@@ -28,7 +28,7 @@ from reticent.data.schema import Category, Integer, Real
 from reticent.data.table import Counts, Result
 from reticent.errors import QuestionError
 from reticent.exact.rounding import exp_up
-from reticent.mechanisms import Geometric
+from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1

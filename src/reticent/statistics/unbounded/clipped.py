@@ -36,8 +36,8 @@ from reticent.data.query import POWER_ONE, Moments
 from reticent.data.schema import Fixed, Person, Schema
 from reticent.data.table import Counts, Result
 from reticent.entropy import Entropy
-from reticent.mechanisms import Geometric, gate
-from reticent.mechanisms.geometric import laplace_radius
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric, laplace_radius
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

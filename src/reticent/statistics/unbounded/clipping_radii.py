@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reticent.data.candidates import FINE, Cells, Segment, coarser
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
-from reticent.mechanisms import Exponential
+from reticent.mechanisms.exponential import Exponential
 from reticent.privacy.numbers import positive
 from reticent.privacy.sensitivity import Linf
 from reticent.statistics.quantiles.quantile_step import Size

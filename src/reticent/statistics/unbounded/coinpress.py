@@ -29,7 +29,8 @@ from reticent.data.candidates import Cells
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Gaussian, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.gaussian import Gaussian
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

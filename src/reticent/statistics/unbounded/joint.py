@@ -34,7 +34,7 @@ from reticent.data.candidates import Cells
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.mechanisms import Exponential
+from reticent.mechanisms.exponential import Exponential
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

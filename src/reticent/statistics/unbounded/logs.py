@@ -27,7 +27,8 @@ from reticent.data.schema import Category, Integer, Real
 from reticent.data.table import Counts
 from reticent.entropy import Entropy
 from reticent.errors import QuestionError
-from reticent.mechanisms import Geometric, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy import compose
 from reticent.privacy.guarantee import Guarantee

@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 
 from reticent.entropy import Entropy
-from reticent.mechanisms import Candidates, Exponential, gate
+from reticent.mechanisms import gate
+from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.privacy.adjacency import Kind
 from reticent.statistics.ranks import Runs
 

@@ -20,7 +20,7 @@ from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.convert import as_approx, rho_within
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
-from reticent.statistics import public_facts
+from reticent.statistics import public_facts, ranks
 from reticent.statistics.answer import NO_ENDS, Answer, Label
 from reticent.statistics.column_step import Drawn, PlannedStep
 from reticent.statistics.context import Expected, Setting, Step
@@ -260,7 +260,7 @@ def mean(asked: Mean, setting: Setting, epsilon: Fraction) -> Step:
         )
     if isinstance(asked.method, CoinPressOptions):
         return _coinpress(asked, asked.method, setting, epsilon)
-    cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
+    cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
     about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
     made = ClippedMean(cells, about, each, tail=asked.method.tail, bounds=bounds)
     return _step(
@@ -279,7 +279,7 @@ def _coinpress(asked: Mean, near: CoinPressOptions, setting: Setting, epsilon: F
             f"{asked.name} needs a δ: say delta, such as 1e-9, in the question where it is planned from a width. "
             "Nothing was charged."
         )
-    cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
+    cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
     about = terms(asked.column, setting, setting.per)
     rho = rho_within(epsilon, setting.delta) / _lifts(setting.per, setting) ** 2
     made = CoinPress(cells, about, rho, near.centre, near.radius, near.deviation)
@@ -304,7 +304,7 @@ def quantiles(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> Plan
     """
     if len(asked.levels) < 2:
         raise QuestionError("joint quantiles are two or more levels; one is drawn by itself. Nothing was charged.")
-    cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
+    cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
     about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
     made = joint_quantiles(cells, asked.levels, about, each, interval=asked.interval)
     inner = tuple((("level", show(level)),) for level in asked.levels)
@@ -319,7 +319,7 @@ def iqr(asked: Iqr, setting: Setting, epsilon: Fraction) -> PlannedStep[Group]:
     QuestionError
         Before rows are read: too few people for this epsilon.
     """
-    cells, bounds = public_facts.candidates(asked.column, asked.low, asked.high, setting)
+    cells, bounds = ranks.candidates(asked.column, asked.low, asked.high, setting)
     about, each = terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon)
     made = spread_of(cells, about, each, interval=asked.interval)
     return _step(asked, ColumnPlan(made, bounds), setting, *_manner(asked))
@@ -334,7 +334,7 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
         Before rows are read: where that number is private, with what to declare or ask instead; too few people.
     """
     about = terms(asked.column, setting, setting.per)
-    cells, bounds = public_facts.candidates(asked.column, None, None, setting)
+    cells, bounds = ranks.candidates(asked.column, None, None, setting)
     if about.values is None:
         raise QuestionError(
             f"{asked.name} without a δ needs a public number of values: adjacency substitute, one row each or "
@@ -355,7 +355,7 @@ def location(asked: Location, setting: Setting, epsilon: Fraction) -> PlannedSte
     QuestionError
         Before rows are read: too few people for this epsilon.
     """
-    cells, bounds = public_facts.candidates(asked.column, None, None, setting)
+    cells, bounds = ranks.candidates(asked.column, None, None, setting)
     made = Huber(cells, terms(asked.column, setting, setting.per), each_of(setting.per, setting, epsilon), asked.bend)
     return _step(
         asked,
