@@ -57,12 +57,8 @@ def public() -> Iterator[tuple[str, Callable[..., object]]]:
         package = importlib.import_module("reticent" + room)
         things = [getattr(package, name) for name in getattr(package, "__all__", ())]
         if room == ".mechanisms":
-            named = [
-                (thing, module) for module in (*registry.ALL, subsampled, shuffled) for thing in vars(module).values()
-            ]
-            things = [
-                thing for thing, module in named if isinstance(thing, type) and _defined_in(thing, module.__name__)
-            ]
+            made = [(thing, one) for one in (*registry.ALL, subsampled, shuffled) for thing in vars(one).values()]
+            things = [thing for thing, one in made if hasattr(thing, "guarantee") and _defined_in(thing, one.__name__)]
         elif not things:
             for found in pkgutil.iter_modules(package.__path__):
                 module = importlib.import_module(f"{package.__name__}.{found.name}")
