@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reticent.conformance.kit import Line
 from reticent.entropy import Entropy, Forks, Replayed, SystemEntropy
 from reticent.exact import buffer, categorical, gaussian, laplace
-from reticent.mechanisms import geometric
+from reticent.mechanisms import exponential, geometric, permute_and_flip
 from reticent.mechanisms.geometric import Geometric
 from tests.assurance import system_path
 from tests.assurance.system_path import LEVEL, gaussian_fit, laplace_fit, tail
@@ -239,6 +239,6 @@ def test_a_choice_among_more_than_64_at_another_rate(
         found: int = honest(scores, *middle, rate * factor if len(scores) > 64 else rate, entropy)
         return found
 
-    monkeypatch.setattr(categorical, name, wrong)
+    monkeypatch.setattr(exponential if name == "categorical_scores" else permute_and_flip, name, wrong)
     verb = "exponential" if name == "categorical_scores" else "permute-and-flip"
     assert len([check for check in failed(system_path._choices) if verb in check]) == 2
