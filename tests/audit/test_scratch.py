@@ -254,7 +254,7 @@ def test_without_fail_fast_the_rest_is_run_and_every_refutation_is_told(monkeypa
     monkeypatch.setattr(geometric, "SPECIMENS", (loud(),))
     monkeypatch.setattr("reticent.conformance.report.registry.ALL", (geometric,))
     effort, told = conformance.Effort(draws=400, factors=()), Alarm(lambda words: None)
-    made = [*report._kit(lambda stage: told.rung.append(stage), effort, told)]
+    made = [*report._kit(lambda stage: told.rung.append(stage), effort, told, ())]
     failures = [line for one in made for line in one.failures]
     assert len(failures) > 1
     assert [word for word in told.rung if not word.startswith("conformance")] == [

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from reticent.conformance.kit import Line
 from reticent.entropy import Entropy, Forks, Replayed, SystemEntropy
 from reticent.exact import buffer, categorical, gaussian, laplace
-from reticent.mechanisms import exponential, geometric, permute_and_flip
+from reticent.mechanisms import exponential, geometric, permute_and_flip, registry
 from reticent.mechanisms.geometric import Geometric
 from tests.assurance import system_path
 from tests.assurance.system_path import LEVEL, gaussian_fit, laplace_fit, tail
@@ -201,7 +201,7 @@ def test_a_mechanism_that_asks_which_coins_it_has(monkeypatch: pytest.MonkeyPatc
         return honest(Geometric(self.sensitivity, self.epsilon * Fraction(5, 4)), exact, entropy)
 
     monkeypatch.setattr(Geometric, "sample", less)
-    monkeypatch.setattr(system_path.registry, "ALL", (geometric,))
+    monkeypatch.setattr(registry, "ALL", (geometric,))
     assert len([check for check in failed(system_path._mechanisms) if "geometric" in check]) == 2
 
 

@@ -22,7 +22,7 @@ study = rt.study({"x": [1, 2, 3] * 500}, adjacency="add_remove", columns={"x": r
 """
 LOADED = """
 import json, sys
-heavy = ("numpy", "scipy", "ibis", "matplotlib", "duckdb", "pyarrow", "pandas")
+heavy = ("numpy", "scipy", "ibis", "matplotlib", "duckdb", "pyarrow", "pandas", "jinja2")
 print(json.dumps(sorted(name for name in sys.modules if name.startswith("reticent") or name in heavy)))
 """
 VERB = """
@@ -86,7 +86,7 @@ def test_the_package_loads_few_modules() -> None:
 
 def test_a_cold_mean_loads_no_algorithm_of_another_family() -> None:
     loaded = told(f"{STUDY}\nstudy.release(['mean(x)'], epsilon=1)\n{LOADED}")
-    assert len(ours(loaded)) <= 126
+    assert len(ours(loaded)) <= 130
     assert within(loaded, "synthesis.", "learning", "survey", "certificate.render", "conformance") == []
     others = within(loaded, "statistics.regression.", "statistics.robust.", "statistics.quantiles.", "statistics.hyp")
     declared = {kind.__module__ for kind in ALL} | {"reticent.statistics.quantiles.rank_statistic"}
