@@ -32,7 +32,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
-from reticent.statistics import public_facts
+from reticent.statistics import public_facts, ranks
 from reticent.statistics.column_step import Plan, PlannedStep
 from reticent.statistics.context import Setting
 from reticent.statistics.magnitude import reach
@@ -338,7 +338,7 @@ def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: 
     rows, price, n = _terms(asked, setting, epsilon)
     plan: Plan[Order]
     needs = None
-    within = None if asked.method == "smooth" else public_facts.candidates(asked.column, None, None, setting)[1]
+    within = None if asked.method == "smooth" else ranks.candidates(asked.column, None, None, setting)[1]
     far = _far(asked.column, grid, setting)
     told = "" if far is None else f"; values beyond ±{far:.3g} count as infinite"
     steps = f"values of {asked.column} are read in steps of {float(grid.unit):.3g}{told}: name a unit= of their size"
