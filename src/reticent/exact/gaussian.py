@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from os import getpid
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from reticent.entropy import Entropy, Forks, SystemEntropy
 from reticent.errors import PublicParameterError
@@ -26,6 +24,10 @@ from reticent.exact.exponential import exp_floor
 from reticent.exact.oracle import Oracle
 from reticent.exact.table_laws import Blocks, Normal
 from reticent.exact.tables import CHUNK, PRODUCT, Shape, Table, build, scratch
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LARGEST = 1 << 112  # variance up to which a value fits 64 bits but for probability 2**-11,000
 FINE = 1024  # steps of the table of exp(-z), z < 1
@@ -48,6 +50,8 @@ class Wide:
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """The accepted among ``size`` proposals."""
+        import numpy as np
+
         signed = np.empty(size, np.int64)
         self.blocks.draw(entropy, signed, scratch(size))
         low = (entropy.words(size) >> np.uint64(64 - self.b)).view(np.int64)
@@ -82,6 +86,8 @@ class Wide:
 
 @lru_cache(maxsize=1)
 def _exp_steps() -> NDArray[np.float64]:
+    import numpy as np
+
     return np.array([_nearest(Fraction(exp_floor(Fraction(n, FINE), 80), 1 << 80)) for n in range(FINE)])
 
 
@@ -91,6 +97,8 @@ def _exp_table(z: NDArray[np.float64]) -> NDArray[np.float64]:
     No library exponential is trusted: the table is rounded from integers, the polynomial's remainder is below 2**-56,
     and IEEE 754 rounds every sum and product.
     """
+    import numpy as np
+
     step = np.minimum(z * FINE, FINE - 1).astype(np.int64)
     rest = z - step * (1.0 / FINE)
     series = rest * (1.0 / 24.0)
@@ -148,6 +156,8 @@ def discrete_gaussian(
     PublicParameterError
         For a float, a variance out of range or a negative size.
     """
+    import numpy as np
+
     exact = positive(variance, "variance")
     if type(entropy) is Oracle:
         return entropy.array(DiscreteGaussian(exact), whole(size, "size"))
