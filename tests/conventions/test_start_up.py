@@ -86,7 +86,7 @@ def test_the_package_loads_few_modules() -> None:
 
 def test_a_cold_mean_loads_no_algorithm_of_another_family() -> None:
     loaded = told(f"{STUDY}\nstudy.release(['mean(x)'], epsilon=1)\n{LOADED}")
-    assert len(ours(loaded)) <= 130
+    assert len(ours(loaded)) <= 132
     assert within(loaded, "synthesis.", "learning", "survey", "certificate.render", "conformance") == []
     others = within(loaded, "statistics.regression.", "statistics.robust.", "statistics.quantiles.", "statistics.hyp")
     declared = {kind.__module__ for kind in ALL} | {"reticent.statistics.quantiles.rank_statistic"}
@@ -100,7 +100,7 @@ def test_a_verb_that_reads_no_row_loads_no_heavy_package(verb: str, tmp_path: Pa
     (tmp_path / "study.toml").write_text(FILE, "utf-8")
     (tmp_path / "made_up.csv").write_text("x\n" + "1\n" * 50, "utf-8")
     loaded = told(VERB.format(verb=verb) + LOADED, tmp_path)
-    assert len(ours(loaded)) <= 121
+    assert len(ours(loaded)) <= 122
     assert [name for name in loaded if not name.startswith("reticent")] == []
     assert within(loaded, "synthesis.", "learning", "survey", "cli.survey", "cli.release") == []
 
