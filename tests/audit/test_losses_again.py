@@ -227,7 +227,7 @@ def test_a_delta_below_what_laws_are_cut_off_by_is_no_finding() -> None:
     """Two coins of delta 3e-39: sums of forty digits do not tell such a delta, and the epsilon is still listed."""
     tiny = Fraction(3, 10**39)
     with localcontext(DIGITS):
-        both = accounting_check.Listed(((coin(Fraction(1), tiny), coin(Fraction(1), tiny)),))
+        both = accounting_check.NeighbourLaws(((coin(Fraction(1), tiny), coin(Fraction(1), tiny)),))
         right, wrong = both.share(ApproxDP(Fraction(2), 2 * tiny)), both.share(ApproxDP(Fraction(3, 2), 2 * tiny))
         assert right is not None
         assert Decimal("0.99") < right <= 1 + accounting_check.SLACK

@@ -344,7 +344,7 @@ def test_whoever_shares_values_is_one_person(broken: pytest.MonkeyPatch) -> None
     def kept(self: Any, keys: Any) -> Any:
         return self.all if keys is None else self._keyed(self.all, keys)
 
-    broken.setattr(plan._Asking, "kept", kept)
+    broken.setattr(plan._QueryExpressions, "kept", kept)
     forget()
     assert not sharing("count by g")
 

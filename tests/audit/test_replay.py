@@ -361,7 +361,7 @@ def test_a_forgotten_cap_of_rows_is_found(broken: pytest.MonkeyPatch) -> None:
     def kept(self: Any, keys: Keys | None) -> Any:
         return self.all if keys is None else self._keyed(self.all, keys)
 
-    broken.setattr(plan._Asking, "kept", kept)
+    broken.setattr(plan._QueryExpressions, "kept", kept)
     assert "sensitivity" in kinds(["count"])
 
 

@@ -24,7 +24,7 @@ from reticent import learning as private
 from reticent.errors import Fault, PublicParameterError
 from reticent.learning import array_check, fit_release
 from reticent.learning.fit_release import Between
-from reticent.learning.held_arrays import Held
+from reticent.learning.held_arrays import CallerArrays
 from reticent.ledger import Ledger
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.loss import PureDP
@@ -297,12 +297,12 @@ def test_a_price_that_is_not_taken_is_refused_in_our_words(name: str, price: str
 # --- what was refuted -------------------------------------------------------------------------------------------------
 
 
-def of_shapes(x: Any, y: Any, columns: int | None, size: str) -> Held:
+def of_shapes(x: Any, y: Any, columns: int | None, size: str) -> CallerArrays:
     """Arrays as they were read before: shape and type of all rows first."""
     values = array_check.table(x)
     targets = None if y is None else array_check.column(y, len(values))
     known = len(values) if size == "public" else None
-    return Held(
+    return CallerArrays(
         values.shape[1],
         known,
         lambda: (array_check.cells(values), None if targets is None else array_check.labels(targets)),

@@ -32,8 +32,8 @@ from reticent.statistics.convex import exact_solver, losses, objective_perturbat
 from reticent.statistics.convex import newton as minimum
 from reticent.statistics.convex.descent import Descent
 from reticent.statistics.convex.losses import Hinge, Logistic, Loss, Quantile, Squared
-from reticent.statistics.convex.newton import Problem, Sum, newton
-from reticent.statistics.convex.objective_perturbation import Inferred, Minimum, Perturbed, Released
+from reticent.statistics.convex.newton import LossSum, Problem, newton
+from reticent.statistics.convex.objective_perturbation import Inferred, LeastPoint, OutputPerturbation, Perturbed
 from reticent.statistics.price import Price
 from reticent.statistics.scaling import UNIT, Floats, Integers, Norm, Scaling, lengths
 
@@ -133,7 +133,7 @@ def test_the_jacobian_is_within_its_share_and_one_row_alone_reaches_it(loss: Los
 
 
 def _volume(problem: Problem, at: Floats, ridge: Fraction) -> float:
-    whole = Sum(problem).curvature(at)
+    whole = LossSum(problem).curvature(at)
     return float(np.linalg.slogdet(whole + float(ridge) * np.eye(len(whole)))[1])
 
 
@@ -306,7 +306,7 @@ def _gradient(made: Problem, at: Floats) -> list[Fraction]:
 def test_slow_and_fast_meet_within_the_public_distance(loss: Loss) -> None:
     made, ridge, tolerance = problem(loss, 10, 2, 1), Fraction(3), Fraction(1, 2**33)
     tilt = [int(v) for v in np.random.default_rng(2).integers(-3000, 3000, 2 * made.shape[0])]
-    fast = newton(Sum(made), tilt, -10, 3.0, float(tolerance))
+    fast = newton(LossSum(made), tilt, -10, 3.0, float(tolerance))
     assert fast is not None
     exact = exact_solver.slowly(made.loss, made.rows, made.targets, tilt, -10, ridge, tolerance)
     away = math.sqrt(sum(float(Fraction(a) - b) ** 2 for a, b in zip(fast.ravel().tolist(), exact, strict=True)))
@@ -324,7 +324,7 @@ def test_newton_gets_there_on_tables_that_are_hard(loss: Loss) -> None:
         k, curve = made.shape[0], float(losses.turns(loss)[1])
         near = 2000 * k * 3 * max(1.0, 4 * curve) * 2.0**-42  # as in Minimum.tolerance
         for tilt in ((0,) * 3 * k, tuple(10 * (-1) ** place for place in range(3 * k))):
-            assert newton(Sum(made), tilt, 0, 0.01, near) is not None
+            assert newton(LossSum(made), tilt, 0, 0.01, near) is not None
 
 
 def test_where_doubles_fail_the_slow_way_gives_the_same_point(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,12 +347,12 @@ def test_no_slope_is_too_great(exponent: int) -> None:
 # --- output perturbation ----------------------------------------------------------------------------------------------
 
 
-def stepped(plan: Released, x: Floats, y: Floats) -> NDArray[np.object_]:
+def stepped(plan: OutputPerturbation, x: Floats, y: Floats) -> NDArray[np.object_]:
     found = plan.problem(x, y).least((0,) * plan.size, 0, plan.ridge, plan.tolerance, plan.grid)
     return np.array(found, dtype=object)
 
 
-def excess(plan: Released, one: NDArray[np.object_], other: NDArray[np.object_]) -> Fraction:
+def excess(plan: OutputPerturbation, one: NDArray[np.object_], other: NDArray[np.object_]) -> Fraction:
     """Observed to declared change, squared for L2."""
     moved = one - other
     match plan.noise:
@@ -366,7 +366,7 @@ def excess(plan: Released, one: NDArray[np.object_], other: NDArray[np.object_])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 10**6)], ids=["pure", "approximate"])
 def test_no_neighbour_moves_the_released_point_by_more_than_declared(loss: Loss, kind: Kind, delta: Fraction) -> None:
-    plan = Released(loss, BOX, price(kind, delta), Fraction(2), Fraction(3), people=10)
+    plan = OutputPerturbation(loss, BOX, price(kind, delta), Fraction(2), Fraction(3), people=10)
     rng = np.random.default_rng(13)
     worst = Fraction(0)
     for n in (1, 2, 6, 6):
@@ -381,18 +381,18 @@ def test_no_neighbour_moves_the_released_point_by_more_than_declared(loss: Loss,
 
 
 def test_one_row_alone_moves_it_by_nearly_all_that_is_declared() -> None:
-    plan = Released(Squared(Fraction(1, 10)), LINE, price("add_remove"), Fraction(1), Fraction(100), people=1)
+    plan = OutputPerturbation(Squared(Fraction(1, 10)), LINE, price("add_remove"), Fraction(1), Fraction(100), people=1)
     x, y = np.array([[1.0]]), np.array([1.0])
     assert excess(plan, stepped(plan, x, y), stepped(plan, x[:0], y[:0])) > Fraction(99, 100)
 
 
 def test_a_solver_that_stops_early_is_refuted_where_its_gap_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours on two sides of a loose tolerance: one takes a step of Newton's more than the other."""
-    plan = Released(Logistic(2), LINE, price("add_remove"), Fraction(1), Fraction(4), people=400)
+    plan = OutputPerturbation(Logistic(2), LINE, price("add_remove"), Fraction(1), Fraction(4), people=400)
     x, y = np.ones((400, 1)), np.ones(400)
     honest, norms = newton, []
     for rows in (x, x[:-1]):
-        exact = Sum(plan.problem(rows, y[: len(rows)]))
+        exact = LossSum(plan.problem(rows, y[: len(rows)]))
         at = np.zeros((1, 1))
         for _ in range(2):
             sums, _ = exact.gradient(at)
@@ -449,7 +449,7 @@ def test_given_the_least_point_a_solver_that_stops_early_is_refuted(monkeypatch:
     assert sum(abs(a - b) for a, b in zip(one, other, strict=True)) > plan.mechanism.last.sensitivity.bound
 
 
-def replayed(plan: Minimum, x: Floats, y: Floats, answer: object = None) -> Call:
+def replayed(plan: LeastPoint, x: Floats, y: Floats, answer: object = None) -> Call:
     recorder = Recorder(lambda m, exact, start: answer or (0,) * plan.size, Replayed("coins"))
     plan.draw(x, y, recorder)  # type: ignore[attr-defined]  # both kinds of plans have it
     (call,) = recorder.calls
@@ -518,7 +518,7 @@ def test_a_missing_target_or_value_makes_a_row_of_zeros() -> None:
 def test_a_delta_is_for_output_perturbation_and_is_used() -> None:
     with pytest.raises(PublicParameterError, match="pure"):
         Perturbed(Logistic(2), BOX, price("substitute", Fraction(1, 10**6)), Fraction(2), Fraction(1))
-    made = Released(Logistic(2), BOX, price("substitute", Fraction(1, 10**6)), Fraction(2), Fraction(1))
+    made = OutputPerturbation(Logistic(2), BOX, price("substitute", Fraction(1, 10**6)), Fraction(2), Fraction(1))
     assert isinstance(made.guarantee.loss, ApproxDP)
     assert isinstance(made.noise, Gaussian)
 
@@ -528,7 +528,7 @@ def test_what_no_solution_serves_is_refused() -> None:
     with pytest.raises(PublicParameterError, match="2,000"):
         Perturbed(Logistic(2), wide, price("substitute"), Fraction(2), Fraction(1))
     with pytest.raises(PublicParameterError, match="penalty"):
-        Released(Logistic(2), BOX, price("substitute"), Fraction(2), Fraction(1, 10**6))
+        OutputPerturbation(Logistic(2), BOX, price("substitute"), Fraction(2), Fraction(1, 10**6))
     with pytest.raises(PublicParameterError, match="penalty"):
         Perturbed(Logistic(2), BOX, price("substitute"), Fraction(2), Fraction(0))
     with pytest.raises(PublicParameterError, match="clip"):
@@ -548,7 +548,7 @@ Made = Callable[..., object]
     [
         ({}, Perturbed),
         ({"solver": "objective"}, Perturbed),
-        ({"solver": "output"}, Released),
+        ({"solver": "output"}, OutputPerturbation),
         ({"solver": "descent"}, Descent),
         ({"steps": 5}, Descent),
         ({"refined": True}, Inferred),
@@ -636,7 +636,7 @@ def test_the_noise_on_a_least_point_covers_the_solver_twice(kind: Kind) -> None:
     """Exact points as far apart as they may be, a solver off by all it may on either side, then rounded."""
     scaling = Scaling(((Fraction(-1), Fraction(1)),), intercept=False)
     for penalty in (Fraction(1, 7), Fraction(1), Fraction(30)):
-        plan = Released(Logistic(2), scaling, price(kind), Fraction(1), penalty, people=1000)
+        plan = OutputPerturbation(Logistic(2), scaling, price(kind), Fraction(1), penalty, people=1000)
         coarse = replace(plan)
         for tolerance in (Fraction(1, 1 << 30), Fraction(1, 1000), Fraction(1, 3)):
             coarse.__dict__["tolerance"] = tolerance

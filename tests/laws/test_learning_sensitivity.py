@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reticent.entropy import Entropy, Replayed
 from reticent.learning import clipping, moments, trees
 from reticent.learning.clusters import Lloyd
-from reticent.learning.moments import Axes, Moments
+from reticent.learning.moments import Moments, PrincipalAxes
 from reticent.learning.trees import Growth
 from reticent.mechanisms.exponential import Candidates, Exponential
 from reticent.mechanisms.gate import Call, Recorder
@@ -87,7 +87,7 @@ CASES = (
     Case("tabled, numbers", _linear(COUNTS, Fraction(2)), lambda p, x, y, e: _drawn(p, x, y - 1, e)),
     Case("least squares", lambda price: _squares(price, Fraction(3, 2)), lambda p, x, y, e: _drawn(p, x, y - 1, e)),
     Case("moments", lambda price: Moments(FLAT, price, CLASSES), _drawn),
-    Case("axes", lambda price: Axes(FLAT, price), _alone),
+    Case("axes", lambda price: PrincipalAxes(FLAT, price), _alone),
     Case("lloyd", lambda price: Lloyd(FLAT, price, 3, 2), _alone),
     Case("tree", lambda price: Growth(BOUNDS, CLASSES, 3, price.epsilon, price.neighbours), _drawn),
     Case("random tree", lambda p: Growth(BOUNDS, CLASSES, 3, p.epsilon, p.neighbours, "random", 2), _drawn),

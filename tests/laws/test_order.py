@@ -169,7 +169,7 @@ def test_an_unverified_bracket_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -
     """The mutant that trusts the sample is seen by the test above."""
     monkeypatch.setattr(rank_search, "SAMPLE", 8)
     monkeypatch.setattr(rank_search, "WIDTHS", 0.5)
-    monkeypatch.setattr(rank_search._Found, "holds", lambda *_: True)
+    monkeypatch.setattr(rank_search._RankRuns, "holds", lambda *_: True)
     scans, needs = Loops([float(x) for x in range(60)], SAMPLES["low"]), Needs(((40, 44),))
     assert not same(fetch(scans, needs), fetched(scans.whole(), needs))
 

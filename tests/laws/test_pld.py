@@ -19,7 +19,7 @@ import scipy
 
 from reticent.errors import PublicParameterError
 from reticent.privacy import discretized_loss, optimal_composition, pld
-from reticent.privacy.discretized_loss import Law, Side
+from reticent.privacy.discretized_loss import DirectedLoss, LatticeLaw
 from reticent.privacy.pairs import (
     Coin,
     DiscreteGaussianShift,
@@ -319,24 +319,24 @@ def test_renyi_refuses_what_is_infinite() -> None:
 # ---- mutants
 
 
-def _down(side: Side, step: float) -> Law:
+def _down(side: DirectedLoss, step: float) -> LatticeLaw:
     index = np.floor(side.at / step).astype(np.int64)
-    return Law(index, side.log_mass, side.log_cut, 0.0, int(index.min()), int(index.max()))
+    return LatticeLaw(index, side.log_mass, side.log_cut, 0.0, int(index.min()), int(index.max()))
 
 
-def _linear(side: Side, step: float) -> Law:
+def _linear(side: DirectedLoss, step: float) -> LatticeLaw:
     """Keeps the mean of the loss, not that of e^-loss."""
     below = np.floor(side.at / step)
     part = side.at / step - below
     with np.errstate(divide="ignore"):
         index = np.concatenate([below, below + 1]).astype(np.int64)
         log_mass = np.concatenate([side.log_mass + np.log1p(-part), side.log_mass + np.log(part)])
-    return Law(
+    return LatticeLaw(
         index[log_mass > -np.inf], log_mass[log_mass > -np.inf], side.log_cut, 0.0, int(index.min()), int(index.max())
     )
 
 
-def _one_direction(pair: Pair, edges: discretized_loss.Floats, reach: float) -> tuple[Side, ...]:
+def _one_direction(pair: Pair, edges: discretized_loss.Floats, reach: float) -> tuple[DirectedLoss, ...]:
     return (lattice_sides(pair, edges, reach)[-1],) * len(lattice_sides(pair, edges, reach))
 
 

@@ -107,8 +107,8 @@ def test_every_neighbour_is_as_near_as_claimed(columns: int, sides: tuple[int, .
     assert any(a > most for a, _, _ in found)
 
 
-def known_for(sides: tuple[int, ...], points: int = 30) -> distance_bounds.Public:
-    return distance_bounds.Public(Cells(sides), inner_points(sides, most=points), 2 * (len(sides) - 1))
+def known_for(sides: tuple[int, ...], points: int = 30) -> distance_bounds.PublicLattice:
+    return distance_bounds.PublicLattice(Cells(sides), inner_points(sides, most=points), 2 * (len(sides) - 1))
 
 
 @pytest.mark.wide
@@ -157,9 +157,9 @@ def test_a_solver_as_bad_as_its_tolerance_is_covered_by_the_spread(monkeypatch: 
     known = known_for((128,))
     true = subset_minimum.least
 
-    def worse(data: Rows, low: tuple[int, ...], high: tuple[int, ...], tolerance: int) -> subset_minimum.Least:
+    def worse(data: Rows, low: tuple[int, ...], high: tuple[int, ...], tolerance: int) -> subset_minimum.BoxMinimum:
         found = true(data, low, high, tolerance)
-        return subset_minimum.Least(found.point, found.bound - tolerance)
+        return subset_minimum.BoxMinimum(found.point, found.bound - tolerance)
 
     lost = 0.0
     for key in range(30):
@@ -186,7 +186,7 @@ def test_a_centre_beyond_the_slack_would_need_clamping(monkeypatch: pytest.Monke
     outside = value(data, data.residuals((-300,), fine=FINE)) << SHARP
     inside = value(data, data.residuals((1 << FINE,), fine=FINE)) << SHARP
     assert outside - inside <= known.slack  # a centre the certificate allows, and not in the cell
-    monkeypatch.setattr(distance_bounds.Public, "slack", 0)
+    monkeypatch.setattr(distance_bounds.PublicLattice, "slack", 0)
     assert distance_bounds.bound_of(data, cell, known) > 0
 
 

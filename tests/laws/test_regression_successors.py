@@ -37,7 +37,7 @@ from reticent.statistics.regression import block_medians, exponential, theil_sen
 from reticent.statistics.regression.block_medians import BlockMedians
 from reticent.statistics.regression.coefficients import CONSTANT, Design
 from reticent.statistics.regression.depth import deepest
-from reticent.statistics.regression.exponential import Axis, OverBeta, scores
+from reticent.statistics.regression.exponential import Axis, ExponentialRegression, scores
 from reticent.statistics.regression.rows import Integers, Rows, rows
 from reticent.statistics.regression.sufficient import UNIT, Sufficient
 from reticent.statistics.regression.theil_sen import TheilSen
@@ -286,7 +286,7 @@ def same_coins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Design, "labels", labels)
     monkeypatch.setattr(Middle, "feasible", lambda self, size: True)
     monkeypatch.setattr(TheilSen, "_settled", True)
-    monkeypatch.setattr(OverBeta, "hopeful", True)
+    monkeypatch.setattr(ExponentialRegression, "hopeful", True)
 
 
 def plans(kind: Kind, people: int = 1) -> dict[str, Any]:
@@ -298,7 +298,7 @@ def plans(kind: Kind, people: int = 1) -> dict[str, Any]:
         "theil_sen": TheilSen(design, CELLS, EPSILON, 3),
         "block_medians": BlockMedians(design, CELLS, EPSILON, 4, 3, places=6),
         "adassp": Sufficient(design, ((Fraction(-9), Fraction(9)),) * 2, EPSILON),
-        "over_beta": OverBeta(design, EPSILON, axes, places=6),
+        "over_beta": ExponentialRegression(design, EPSILON, axes, places=6),
     }
 
 
@@ -378,7 +378,7 @@ def test_half_the_sensitivity_under_substitution_is_caught(monkeypatch: pytest.M
     design = Design("y", ("x",), (ONE, ONE), Terms(Adjacency("substitute"), 7), 7, intercept=False, blank="marked")
 
     def lost() -> float:
-        plan = OverBeta(design, EPSILON, (Axis(-2, 4, 2),), places=0)
+        plan = ExponentialRegression(design, EPSILON, (Axis(-2, 4, 2),), places=0)
         runs_ = [(a, b, f"{k}") for k in range(8) for a, b in ((table, other), (other, table))]
         return max(loss_of(plan, *run) for run in runs_)
 

@@ -38,8 +38,8 @@ from reticent.statistics.unbounded.clipped import ClippedMean
 from reticent.statistics.unbounded.coinpress import UNIT as STEPS
 from reticent.statistics.unbounded.coinpress import CoinPress
 from reticent.statistics.unbounded.column_counts import CROWD, Census, Terms
-from reticent.statistics.unbounded.joint import JointQuantiles, Shares, joint_quantiles
-from reticent.statistics.unbounded.location import Grid, Huber
+from reticent.statistics.unbounded.joint import JointQuantiles, QuantileShares, joint_quantiles
+from reticent.statistics.unbounded.location import CandidateGrid, Huber
 from reticent.statistics.unbounded.rank_slices import before, cut, runs_of, whole
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of
 from reticent.statistics.unbounded.trimmed import TrimmedMean, distance, kappa, windows
@@ -116,7 +116,7 @@ def test_scores_on_slices_move_by_no_more_than_the_sensitivity(monkeypatch: pyte
 
 # --- exact laws of joint quantiles -----------------------------------------------------------------------------------
 
-SHARES = Shares(Fraction(1, 2), Fraction(1, 2), Fraction(0))
+SHARES = QuantileShares(Fraction(1, 2), Fraction(1, 2), Fraction(0))
 QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
@@ -338,7 +338,7 @@ def test_replacing_a_value_moves_the_trimmed_distance_by_one(monkeypatch: pytest
 
 
 def test_the_sums_of_huber_are_exact_and_move_by_one_bend() -> None:
-    grid = Grid(1.0, 2.0, 3.0)
+    grid = CandidateGrid(1.0, 2.0, 3.0)
     at = grid.centres().tolist()
     away = np.array([-50.0, -2.0, -2.0, 0.0, 0.4, 3.3, 1e300])
     counts = np.array([1, 2, 1, 3, 1, 1, 1])

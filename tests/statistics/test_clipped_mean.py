@@ -27,7 +27,7 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.quantiles.quantile_step import Size
 from reticent.statistics.unbounded import tails
-from reticent.statistics.unbounded.clipped import Clipped, ClippedMean, Cut
+from reticent.statistics.unbounded.clipped import Clipped, ClippedMean, ClippingInterval
 from reticent.statistics.unbounded.clipping_radii import LADDER
 from reticent.statistics.unbounded.column_counts import Terms
 from tests.support.cut_laws import CUT_LAWS, CutLaw, mixed
@@ -204,7 +204,7 @@ def test_fewer_values_beyond_narrow_what_is_added_and_more_refute() -> None:
     made = plan("substitute", 10_000, "1", Fraction(3))
     size, mean = Size(1e4, False, 1e4), Estimate(0.1, 0.0, 0.2, 0.05, 0.05)
     outside, at = made.outside(size), int(np.searchsorted(LADDER, 1.0))
-    cut = Cut(5.0, -3.0, 3.0)
+    cut = ClippingInterval(5.0, -3.0, 3.0)
     few, some, many = (made._clipped(mean, cut, at, beyond, size, outside) for beyond in (-400, 0, 400))
     assert few.estimate.high - few.estimate.low < some.estimate.high - some.estimate.low
     assert (few.tail, some.tail) == (Fraction(3), Fraction(3))

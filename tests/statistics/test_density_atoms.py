@@ -96,7 +96,7 @@ def test_intervals_of_atoms_hold_the_law_and_a_tenth_of_them_does_not() -> None:
     assert narrow < 15
 
 
-def counted(self: module.Drawn) -> Density:
+def counted(self: module.PartitionDraw) -> Density:
     """The atoms alone, without the work of a density."""
     kept, axis = self._kept(), self.plan.axes[0]
     masses = np.full(axis.cells, (1.0 - 0.1 * len(kept)) / axis.cells)
@@ -125,7 +125,7 @@ def test_noise_reaches_the_bar_of_an_atom_as_rarely_as_is_said(counts: int, chan
 def test_where_there_is_none_none_is_found_and_a_lower_bar_finds_some(monkeypatch: pytest.MonkeyPatch) -> None:
     """40 tables without atoms: at 1 % more than 4 with one have probability 5e-5. A third of the bar: more than 4."""
     plan = made(COST, epsilon="0.3")
-    monkeypatch.setattr(module.Drawn, "density", counted)
+    monkeypatch.setattr(module.PartitionDraw, "density", counted)
 
     def false() -> int:
         return sum(len(drawn(plan, costs(300, 0.0, run), f"none {run}").atoms) > 0 for run in range(40))
@@ -142,7 +142,7 @@ def test_the_share_that_is_told_is_found_and_a_third_of_it_is_not(kind: Kind, mo
     plan, n = made(COST, kind=kind, epsilon="0.5"), 2_000
     ((told,),) = plan.noticed(plan.auto, (), (float(n), 1), [1])
     assert told.among == "0 and 600"
-    monkeypatch.setattr(module.Drawn, "density", counted)
+    monkeypatch.setattr(module.PartitionDraw, "density", counted)
     for share, least, most in ((told.share, 33, 40), (told.share / 3.0, 0, 20)):
         rows = np.where(np.arange(n) < round(share * n), 0.0, 50.0 + np.arange(n) / n)
         hits = sum(len(drawn(plan, rows, f"told {share} {run}").atoms) > 0 for run in range(40))

@@ -26,7 +26,7 @@ from reticent.privacy.loss import PureDP
 from reticent.synthesis.axis import Axis, axis, even
 from reticent.synthesis.check import Check, Fit
 from reticent.synthesis.density import Density, from_json
-from reticent.synthesis.fidelity import Checked, checked, split, tables_of
+from reticent.synthesis.fidelity import FidelityRelease, checked, split, tables_of
 from reticent.synthesis.histogram import histogram
 from reticent.synthesis.size import Expected
 from tests.support.densities import density_of
@@ -59,11 +59,11 @@ class Flat:
         return Expected(None, None)
 
 
-def plan(axes: tuple[Axis, ...], near: Adjacency, epsilon: Fraction, people: int | None = None) -> Checked:
+def plan(axes: tuple[Axis, ...], near: Adjacency, epsilon: Fraction, people: int | None = None) -> FidelityRelease:
     return checked(Flat(axes, near), axes, near, epsilon, people=people)
 
 
-def exact(made: Checked, rows: Sequence[tuple[int, ...]]) -> list[int]:
+def exact(made: FidelityRelease, rows: Sequence[tuple[int, ...]]) -> list[int]:
     """What is counted of rows, before noise."""
     records = np.array(rows, np.int64).reshape(-1, len(made.axes))
     counts = [count for grid in made.tables for count in grid.counts(made._part(records, grid)).tolist()]
@@ -132,7 +132,7 @@ def test_intervals_hold_for_all_tables_together(near: Adjacency, people: int | N
 
 
 def counted(
-    made: Checked, records: np.ndarray[tuple[int, ...], np.dtype[np.int64]], stream: Entropy
+    made: FidelityRelease, records: np.ndarray[tuple[int, ...], np.dtype[np.int64]], stream: Entropy
 ) -> tuple[Check, ...]:
     outcome = made.draw((Result(records=records),), stream)
     assert isinstance(outcome, Reply)

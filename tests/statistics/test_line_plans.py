@@ -16,7 +16,7 @@ from reticent.statistics.context import Setting
 from reticent.statistics.grammar import parse
 from reticent.statistics.prepare import prepare
 from reticent.statistics.price import Price
-from reticent.statistics.regression.assumed_columns import SHAPES, TABLES, Shape, rows_of_keys, shown
+from reticent.statistics.regression.assumed_columns import SHAPES, TABLES, AssumedWidths, rows_of_keys, shown
 from reticent.statistics.regression.engine import engine
 from reticent.statistics.regression.frame import Frame, Keys
 from reticent.statistics.regression.point import Point
@@ -36,7 +36,7 @@ def step(columns: int, people: int, epsilon: str) -> PlannedStep[Integers]:
     return made
 
 
-def planned(made: PlannedStep[Integers], people: int) -> dict[str, Shape]:
+def planned(made: PlannedStep[Integers], people: int) -> dict[str, AssumedWidths]:
     assert isinstance(made.plan, Squares)
     found = shown(made.plan.plan, people)
     assert found is not None

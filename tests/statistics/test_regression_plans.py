@@ -17,7 +17,14 @@ from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ApproxDP, PureDP
 from reticent.statistics.regression.coefficients import Coefficients, Design
 from reticent.statistics.regression.exponential import Axis
-from reticent.statistics.regression.plans import Chosen, Method, Options, plan, reply_probability, units_of
+from reticent.statistics.regression.plans import (
+    Method,
+    PlanChoice,
+    RegressionOptions,
+    plan,
+    reply_probability,
+    units_of,
+)
 from reticent.statistics.regression.rows import Integers
 from reticent.statistics.regression.tukey_point import Middle
 from reticent.statistics.unbounded.column_counts import Terms
@@ -37,8 +44,8 @@ def chosen(
     columns: int = 1,
     *,
     delta: Fraction = Fraction(0),
-    options: Options | None = None,
-) -> Chosen:
+    options: RegressionOptions | None = None,
+) -> PlanChoice:
     return plan(
         method,
         columns=("y", tuple("abcdef"[:columns])),
@@ -63,7 +70,7 @@ def line(n: int, columns: int, key: int, law: str = "normal") -> tuple[Integers,
     return np.rint(np.column_stack([y, x]) / float(UNIT)).astype(np.int64), float(slope)
 
 
-def told(made: Chosen, table: Integers, key: object) -> Coefficients | None:
+def told(made: PlanChoice, table: Integers, key: object) -> Coefficients | None:
     match made.draw(table, Replayed(f"{key}")):
         case Reply(found):
             return found
@@ -326,7 +333,7 @@ def odd(n: int) -> dict[str, Integers]:
 @pytest.mark.parametrize("method", ["theil_sen", "block_medians", "tukey", "adassp", "over_beta"])
 @pytest.mark.parametrize("name", list(odd(3)))
 def test_tables_that_determine_no_line_get_no_reply(method: Method, name: str) -> None:
-    made = chosen(method, 6000, "1", options=Options(rounds=2) if method != "over_beta" else None)
+    made = chosen(method, 6000, "1", options=RegressionOptions(rounds=2) if method != "over_beta" else None)
     assert [made.draw(odd(6000)[name], Replayed(f"odd {key}")) for key in range(4)] == [NO_REPLY] * 4
 
 
@@ -344,7 +351,7 @@ def test_singular_blocks_do_not_pull_the_median_towards_a_default() -> None:
     """A third of the rows has no x, so every ninth block of two rows is singular; the slope is 2, far from 0."""
     table = line(24_000, 1, 3)[0]
     table[::3, 1] = 0
-    made = chosen("R_S", 24_000, "24", delta=MILLIONTH, options=Options(blocks=12_000))
+    made = chosen("R_S", 24_000, "24", delta=MILLIONTH, options=RegressionOptions(blocks=12_000))
     found = [told(made, table, key) for key in range(6)]
     assert all(one is not None and abs(one["a"].value - 2) < 0.3 for one in found)
 
@@ -429,7 +436,7 @@ def test_ties_are_found_and_widen_the_interval() -> None:
 def test_a_named_grid_is_searched_for_all_of_epsilon() -> None:
     step = 1 << 9  # a 32nd of a slope; the intercept's constant is 256 steps, as is 1 in x
     axes = (Axis(-4 << 14, step, 257), Axis(-4 << 14, step, 257))
-    made = chosen("over_beta", 4000, "2", options=Options(axes=axes))
+    made = chosen("over_beta", 4000, "2", options=RegressionOptions(axes=axes))
     found = told(made, line(4000, 1, 5)[0], 5)
     assert found is not None
     assert abs(found["a"].value - 2) < 0.15

@@ -20,10 +20,10 @@ from reticent.outcome import NO_REPLY, Estimate, NoReply, Reply
 from reticent.privacy.adjacency import Adjacency, Kind
 from reticent.privacy.loss import ZCDP, PureDP
 from reticent.statistics.unbounded.clipped import Clipped, ClippedMean
-from reticent.statistics.unbounded.coinpress import CoinPress, Pressed
+from reticent.statistics.unbounded.coinpress import CoinPress, CoinPressEstimate
 from reticent.statistics.unbounded.column_counts import Terms
 from reticent.statistics.unbounded.joint import joint_quantiles
-from reticent.statistics.unbounded.location import Huber, Located
+from reticent.statistics.unbounded.location import Huber, LocationEstimate
 from reticent.statistics.unbounded.quantile_range import between, iqr
 from reticent.statistics.unbounded.trimmed import TrimmedMean
 from tests.support.unbounded_reference import LAWS, counted
@@ -57,7 +57,7 @@ def plan(name: str, cells: Cells, kind: Kind, n: int, epsilon: str) -> Any:
 
 
 def estimate_of(found: object) -> Estimate:
-    if isinstance(found, Clipped | Located | Pressed):
+    if isinstance(found, Clipped | LocationEstimate | CoinPressEstimate):
         return found.estimate
     assert isinstance(found, Estimate)
     return found

@@ -103,7 +103,7 @@ def test_float_weights_enclose_the_true_ones(pairs: list[tuple[int, int]], rate:
     counts = module._counts([c for _, c in pairs])
     assert isinstance(counts, module._Counts)
     high = chance * counts.floats * (1.0 + 2 * module.ERROR)
-    rows = module._Rows.of(high)
+    rows = module._WeightRows.of(high)
     for i, (_, count) in enumerate(pairs):
         x = rate * int(behind[i])
         if x > 3000:  # the decimal reference would need its exponent only; the bound is FAINT there
@@ -124,7 +124,7 @@ def test_the_slow_path_is_as_rare_as_stated(steepness: int) -> None:
     scores = np.arange(5000, dtype=np.uint64) * np.uint64(steepness) % np.uint64(997)
     powers = module._powers(Fraction(1, 3))
     high = powers.of(scores) * 3.0 * (1.0 + 2 * module.ERROR)
-    rows = module._Rows.of(high)
+    rows = module._WeightRows.of(high)
     sure = np.floor(np.ldexp(high * (1.0 - 4 * module.ERROR), -np.repeat(rows.exponents, module.ROW)[:5000]))
     gaps = rows.weights.ravel()[:5000] - sure.astype(np.int64)
     units = [Fraction(2) ** exponent for exponent in rows.exponents]

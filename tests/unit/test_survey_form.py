@@ -281,7 +281,7 @@ def coded(answer: dict[str, Any]) -> str:
     return f"reticent1.{base64.urlsafe_b64encode(text).decode().rstrip('=')}.{zlib.crc32(text):08x}"
 
 
-def gathered(folder: Path, *answers: object) -> handed_in.Collected:
+def gathered(folder: Path, *answers: object) -> handed_in.AnswerTable:
     (folder / "in.json").write_text(json.dumps(list(answers)), "utf-8")
     return handed_in.collect(AFFAIR, [folder / "in.json"])
 

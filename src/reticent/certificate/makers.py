@@ -55,7 +55,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Axes:
+class FitColumns:
     """The columns of a fit: their names and bounds as used, the name of the target, and the columns as declared."""
 
     columns: Sequence[str]
@@ -65,7 +65,7 @@ class Axes:
 
 
 def of_model(
-    found: Statement, axes: Axes, about: ReleaseMetadata, proof: Guarantee, receipt: Receipt, ledger: Ledger
+    found: Statement, axes: FitColumns, about: ReleaseMetadata, proof: Guarantee, receipt: Receipt, ledger: Ledger
 ) -> Certificate:
     """The certificate of a fit, a search or a score. ``proof`` is in the ledger's currency."""
     return Certificate.of(

@@ -46,12 +46,12 @@ UNKNOWN: Final = (
 )
 
 
-class Stopped(Exception):
+class UserAbort(Exception):
     """The user said no, or pressed Ctrl-C."""
 
 
 @runtime_checkable
-class Misused(Protocol):
+class UsageFault(Protocol):
     """Exception of the parser for a command line it cannot understand."""
 
     exit_code: int
@@ -91,7 +91,7 @@ class Verbs(TyperGroup):
         try:
             code = super().main(typed, prog_name, standalone_mode=False, obj=voice)
             if code == STOPPED:  # how the parser reports Ctrl-C
-                raise Stopped
+                raise UserAbort
         except Exception as error:  # the last stop: whatever it is, its text could quote rows
             ending = ending_of(error, voice)
             _tell(ending, voice)
@@ -114,9 +114,9 @@ def ending_of(error: BaseException, voice: Voice) -> Ending:
             return Ending("check", str(error), voice.charged, CHECK)
         case ReticentError():
             return Ending("engine", f"{error} {_charge(voice)}", voice.charged, FAULT)
-        case Stopped() | typer.Abort():
+        case UserAbort() | typer.Abort():
             return Ending("stopped", f"Stopped. {_charge(voice)}", voice.charged, STOPPED)
-        case Misused():
+        case UsageFault():
             return Ending("usage", _usage(error), "nothing", USAGE)
         case OSError() if voice.charged not in ("nothing", "unknown"):
             words = f"What was released could not be printed; look at its files. {_charge(voice)}"
@@ -127,7 +127,7 @@ def ending_of(error: BaseException, voice: Voice) -> Ending:
             return Ending("internal", f"Internal fault{what}. {_charge(voice)}", voice.charged, FAULT)
 
 
-def _usage(error: Misused) -> str:
+def _usage(error: UsageFault) -> str:
     """The parser's words, and where the help for that verb is."""
     verb = getattr(getattr(error, "ctx", None), "command_path", "reticent")
     return f"{error.format_message().rstrip('.')}. See: {verb} --help"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import typer
 
-from reticent.cli.exit_codes import Stopped
+from reticent.cli.exit_codes import UserAbort
 from reticent.cli.output import Voice, clean
 from reticent.errors import QuestionError, SpecError
 
@@ -121,7 +121,7 @@ def confirm(question: str, *, yes: bool) -> None:
     sys.stderr.write(f"{clean(question)} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Stopped
+        raise UserAbort
 
 
 def write_new(path: Path, text: str, *, newline: str | None = None, hint: str = "Name another file.") -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from reticent.survey import Design, Questionnaire, Result
-    from reticent.survey.rehearsal import Rehearsal
+    from reticent.survey.rehearsal import SurveyRehearsal
 
 ENDING: Final = ".survey.toml"
 MARGIN: Final = 0.02
@@ -561,12 +561,12 @@ def simulate(
     )
 
 
-def _sd(made: Rehearsal) -> float:
+def _sd(made: SurveyRehearsal) -> float:
     """The standard deviation of the share covered, in points; the answers of one survey go together."""
     return 100 * sqrt(made.first.level * (1 - made.first.level) / made.runs)
 
 
-def _simulated(one: Design, made: Rehearsal) -> Iterator[RenderableType]:
+def _simulated(one: Design, made: SurveyRehearsal) -> Iterator[RenderableType]:
     from reticent.survey.report import lines
 
     number = one.low is not None

@@ -45,7 +45,7 @@ LEAST, MOST = Fraction(1, 10**6), Fraction(50)  # losses that are listed
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class LossCheck:
     """One stated loss and what was found.
 
     ``share`` is what was found to what is stated, at most 1 where the statement holds; None where nothing was listed.
@@ -64,7 +64,7 @@ class Again:
         return f"{self.name} is stated as {self.claim}, and laws that can be listed lose {float(self.share):.4g} of it"
 
 
-def again(tree: Guarantee) -> tuple[Again, ...]:
+def again(tree: Guarantee) -> tuple[LossCheck, ...]:
     """Every different node of ``tree`` against laws, and the tree as a whole against the laws of its leaves."""
     with localcontext(DIGITS):
         nodes = {_key(node): node for node in _nodes(tree)}
@@ -85,12 +85,12 @@ def _nodes(tree: Guarantee) -> Iterator[Guarantee]:
         yield from _nodes(part)
 
 
-def _checked(name: str, claim: Loss, found: Listed | None, factor: Decimal) -> Again:
+def _checked(name: str, claim: Loss, found: NeighbourLaws | None, factor: Decimal) -> LossCheck:
     share = None if found is None else found.share(claim)
     return _judged(name, claim, 0 if found is None else found.outcomes, share, factor)
 
 
-def _judged(name: str, claim: Loss, outcomes: int, share: Decimal | None, factor: Decimal) -> Again:
+def _judged(name: str, claim: Loss, outcomes: int, share: Decimal | None, factor: Decimal) -> LossCheck:
     verdict: Verdict = "holds"
     if share is None:
         verdict = "not listed"
@@ -98,7 +98,7 @@ def _judged(name: str, claim: Loss, outcomes: int, share: Decimal | None, factor
         verdict = "too small"
     elif share * factor < 1:
         verdict = "too large"
-    return Again(name, words(claim), outcomes, share, verdict)
+    return LossCheck(name, words(claim), outcomes, share, verdict)
 
 
 def _factor(node: Guarantee) -> Decimal:
@@ -121,7 +121,7 @@ def _decimal(number: Fraction) -> Decimal:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class NeighbourLaws:
     """Laws of neighbours: several independent ones at once (``together``), for one or more ways to be neighbours."""
 
     ways: tuple[tuple[Law, ...], ...]
@@ -325,13 +325,13 @@ def nearest(rate: Fraction, sensitivity: int, kind: str) -> Law:
 # --- which law belongs to a node --------------------------------------------------------------------------------------
 
 
-def _laws(node: Guarantee) -> Listed | None:
+def _laws(node: Guarantee) -> NeighbourLaws | None:
     name = node.by.name
     if not node.parts:
         return _of_leaf(node)
     if name in (compose.SEQUENCE.name, compose.CONCURRENT.name):
         worst = [_worst(part.loss) for part in node.parts]
-        return None if None in worst else Listed((tuple(law for law in worst if law is not None),))
+        return None if None in worst else NeighbourLaws((tuple(law for law in worst if law is not None),))
     if name in (compose.ACROSS.name, compose.ONE_OF.name):
         return _either(_worst(part.loss) for part in node.parts)
     if name == compose.GROUP.name:
@@ -343,9 +343,9 @@ def _laws(node: Guarantee) -> Listed | None:
     return None
 
 
-def _either(laws: Iterable[Law | None]) -> Listed | None:
+def _either(laws: Iterable[Law | None]) -> NeighbourLaws | None:
     ways = [law for law in laws if law is not None]
-    return Listed(tuple((law,) for law in ways)) if ways else None
+    return NeighbourLaws(tuple((law,) for law in ways)) if ways else None
 
 
 def _worst(loss: Loss, steps: int = 1) -> Law | None:
@@ -382,7 +382,7 @@ def _chain(epsilon: Fraction, delta: Fraction, steps: int) -> Law | None:
     return ((p, Decimal(0)), (1 - p, Decimal(1)))
 
 
-def _of_leaf(leaf: Guarantee) -> Listed | None:
+def _of_leaf(leaf: Guarantee) -> NeighbourLaws | None:
     """The law of the mechanism whose axiom this is, on the worst neighbours, from the numbers it was made with."""
     given = {name: _number(text) for name, text in leaf.parameters}
     match leaf.by.name:
@@ -438,7 +438,7 @@ def rounded(sensitivity: Fraction, step: Fraction, size: int) -> int:
     return max(moves(sensitivity), moves(sensitivity - (size - 1) * little) + (size - 1) * moves(little))
 
 
-def _in_coordinates(variance: Fraction, squared: Fraction) -> Listed | None:
+def _in_coordinates(variance: Fraction, squared: Fraction) -> NeighbourLaws | None:
     """Gaussian noise on integers that move by at most sqrt(``squared``) together: up to four of them do.
 
     A law too wide to list is listed on every h-th integer: its sums differ by less than exp(-2 pi^2 variance / h^2).
@@ -452,7 +452,7 @@ def _in_coordinates(variance: Fraction, squared: Fraction) -> Listed | None:
         return _either([gaussian(variance * shift * shift / squared, shift)])  # the same rho, in units of thin
     shifts = _four_squares(total)
     laws = [gaussian(variance, shift) for shift in shifts]
-    return None if None in laws else Listed((tuple(law for law in laws if law is not None),))
+    return None if None in laws else NeighbourLaws((tuple(law for law in laws if law is not None),))
 
 
 def _four_squares(total: int) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ SHOWN: Final = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Paper:
+class CertificateInputs:
     """All that is public and goes onto the paper: the plan, the schema, a ledger that was charged for it."""
 
     plan: Prepared
@@ -44,7 +44,7 @@ class Paper:
     ledger: Ledger
 
     @classmethod
-    def of(cls, plan: Prepared, schema: Schema) -> Paper | None:
+    def of(cls, plan: Prepared, schema: Schema) -> CertificateInputs | None:
         """None where no ledger takes the loss of the plan."""
         from reticent.ledger import Ledger
         from reticent.study.release import charge

@@ -50,19 +50,19 @@ class Counted:
 
 
 @dataclass(slots=True)
-class Together:
+class PairedResults:
     """The results of both tables with their records in one order, once for each pair."""
 
     known: dict[tuple[tuple[Query, ...], bytes], tuple[list[Result], list[Result]]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Ordered:
+class OrderedNeighbour:
     """One of two neighbours, whose records come in one order: those that both have, then its own."""
 
     here: Rows
     there: Rows
-    together: Together
+    together: PairedResults
     other: bool
 
     def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
@@ -76,8 +76,8 @@ class Ordered:
 
 def in_one_order(here: Rows, there: Rows) -> tuple[Rows, Rows]:
     """Both tables, read as they are, with their records in one order."""
-    together = Together()
-    return Ordered(here, there, together, other=False), Ordered(here, there, together, other=True)
+    together = PairedResults()
+    return OrderedNeighbour(here, there, together, other=False), OrderedNeighbour(here, there, together, other=True)
 
 
 def _ordered(one: Result, other: Result) -> tuple[Result, Result]:
@@ -130,7 +130,7 @@ class Filled:
     """A table whose answers to some queries have more records, of which ``most`` is the number in all, if any."""
 
     rows: Rows
-    more: Mapping[Query, More]
+    more: Mapping[Query, ExtraRecords]
 
     def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
         found = self.rows.run(queries, key)
@@ -141,20 +141,20 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class More:
+class ExtraRecords:
     """Made-up records, and how many there are to be with them; None where that is not public."""
 
     records: Integers
     most: int | None
 
 
-def _more(one: Result, more: More) -> Result:
+def _more(one: Result, more: ExtraRecords) -> Result:
     assert one.records is not None
     some = more.records if more.most is None else more.records[: max(0, more.most - len(one.records))]
     return replace(one, records=np.concatenate([one.records, some]))
 
 
-def filling(plan: Prepared) -> dict[Query, More]:
+def filling(plan: Prepared) -> dict[Query, ExtraRecords]:
     """For each regression of a plan records of a normal shape: as many as are public, or some where none are."""
     from reticent.statistics.column_step import PlannedStep
     from reticent.statistics.regression.plans import made_up_rows
@@ -165,10 +165,10 @@ def filling(plan: Prepared) -> dict[Query, More]:
         match step:
             case PlannedStep(plan=Known() as known) as planned:
                 design = known.chosen.design
-                found[planned.query] = More(made_up_rows(design, "normal", 1), design.terms.values)
+                found[planned.query] = ExtraRecords(made_up_rows(design, "normal", 1), design.terms.values)
             case PlannedStep(plan=Bought() as bought) as planned:
                 design = replace(bought.make(ANY_N, bought.method, bought.epsilon).design, size=UNKNOWN)
-                found[planned.query] = More(made_up_rows(design, "normal", 1), None)
+                found[planned.query] = ExtraRecords(made_up_rows(design, "normal", 1), None)
             case _:
                 continue
     return found

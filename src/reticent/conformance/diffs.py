@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from reticent.mechanisms.exponential import Candidates
 from reticent.mechanisms.gate import Call
-from reticent.mechanisms.objective import Comparable
+from reticent.mechanisms.objective import ComparableObjective
 from reticent.privacy.sensitivity import L1, L2, Linf
 
 Norm: TypeAlias = Literal["L1", "L2", "Linf"]
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredSensitivity:
     """Sensitivity that a mechanism declares: ``bound`` in ``norm``, squared for L2."""
 
     norm: Norm
@@ -59,7 +59,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfit:
+class Mismatch:
     """Why two calls cannot be compared, or what of them may not differ and does."""
 
     kind: Literal["public", "type"]
@@ -69,20 +69,20 @@ class Unfit:
 UNKNOWN = Change(None, None, None)
 
 
-def declared_of(mechanism: object) -> Declared | None:
+def declared_of(mechanism: object) -> DeclaredSensitivity | None:
     """The declared sensitivity; None for a mechanism without one, such as randomized response."""
     match getattr(mechanism, "sensitivity", None):
         case L1(bound):
-            return Declared("L1", bound)
+            return DeclaredSensitivity("L1", bound)
         case L2(squared):
-            return Declared("L2", squared)
+            return DeclaredSensitivity("L2", squared)
         case Linf(bound):
-            return Declared("Linf", bound)
+            return DeclaredSensitivity("Linf", bound)
         case _:
             return None
 
 
-def unfit(one: Call, other: Call) -> Unfit | None:
+def unfit(one: Call, other: Call) -> Mismatch | None:
     """Public difference of two calls of equal mechanisms, or a type that cannot be trusted.
 
     None if there is neither.
@@ -91,15 +91,15 @@ def unfit(one: Call, other: Call) -> Unfit | None:
         return _unfit_candidates(one, other)
     if isinstance(one.exact, Mapping) and isinstance(other.exact, Mapping):
         strange = {type(value).__name__ for value in (*one.exact.values(), *other.exact.values())} - {"int"}
-        return Unfit("type", f"exact numbers are of type {', '.join(sorted(strange))}") if strange else None
+        return Mismatch("type", f"exact numbers are of type {', '.join(sorted(strange))}") if strange else None
     if not isinstance(one.exact, Sequence) or not isinstance(other.exact, Sequence) or isinstance(one.exact, str):
-        return None if type(one.exact) is type(other.exact) else Unfit("type", "the exact input has two types")
+        return None if type(one.exact) is type(other.exact) else Mismatch("type", "the exact input has two types")
     if len(one.exact) != len(other.exact):
-        return Unfit("public", f"{len(one.exact)} numbers on one neighbour, {len(other.exact)} on the other")
+        return Mismatch("public", f"{len(one.exact)} numbers on one neighbour, {len(other.exact)} on the other")
     kinds = {type(value) for value in (*one.exact, *other.exact)}
     wrong = sorted(kind.__name__ for kind in kinds - {int, Fraction})
     if wrong and declared_of(one.mechanism) is not None:
-        return Unfit("type", f"exact numbers are of type {', '.join(wrong)}, which round or overflow")
+        return Mismatch("type", f"exact numbers are of type {', '.join(wrong)}, which round or overflow")
     return None
 
 
@@ -114,7 +114,9 @@ def change_of(one: Call, other: Call) -> Change:
         return Change(
             Fraction(sum(steps)), Fraction(sum(step * step for step in steps)), Fraction(max(steps, default=0))
         )
-    if isinstance(one.exact, Comparable) and isinstance(other.exact, Comparable):  # an objective: of its gradient
+    if isinstance(one.exact, ComparableObjective) and isinstance(
+        other.exact, ComparableObjective
+    ):  # an objective: of its gradient
         return Change(one.exact.apart(other.exact), None, None)
     if (
         declared_of(one.mechanism) is None
@@ -141,23 +143,23 @@ def _run_of(start: NDArray[np.int64], edges: NDArray[np.int64]) -> NDArray[np.in
     return np.asarray(np.searchsorted(start, edges, side="right") - 1, dtype=np.int64)
 
 
-def _unfit_candidates(one: Call, other: Call) -> Unfit | None:
+def _unfit_candidates(one: Call, other: Call) -> Mismatch | None:
     mine, theirs = one.exact, other.exact
     assert isinstance(mine, Candidates)
     assert isinstance(theirs, Candidates)
     if mine.scores.dtype != np.int64 or theirs.scores.dtype != np.int64:
-        return Unfit("type", f"scores are of type {mine.scores.dtype} and {theirs.scores.dtype}, not int64")
+        return Mismatch("type", f"scores are of type {mine.scores.dtype} and {theirs.scores.dtype}, not int64")
     if one.start is None or other.start is None:
         same = mine.weights.tolist() == theirs.weights.tolist()
-        return None if same else Unfit("public", "the weights of the candidates depend on the rows")
+        return None if same else Mismatch("public", "the weights of the candidates depend on the rows")
     if (one.start[0], one.start[-1]) != (other.start[0], other.start[-1]):
-        return Unfit("public", "which candidates there are depends on the rows")
+        return Mismatch("public", "which candidates there are depends on the rows")
     edges = np.union1d(one.start, other.start)[:-1]
     before, after = (
         _each(one.start, mine)[_run_of(one.start, edges)],
         _each(other.start, theirs)[_run_of(other.start, edges)],
     )
-    return None if before.tolist() == after.tolist() else Unfit("public", "the weights depend on the rows")
+    return None if before.tolist() == after.tolist() else Mismatch("public", "the weights depend on the rows")
 
 
 def _each(start: NDArray[np.int64], exact: Candidates) -> NDArray[np.object_]:

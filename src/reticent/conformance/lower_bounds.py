@@ -39,7 +39,7 @@ LEAST: Final = 40  # outputs a side without which nothing can be split
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class EventTest:
     """One event on the half of the sample that did not choose it.
 
     Attributes
@@ -74,13 +74,13 @@ class Lower:
 
     Attributes
     ----------
-    tested : tuple of Tested
+    tested : tuple of EventTest
     deltas : tuple of float
         Where the search looked; the bounds hold at any other delta as well.
     beta : float
     """
 
-    tested: tuple[Tested, ...]
+    tested: tuple[EventTest, ...]
     deltas: tuple[float, ...]
     beta: float
 
@@ -88,11 +88,11 @@ class Lower:
         """The largest epsilon proved at ``delta`` in [0, 1)."""
         return max((one.epsilon(delta) for one in self.tested), default=0.0)
 
-    def best(self, delta: float = 0.0) -> Tested | None:
+    def best(self, delta: float = 0.0) -> EventTest | None:
         """The event that proves it."""
         return max(self.tested, key=lambda one: one.epsilon(delta), default=None)
 
-    def refutes(self, loss: Loss) -> Tested | None:
+    def refutes(self, loss: Loss) -> EventTest | None:
         """An event more likely than ``loss`` allows; None where the loss withstands.
 
         No test of one neighbour against the other has more power than ``profiles.power`` at its level. This therefore
@@ -261,7 +261,7 @@ def _tested(chosen: list[list[_Candidate]], sides: _Sides, deltas: tuple[float, 
     return Lower(tuple(_one(one, sides, share * beta) for one, share in events.values()), deltas, beta)
 
 
-def _one(candidate: _Candidate, sides: _Sides, error: float) -> Tested:
+def _one(candidate: _Candidate, sides: _Sides, error: float) -> EventTest:
     feature, reverse = candidate.feature, candidate.reverse
     member = np.zeros(feature.cells, bool)
     member[candidate.cells] = True
@@ -271,7 +271,7 @@ def _one(candidate: _Candidate, sides: _Sides, error: float) -> Tested:
     hits, others = counts[first], counts[second]
     words = f"{feature.name}, {len(candidate.cells)} of {feature.cells} cells"
     lower_share = 1 - _upper_share(candidate, sides)
-    return Tested(
+    return EventTest(
         words,
         reverse,
         hits,

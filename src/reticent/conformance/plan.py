@@ -36,7 +36,7 @@ STREAM: Final = "plan audit"
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class AnswerAudit:
     """Audit of one answer: its noise calls, and the greatest observed to declared change of any of them.
 
     ``ratio`` is 1 where some made-up pair moved the exact numbers as far as declared; above 1 the plan is refuted. It
@@ -61,7 +61,7 @@ class Audited:
         Pairs of neighbours the plan was run on, with one tape of noise each.
     calls : int
         Noise calls compared.
-    answers : tuple of Moved
+    answers : tuple of AnswerAudit
         In the order asked, with the cap's caveat last if there is one.
     loss : Fraction or None
         The greatest share of the charged loss that a pair's exact numbers account for, where it can be computed.
@@ -73,7 +73,7 @@ class Audited:
 
     triples: int
     calls: int
-    answers: tuple[Moved, ...]
+    answers: tuple[AnswerAudit, ...]
     loss: Fraction | None
     findings: tuple[Finding, ...]
     losses: int = 0
@@ -160,7 +160,7 @@ class Tally:
         answers = []
         for name in self.names:
             ratios = self.each.get(name, [])
-            answers.append(Moved(name, len(ratios), max((r for r in ratios if r is not None), default=None)))
+            answers.append(AnswerAudit(name, len(ratios), max((r for r in ratios if r is not None), default=None)))
         return Audited(self.triples, self.calls, tuple(answers), self.loss, tuple(self.findings), self.losses)
 
 

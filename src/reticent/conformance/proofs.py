@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class ProofLeaf:
     """One noise call the proof pays for: its guarantee, the answer, and how many steps the neighbours may be apart."""
 
     guarantee: Guarantee
@@ -32,24 +32,24 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class PairLoss:
     """Loss of a pair below a node, in the currencies that all its parts can state."""
 
     epsilon: Fraction | None
     rho: Fraction | None
 
 
-NOTHING = Lost(Fraction(0), Fraction(0))
-UNKNOWN = Lost(None, None)
+NOTHING = PairLoss(Fraction(0), Fraction(0))
+UNKNOWN = PairLoss(None, None)
 
 
-def leaves_of(plan: Prepared) -> Iterator[Leaf]:
+def leaves_of(plan: Prepared) -> Iterator[ProofLeaf]:
     """The noise calls a plan pays for, in the order of its proof, which is the order of drawing."""
     names = [step.name for step in plan.all_steps for _ in below(step.guarantee, 1)]
     whole = list(below(plan.guarantee, 1))
     if len(names) != len(whole):
         names = [""] * len(whole)
-    yield from (Leaf(leaf, name, times) for (leaf, times), name in zip(whole, names, strict=True))
+    yield from (ProofLeaf(leaf, name, times) for (leaf, times), name in zip(whole, names, strict=True))
 
 
 def charge_of(tree: Guarantee) -> Loss | None:
@@ -61,7 +61,7 @@ def charge_of(tree: Guarantee) -> Loss | None:
             return charge_of(tree.parts[0]) if len(tree.parts) == 1 else None
 
 
-def share_of(lost: Lost, charge: Loss | None) -> Fraction | None:
+def share_of(lost: PairLoss, charge: Loss | None) -> Fraction | None:
     """Share of a charge that a pair lost; None if it is not known, or if nothing is charged."""
     match charge:
         case PureDP(epsilon) if epsilon and lost.epsilon is not None:
@@ -72,7 +72,7 @@ def share_of(lost: Lost, charge: Loss | None) -> Fraction | None:
             return None
 
 
-def amount(tree: Guarantee, shares: Iterator[Fraction | None], beyond: list[tuple[str, str]]) -> Lost:
+def amount(tree: Guarantee, shares: Iterator[Fraction | None], beyond: list[tuple[str, str]]) -> PairLoss:
     """Total loss of a pair.
 
     Parameters
@@ -87,7 +87,7 @@ def amount(tree: Guarantee, shares: Iterator[Fraction | None], beyond: list[tupl
     return _amount(tree, 1, shares, beyond)
 
 
-def _amount(node: Guarantee, times: int, shares: Iterator[Fraction | None], beyond: list[tuple[str, str]]) -> Lost:
+def _amount(node: Guarantee, times: int, shares: Iterator[Fraction | None], beyond: list[tuple[str, str]]) -> PairLoss:
     """``times`` of the node's own steps lie between the pair, so its loss counts that often (rho: squared)."""
     if not node.parts:
         return NOTHING if node.by.name == compose.PUBLIC.name else _at_leaf(node, next(shares), times)
@@ -105,17 +105,17 @@ def _amount(node: Guarantee, times: int, shares: Iterator[Fraction | None], beyo
             beyond.append(_words(node, f"ρ {about(rho)}"))
         case _:
             pass
-    return Lost(epsilon, rho)
+    return PairLoss(epsilon, rho)
 
 
-def _at_leaf(leaf: Guarantee, share: Fraction | None, times: int) -> Lost:
+def _at_leaf(leaf: Guarantee, share: Fraction | None, times: int) -> PairLoss:
     if share is None:
         return UNKNOWN
     match leaf.loss:
         case PureDP(epsilon):
-            return Lost(epsilon * share * times, None)
+            return PairLoss(epsilon * share * times, None)
         case ZCDP(rho):
-            return Lost(None, rho * share * times**2)
+            return PairLoss(None, rho * share * times**2)
         case _:
             return NOTHING if share == 0 else UNKNOWN
 

@@ -123,7 +123,7 @@ class Opener(Protocol):
     def __call__(self, made: Family, place: int, form: Form = "arrays") -> Held: ...
 
 
-class _Warm(Table):
+class _WarmTable(Table):
     """A table whose runs share one engine; each has a connection of its own. All else is as in a release."""
 
     __slots__ = ("_connect",)
@@ -153,7 +153,7 @@ def engine() -> Iterator[Opener]:
             count += 1
             folder = Path(name) / str(count)  # a file is read anew by every run
             folder.mkdir()
-            return Held(_Warm(opened(form, made, place, folder), made.schema, started._connection.cursor))
+            return Held(_WarmTable(opened(form, made, place, folder), made.schema, started._connection.cursor))
 
         yield open_table
 
@@ -176,7 +176,7 @@ def uneven(schema: Schema, key: str = "readers") -> Iterator[tuple[Form, str]]:
     with TemporaryDirectory(prefix="reticent-audit-") as folder:
         for form in EACH:
             try:
-                told = _Rows(form, made, lines, Path(folder)).unlike()
+                told = _RowFile(form, made, lines, Path(folder)).unlike()
             except Exception as cause:  # a reader takes any row; these are made up, so the cause may be shown
                 told = f"the reader raises {type(cause).__name__}: {cause}"
             if told:
@@ -184,7 +184,7 @@ def uneven(schema: Schema, key: str = "readers") -> Iterator[tuple[Form, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _RowFile:
     """A table of which any stretch of rows can be written and read alone."""
 
     form: Form

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from reticent.conformance import scratch_ledger
 from reticent.conformance.branch_charge import unpaid
-from reticent.conformance.certificate_replay import Paper, Written, first_difference
+from reticent.conformance.certificate_replay import CertificateInputs, Written, first_difference
 from reticent.conformance.couplings import KEY_BITS, WORD, Counted, Filled, Rows, filling, in_one_order
 from reticent.conformance.diffs import alike
 from reticent.conformance.findings import (
@@ -35,7 +35,7 @@ from reticent.conformance.findings import (
     seen_of,
     unlike,
 )
-from reticent.conformance.proofs import Leaf, amount, charge_of, leaves_of, share_of
+from reticent.conformance.proofs import ProofLeaf, amount, charge_of, leaves_of, share_of
 from reticent.conformance.tape import LIKELY, STYLES, Style, Tape, recorded
 from reticent.data.query import Records
 from reticent.mechanisms.gate import Call
@@ -54,16 +54,16 @@ Published: TypeAlias = tuple[tuple[Answer, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Paid:
+class Payment:
     """Payment for one call: a leaf of the proof, its place, and the number of such calls it pays for."""
 
-    leaf: Leaf
+    leaf: ProofLeaf
     place: int
     among: int
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunRecord:
     """Record of one run; ``records`` are the numbers of records it read, table by table."""
 
     calls: tuple[Call, ...]
@@ -107,8 +107,8 @@ class Replayer:
 
     def __init__(self, plan: Prepared, schema: Schema | None = None) -> None:
         self.plan = plan
-        self._paper = None if schema is None else Paper.of(plan, schema)
-        self.leaves: tuple[Leaf, ...] = tuple(leaves_of(plan))
+        self._paper = None if schema is None else CertificateInputs.of(plan, schema)
+        self.leaves: tuple[ProofLeaf, ...] = tuple(leaves_of(plan))
         self.charge = charge_of(plan.guarantee)
         self.styles = LIKELY if _tests(plan.guarantee) or _deals(plan) else STYLES
         self._stated: dict[object, Guarantee] = {}
@@ -154,7 +154,7 @@ class Replayer:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    def _run(self, rows: Rows, tape: Tape, earlier: tuple[Call, ...]) -> Ran:
+    def _run(self, rows: Rows, tape: Tape, earlier: tuple[Call, ...]) -> RunRecord:
         from reticent.study.release import draw
 
         recorder, counted = recorded(tape, earlier), Counted(rows)
@@ -170,17 +170,17 @@ class Replayer:
                 failed = cause_of(cause)
         warned = tuple(f"{item.category.__name__}: {item.message}" for item in caught)
         calls, tossed = tuple(recorder.calls), tuple(recorder.tossed)
-        return Ran(calls, tossed, frozenset(counted.records), published, written, warned, failed)
+        return RunRecord(calls, tossed, frozenset(counted.records), published, written, warned, failed)
 
     # --- calls against the proof --------------------------------------------------------------------------------------
 
-    def _matched(self, calls: Sequence[Call]) -> tuple[list[Finding], list[Paid | None]]:
+    def _matched(self, calls: Sequence[Call]) -> tuple[list[Finding], list[Payment | None]]:
         """The leaf of the proof that pays for each call, in order; leaves may be left over where no reply was given.
 
         A leaf may pay for several calls: coordinates that are drawn one by one, whose losses come to the leaf's.
         """
         findings: list[Finding] = []
-        matched: list[Paid | None] = []
+        matched: list[Payment | None] = []
         at, left, last = 0, 0, None
         for call in calls:
             stated = self._guarantee(call.mechanism)
@@ -203,15 +203,15 @@ class Replayer:
             self._looked[kinds] = unpaid(self.plan.guarantee, calls)
         return self._looked[kinds]
 
-    def _next(self, at: int, stated: Guarantee) -> Paid | None:
+    def _next(self, at: int, stated: Guarantee) -> Payment | None:
         """The next leaf of the loss stated, else the next that is a multiple of it."""
         several = None
         for place in range(at, len(self.leaves)):
             among = _among(self.leaves[place].guarantee, stated)
             if among == 1:
-                return Paid(self.leaves[place], place, 1)
+                return Payment(self.leaves[place], place, 1)
             if among > 1 and several is None:
-                several = Paid(self.leaves[place], place, among)
+                several = Payment(self.leaves[place], place, among)
         return several
 
     def _guarantee(self, mechanism: object) -> Guarantee | None:
@@ -224,7 +224,7 @@ class Replayer:
             self._stated[mechanism] = stated
         return self._stated[mechanism]
 
-    def _total(self, paid: Sequence[Paid | None], seen: Sequence[Seen], found: list[Finding]) -> Fraction | None:
+    def _total(self, paid: Sequence[Payment | None], seen: Sequence[Seen], found: list[Finding]) -> Fraction | None:
         """The share of the charge this pair lost; every node whose parts lose more than it says is a finding."""
         by_leaf: dict[int, Fraction | None] = {}
         for by, one in zip(paid, seen, strict=True):
@@ -241,7 +241,7 @@ class Replayer:
 # --- comparing --------------------------------------------------------------------------------------------------------
 
 
-def _tossed(first: Ran, second: Ran) -> list[Finding]:
+def _tossed(first: RunRecord, second: RunRecord) -> list[Finding]:
     """Coins outside the gate: the key, then for each dealing one word for each record."""
     keys = first.tossed[:1] == second.tossed[:1] == (KEY_BITS,)
     words = all(size in {WORD * n for n in ran.records} for ran in (first, second) for size in ran.tossed[1:])
@@ -251,13 +251,13 @@ def _tossed(first: Ran, second: Ran) -> list[Finding]:
     return [Finding("bypass", "", f"coins are tossed outside the gate, in bits: {sizes}; expected [{KEY_BITS}]")]
 
 
-def _size(ran: Ran) -> int:
+def _size(ran: RunRecord) -> int:
     """The cells published, and a tenth of the records read: what a pair takes, in time."""
     answers, _ = cast("Published", ran.published)  # what ``draw`` gives
     return sum(len(answer.cells) for answer in answers) + sum(ran.records) // 10
 
 
-def _published(first: Ran, second: Ran) -> Iterator[Finding]:
+def _published(first: RunRecord, second: RunRecord) -> Iterator[Finding]:
     if first.warned != second.warned:
         yield Finding("warning", "", f"warnings differ: {list(first.warned)} and {list(second.warned)}")
     if not alike(first.published, second.published):

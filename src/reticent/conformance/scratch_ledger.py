@@ -50,7 +50,7 @@ Document = dict[str, Any]  # a certificate as JSON
 
 
 @dataclass(slots=True)
-class Watched:
+class WatchedRows:
     """Made-up rows that note, when they are asked for, what the ledger's file holds by then."""
 
     rows: Rows
@@ -87,7 +87,7 @@ def found(plan: Prepared, schema: Schema, rows: Rows, calls: Sequence[Call]) -> 
     with TemporaryDirectory(prefix="reticent-audit-") as folder:
         path = Path(folder) / "scratch.ledger"
         ledger = Ledger.create(path, title="made up", adjacency=neighbours, budget=budget)
-        watched = Watched(rows, path)
+        watched = WatchedRows(rows, path)
         try:
             certificate = _released(plan, schema, ledger, watched)
         except Fault:
@@ -118,7 +118,7 @@ def _room(cost: Loss) -> Counted:
             raise CheckError(f"{words(other)} is no charge")
 
 
-def _released(plan: Prepared, schema: Schema, ledger: Ledger, watched: Watched) -> Certificate:
+def _released(plan: Prepared, schema: Schema, ledger: Ledger, watched: WatchedRows) -> Certificate:
     from reticent.certificate.fields import ReleaseMetadata
     from reticent.study.release import run
 
@@ -127,7 +127,7 @@ def _released(plan: Prepared, schema: Schema, ledger: Ledger, watched: Watched) 
     return run(plan, table, schema, ledger, about, system(), None, lambda stage: None, None).certificate
 
 
-def _charged(ledger: Ledger, watched: Watched, cost: Loss, certificate: Certificate) -> Iterator[Finding]:
+def _charged(ledger: Ledger, watched: WatchedRows, cost: Loss, certificate: Certificate) -> Iterator[Finding]:
     """The ledger's file, as it was when rows were read and as it is now, against what the proof costs."""
     spent = ledger.spent()
     if spent != cost:
@@ -246,4 +246,4 @@ CHANGES: Final[tuple[tuple[str, Callable[[Document], bool]], ...]] = (
     ("another entry of the ledger", _release),
 )
 
-__all__ = ["CHANGES", "Watched", "found"]
+__all__ = ["CHANGES", "WatchedRows", "found"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class InMemory:
+class MemorySource:
     """A table in memory: ``read`` gives Arrow columns when the rows are wanted."""
 
     storage: Mapping[str, Storage]
@@ -56,7 +56,7 @@ class InMemory:
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
 
 
-def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> InMemory:
+def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> MemorySource:
     named = [(exact(name), arrays[name]) for name in arrays]
     names, arrays = tuple(name for name, _ in named), dict(named)
     check_names(names, schema, "the table")
@@ -92,7 +92,7 @@ def open_arrays(arrays: Mapping[Any, Any], schema: Schema) -> InMemory:
         columns = [_from_array(arrays[name], storage[name]) for name in names]
         yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
-    return InMemory(storage, read)
+    return MemorySource(storage, read)
 
 
 _KINDS: Final[Mapping[str, Storage]] = {
@@ -162,7 +162,7 @@ def is_pandas(source: object) -> bool:
     return type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns")
 
 
-def open_pandas(frame: Any, schema: Schema) -> InMemory:
+def open_pandas(frame: Any, schema: Schema) -> MemorySource:
     import pyarrow as pa
 
     names = tuple(exact(name) for name in frame.columns)
@@ -180,7 +180,7 @@ def open_pandas(frame: Any, schema: Schema) -> InMemory:
         columns = [_from_series(frame.iloc[:, position[name]], storage[name]) for name in names]
         yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
-    return InMemory(storage, read)
+    return MemorySource(storage, read)
 
 
 def _pandas_storage(dtype: Any, schema: Schema, name: str) -> Storage:
@@ -208,7 +208,7 @@ def _from_series(series: Any, storage: Storage) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[str]], Any]) -> InMemory:
+def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[str]], Any]) -> MemorySource:
     import pyarrow as pa
 
     if isinstance(source, pa.RecordBatchReader):
@@ -223,7 +223,7 @@ def open_stream(source: Any, schema: Schema, read_columns: Callable[[Sequence[st
             return
         yield from _table(read_columns(names)).select(list(names)).to_batches(BATCH)
 
-    return InMemory(storage, read)
+    return MemorySource(storage, read)
 
 
 def _stream_schema(source: Any) -> pa.Schema:

@@ -171,7 +171,7 @@ def base(schema: Schema, used: Sequence[str]) -> Table:
 
 def aggregate(query: Query, schema: Schema, used: Sequence[str]) -> Table:
     """The expression over the stored ``base``: columns ``key`` (with keys), ``bin`` (tallies, ranks), then integers."""
-    asking = _Asking(schema, used)
+    asking = _QueryExpressions(schema, used)
     match query:
         case Rows(keys=keys):
             return asking.grouped(asking.kept(keys), keys, n=_count)
@@ -253,7 +253,7 @@ def _within(x: Expr, low: int, high: int) -> Expr:
     return ibis.cases((x < low, low), (x > high, high), else_=x)
 
 
-class _Asking:
+class _QueryExpressions:
     """The expressions of one query over the stored base table."""
 
     def __init__(self, schema: Schema, used: Sequence[str]) -> None:

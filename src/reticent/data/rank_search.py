@@ -57,7 +57,7 @@ class Scans(Protocol):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _Found:
+class _RankRuns:
     """The ranks ``under + 1``, ..., ``under + runs.size``."""
 
     under: int
@@ -111,7 +111,7 @@ def _windows(scans: Scans, asked: Sequence[tuple[int, int]], size: int) -> dict[
     while waiting:
         for bracket in _joined([_bracket(sample, first, last, size, wider) for first, last in waiting]):
             runs = scans.inside(bracket)
-            part = _Found(0 if bracket[0] == -math.inf else scans.below(bracket[0]), runs)
+            part = _RankRuns(0 if bracket[0] == -math.inf else scans.below(bracket[0]), runs)
             found |= {ranks: part.window(*ranks) for ranks in waiting if part.holds(*ranks)}
         waiting, wider = [ranks for ranks in waiting if ranks not in found], wider * WIDER
     return found

@@ -175,7 +175,7 @@ def choice(
     scores: NDArray[np.int64],
     multiplicities: Sequence[int] | NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.object_],
     rate: int | Fraction,
-) -> _Choice | _Long:
+) -> _Choice | _LongCounts:
     """The law of :func:`categorical_scores`; ``draw(entropy)`` draws from it. Audits draw from one law many times."""
     pace = positive(rate, "rate")
     if not isinstance(scores, np.ndarray) or scores.dtype.kind != "i" or scores.ndim != 1:
@@ -185,7 +185,7 @@ def choice(
         raise PublicParameterError("scores and multiplicities must have one length")
     if isinstance(counts, list):
         lowest = int(scores.min())
-        return _Long([pace * (score - lowest) for score in scores.tolist()], counts)
+        return _LongCounts([pace * (score - lowest) for score in scores.tolist()], counts)
     possible = counts.floats > 0
     if not possible.any():
         raise PublicParameterError("at least one multiplicity must be > 0")
@@ -197,14 +197,14 @@ def choice(
     high = powers.of(behind)
     high *= counts.floats
     high *= 1.0 + 2 * ERROR
-    return _Choice(_Rows.of(high), high, behind, counts, pace, powers.last)
+    return _Choice(_WeightRows.of(high), high, behind, counts, pace, powers.last)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Choice:
     """Proposals from weights a little above the true ones, and what decides them."""
 
-    proposal: _Rows
+    proposal: _WeightRows
     high: NDArray[np.float64]
     behind: NDArray[np.uint64]
     counts: _Counts
@@ -225,7 +225,7 @@ class _Choice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Long:
+class _LongCounts:
     """Multiplicities that no float holds: everything in integers."""
 
     exponents: list[Fraction]
@@ -236,7 +236,7 @@ class _Long:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _WeightRows:
     """Whole-number weights, just above the floats given, in rows of 256 that share a unit ``2**exponent``."""
 
     weights: NDArray[np.int64]
@@ -246,7 +246,7 @@ class _Rows:
     top: int
 
     @classmethod
-    def of(cls, high: NDArray[np.float64]) -> _Rows:
+    def of(cls, high: NDArray[np.float64]) -> _WeightRows:
         count = -(-len(high) // ROW)
         padded = np.zeros(count * ROW)
         padded[: len(high)] = high

@@ -65,7 +65,7 @@ ERRORS: Final = 101  # columns an error is the median of, at most
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class FinitePoint:
     """One size: P(reply) measured and its standard error, the median error of replies, and what 003 says of no reply.
 
     ``error`` is the median |error| over that of the estimate without noise, None without a reply, or where public
@@ -89,13 +89,13 @@ class Finite:
     shape : str
     guarantee : Guarantee
         At the largest n: for mode paper delta falls with n.
-    at : tuple of At
+    at : tuple of FinitePoint
     """
 
     algorithm: Algorithm
     shape: Shape
     guarantee: Guarantee
-    at: tuple[At, ...]
+    at: tuple[FinitePoint, ...]
 
     def rows(self) -> tuple[tuple[int, float, float | None, float], ...]:
         """(n, P(reply), error ratio or None, 1 - n^(-eps ln n))."""
@@ -208,7 +208,7 @@ def _holds(n: float) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class FiniteAlgorithm:
     """An algorithm for one n."""
 
     guarantee: Guarantee
@@ -266,7 +266,7 @@ def finite(
         try:
             made = make(algorithm, n, total, each)
         except Refusal:
-            found.append(At(n, 0.0, 0.0, None, printed_silence(n, float(total) / steps(algorithm))))
+            found.append(FinitePoint(n, 0.0, 0.0, None, printed_silence(n, float(total) / steps(algorithm))))
             continue
         last = made.guarantee
         found.append(_measured(made, n, shape, tables, printed_silence(n, float(total) / steps(algorithm))))
@@ -290,7 +290,7 @@ def steps(algorithm: Algorithm) -> int:
             assert_never(algorithm)
 
 
-def make(algorithm: Algorithm, n: int, epsilon: Fraction, delta: Fraction) -> Made:
+def make(algorithm: Algorithm, n: int, epsilon: Fraction, delta: Fraction) -> FiniteAlgorithm:
     """The algorithm for n values."""
     half, quarter, eighth = epsilon / 2, epsilon / 4, epsilon / 8
     any_delta, free = (
@@ -308,7 +308,7 @@ def make(algorithm: Algorithm, n: int, epsilon: Fraction, delta: Fraction) -> Ma
                 found = spread.sample(column, entropy)
                 return found.value.value if isinstance(found, Reply) else None
 
-            return Made(spread.guarantee, spread.chance, widths, lambda c: _iqr(c, n), "width")
+            return FiniteAlgorithm(spread.guarantee, spread.chance, widths, lambda c: _iqr(c, n), "width")
         case "M" | "M as printed":
             middle: ScaledMedian | Median
             if algorithm == "M":
@@ -319,13 +319,15 @@ def make(algorithm: Algorithm, n: int, epsilon: Fraction, delta: Fraction) -> Ma
                     scale.scale(n, NEAR, test=quarter, release=quarter, mode="paper", most_delta=any_delta),
                     n,
                 )
-            return Made(middle.guarantee, middle.chance, _value(middle), lambda c: _at(c, n), "median")
+            return FiniteAlgorithm(middle.guarantee, middle.chance, _value(middle), lambda c: _at(c, n), "median")
         case "TM":
             mean = trimmed.trimmed_mean(n, NEAR, alpha=ALPHA, test=quarter, release=half, delta=delta)
-            return Made(mean.guarantee, mean.chance, _value(mean), lambda c: _trimmed(c, mean), "trimmed mean")
+            return FiniteAlgorithm(
+                mean.guarantee, mean.chance, _value(mean), lambda c: _trimmed(c, mean), "trimmed mean"
+            )
         case "smooth median":
             smooth = smooth_median(n, NEAR, epsilon=epsilon, low=-BOUNDS, high=BOUNDS)
-            return Made(
+            return FiniteAlgorithm(
                 smooth.guarantee,
                 lambda public: 1.0,
                 lambda column, entropy: float(smooth.sample(column, entropy)),
@@ -338,7 +340,7 @@ def make(algorithm: Algorithm, n: int, epsilon: Fraction, delta: Fraction) -> Ma
             assert_never(algorithm)
 
 
-def _default(n: int, epsilon: Fraction) -> Made:
+def _default(n: int, epsilon: Fraction) -> FiniteAlgorithm:
     """The median by the exponential mechanism, alone, with no bounds but the public prior."""
     cells, choice = cells_of(real(), "x"), Choice(Terms(NEAR, n), epsilon)
     if not choice.outweighs(cells, Size(n, False, n)):
@@ -349,7 +351,7 @@ def _default(n: int, epsilon: Fraction) -> Made:
         return choice.centre(cells, held, entropy) * assumed_laws.UNIT
 
     tree = in_sequence([choice.mechanism.guarantee], label="median")
-    return Made(tree, lambda public: 1.0, estimate, lambda c: _at(c, n), "median")
+    return FiniteAlgorithm(tree, lambda public: 1.0, estimate, lambda c: _at(c, n), "median")
 
 
 def _value(mechanism: Median | ScaledMedian | trimmed.TrimmedMean) -> Callable[[Sorted, Entropy], float | None]:
@@ -373,7 +375,7 @@ def _trimmed(column: Sorted, mean: trimmed.TrimmedMean) -> float:
     return column.total(mean.first, mean.last) / (mean.last - mean.first + 1)
 
 
-def _measured(made: Made, n: int, shape: Shape, tables: int, printed: float) -> At:
+def _measured(made: FiniteAlgorithm, n: int, shape: Shape, tables: int, printed: float) -> FinitePoint:
     """Chances averaged over columns made up for a plan; errors on columns of a known population."""
     coins, runs = system(), max(3, min(tables, assumed_laws.MOST // n))
     chances, errors, usual = [], [], []
@@ -384,7 +386,7 @@ def _measured(made: Made, n: int, shape: Shape, tables: int, printed: float) -> 
         drawn = [made.estimate(table, coins) for _ in range(max(1, ERRORS // runs))]
         errors += [_off(found, truth, unit) for found in drawn if found is not None]
     error = float(np.median(errors) / np.median(usual)) if errors else None
-    return At(n, float(np.mean(chances)), float(np.std(chances)) / math.sqrt(runs), error, printed)
+    return FinitePoint(n, float(np.mean(chances)), float(np.std(chances)) / math.sqrt(runs), error, printed)
 
 
 def _off(found: float, truth: float, unit: float | None) -> float:

@@ -220,7 +220,7 @@ def _root(falling: Callable[[float], float], low: float, high: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class PopulationLaw:
     """A population: its quantiles, its density, its distribution function, its mean where there is one."""
 
     quantiles: Callable[[Floats], Floats]
@@ -233,29 +233,29 @@ class Law:
         return float(self.quantiles(np.array([u]))[0])
 
 
-def law(shape: Population) -> Law:
+def law(shape: Population) -> PopulationLaw:
     """The laws of 003's examples."""
     from scipy.special import ndtr, ndtri
 
     match shape:
         case "normal":
-            return Law(lambda u: np.asarray(ndtri(u)), _phi, lambda x: float(ndtr(x)), 0.0)
+            return PopulationLaw(lambda u: np.asarray(ndtri(u)), _phi, lambda x: float(ndtr(x)), 0.0)
         case "lognormal":
-            return Law(
+            return PopulationLaw(
                 lambda u: np.exp(ndtri(u)),
                 lambda x: _phi(math.log(x)) / x if x > 0 else 0.0,
                 lambda x: float(ndtr(math.log(x))) if x > 0 else 0.0,
                 math.exp(0.5),
             )
         case "cauchy":
-            return Law(
+            return PopulationLaw(
                 lambda u: np.tan(np.pi * (u - 0.5)),
                 lambda x: 1 / (math.pi * (1 + x * x)),
                 lambda x: 0.5 + math.atan(x) / math.pi,
                 None,
             )
         case "gap":
-            return Law(
+            return PopulationLaw(
                 lambda u: np.where(u < 0.5, 2 * u - 2, 2 * u),
                 lambda x: 0.5 if 1 < abs(x) < 2 else 0.0,
                 lambda x: 0.5 * (1 + math.copysign(min(max(abs(x) - 1, 0.0), 1.0), x)),
@@ -334,7 +334,7 @@ def _inverse(x: float) -> float:
     return 1 / x if x else math.inf
 
 
-def _trimmed(held: Law) -> tuple[float, float, float]:
+def _trimmed(held: PopulationLaw) -> tuple[float, float, float]:
     """The trimming points, and the winsorised mean."""
     levels = (np.arange(20_000) + 0.5) / 20_000 * (1 - ALPHA) + ALPHA / 2
     low, high = held.quantile(ALPHA / 2), held.quantile(1 - ALPHA / 2)
@@ -342,14 +342,14 @@ def _trimmed(held: Law) -> tuple[float, float, float]:
     return low, high, (1 - ALPHA) * kept + ALPHA / 2 * (low + high)
 
 
-def _huber(held: Law) -> tuple[float, float]:
+def _huber(held: PopulationLaw) -> tuple[float, float]:
     """The centre, and the share of the population that is within k of it."""
     grid = held.quantiles((np.arange(20_000) + 0.5) / 20_000)
     centre = _root(lambda t: float(np.clip(grid - t, -HUBER, HUBER).sum()), grid[0], grid[-1])
     return centre, held.below(centre + HUBER) - held.below(centre - HUBER)
 
 
-def _regression(held: Law) -> tuple[float, float]:
+def _regression(held: PopulationLaw) -> tuple[float, float]:
     """1 / (2 f(0) E[c / ||(1, z)||]) for c = 1 and c = z^2, z normal: the inverse of a diagonal matrix.
 
     The estimating equation is E[sign(y - a - b z) (1, z) / ||(1, z)||] = 0; its derivative in (a, b) is

@@ -48,7 +48,7 @@ SHOWN: Final = 1200  # points at which distribution functions are compared
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Specimen:
+class ZooEntry:
     """One method: its name here, what was asked, and what came out."""
 
     name: str
@@ -68,7 +68,7 @@ class Zoo:
         The public column.
     loss : PureDP
         What each release cost, apart from the delta of those with Gaussian noise.
-    specimens : tuple of Specimen
+    specimens : tuple of ZooEntry
     """
 
     column: str
@@ -76,7 +76,7 @@ class Zoo:
     high: float
     values: Floats
     loss: PureDP
-    specimens: tuple[Specimen, ...]
+    specimens: tuple[ZooEntry, ...]
 
     def rows(self) -> tuple[tuple[str, float, float], ...]:
         """(method, greatest difference of distribution functions, of shares of ``BARS`` bars half the sum).
@@ -172,7 +172,7 @@ def density_zoo(
     for name, question in asked(column):
         made = opened.release([question], epsilon=cost, delta=question.delta, record=about)
         law = made[question.name].law
-        found.append(Specimen(name, question, Reply(law) if isinstance(law, Density) else NO_REPLY))
+        found.append(ZooEntry(name, question, Reply(law) if isinstance(law, Density) else NO_REPLY))
     return Zoo(column, float(bounds[0]), float(bounds[1]), known, PureDP(cost), tuple(found))
 
 
@@ -192,7 +192,7 @@ def asked(column: str) -> Sequence[tuple[str, Ask]]:
     )
 
 
-def _drawn(one: Specimen, error: float, panel: Axes) -> None:
+def _drawn(one: ZooEntry, error: float, panel: Axes) -> None:
     from reticent.synthesis import drawing
 
     match one.outcome:

@@ -96,7 +96,7 @@ def array(x: object, name: str) -> NDArray[np.generic]:
             objects = np.array(found, object)
             objects[np.ma.getmaskarray(x)] = None
             found = objects
-    except (Refusal, Ragged):
+    except (Refusal, RaggedRows):
         raise
     except Exception:  # its text may quote a cell
         found = None
@@ -109,7 +109,7 @@ def array(x: object, name: str) -> NDArray[np.generic]:
     return found
 
 
-class Ragged(ValueError):
+class RaggedRows(ValueError):
     """Some rows are lists and others are none, or of another length."""
 
 
@@ -132,7 +132,7 @@ def _listed(x: object) -> NDArray[np.generic]:
         return np.fromiter(every, object, len(every))
     width = len(rows[0])
     if len(rows) < len(every) or any(len(row) != width for row in rows):
-        raise Ragged("Every row must be a list of one length, or none may be. Nothing was charged.")
+        raise RaggedRows("Every row must be a list of one length, or none may be. Nothing was charged.")
     return np.fromiter((cell for row in rows for cell in row), object, len(every) * width).reshape(len(every), width)
 
 

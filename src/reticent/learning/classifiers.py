@@ -23,8 +23,8 @@ from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.learning.handles import Handle
 from reticent.learning.linear import WHOLE, LinearModel
-from reticent.learning.odd import Beside
-from reticent.learning.scoring import Scored, Scoring, accuracy, of_labels
+from reticent.learning.odd import FitOddShare
+from reticent.learning.scoring import ScoreQuestion, Scoring, accuracy, of_labels
 from reticent.privacy.numbers import Number, read
 from reticent.statistics.convex import losses
 from reticent.statistics.convex.objective_perturbation import Fit, Solver, planned
@@ -71,23 +71,23 @@ class Classifier(Estimator):
         epsilon: Number | None = None,
     ) -> float:
         """The share of right labels: of public rows free, of private rows charged ``epsilon``."""
-        asked = Scored(self, X, y, self.score_epsilon if epsilon is None else epsilon)
+        asked = ScoreQuestion(self, X, y, self.score_epsilon if epsilon is None else epsilon)
         return accuracy(asked, self._labelled)
 
     def _scoring(self, y: object) -> Scoring:
         return of_labels(self._labelled)
 
-    def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, Beside]:
+    def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, FitOddShare]:
         """The fit, and the share of incomplete rows beside it."""
         beside = self._odd(here, y, price_of(self.epsilon, self.delta, here).epsilon)
         beside.announce(3)
         return self._work(replace(here, aside=beside.share), y), beside
 
-    def _odd(self, here: Circumstances, y: object, epsilon: Fraction) -> Beside:
+    def _odd(self, here: Circumstances, y: object, epsilon: Fraction) -> FitOddShare:
         """The share of incomplete rows for a part of ``epsilon``, or for none where it is known without."""
         vouched = here.complete or (isinstance(y, Handle) and y.shelf.vouched(y.columns[0]))
         known = here.complete or (self._counts and here.exact is not None)
-        return Beside.of(here, epsilon, self._labels(y), vouched=vouched, known=known)
+        return FitOddShare.of(here, epsilon, self._labels(y), vouched=vouched, known=known)
 
     def _labelled(self, rows: Floats) -> NDArray[np.generic]:
         raise TypeError("a classifier says how rows are labelled")

@@ -36,7 +36,7 @@ EACH: Final = 6  # of them to a factor of two
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class ClippingState:
     """Public values so far: n, mean (in half-widths) and reach (in steps, for l2 squared); and the private ``rows``."""
 
     n: float
@@ -91,7 +91,7 @@ class Near:
         found = [max(1, int(most * 2.0 ** (-(2 if squared else 1) * i / EACH))) for i in range(1, CANDIDATES)]
         return np.array([*found[::-1], most], np.int64)
 
-    def draw(self, values: Floats, entropy: Entropy) -> Seen:
+    def draw(self, values: Floats, entropy: Entropy) -> ClippingState:
         """n, mean and reach; and the rows about the mean within the reach."""
         there = np.asarray(np.isfinite(values).all(axis=1), np.bool_)
         rows = self.scaling.whole(values)
@@ -106,7 +106,7 @@ class Near:
         scores = np.abs(LEVEL.denominator * within.astype(np.int64) - LEVEL.numerator * int(there.sum()))
         ones = np.ones(len(scores), np.int64)
         reach = int(self.candidates[gate.draw(self.choosing, Candidates(scores, ones), entropy)])
-        return Seen(n, mean, reach, shortened(about, Fraction(reach), self.price.norm), there)
+        return ClippingState(n, mean, reach, shortened(about, Fraction(reach), self.price.norm), there)
 
 
 def shrunk(means: Floats, spread: float) -> Floats:
@@ -126,4 +126,4 @@ def told(sums: Floats, spread: float) -> Floats:
     return np.asarray(np.where(size > width + 2 * np.sqrt(5 * width), found, 0.0))
 
 
-__all__ = ["Near", "REST", "Seen", "told"]
+__all__ = ["Near", "REST", "ClippingState", "told"]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError
-from reticent.learning.clipping import REST, Near, Seen, told
+from reticent.learning.clipping import REST, ClippingState, Near, told
 from reticent.learning.estimator import Estimator, Work
 from reticent.learning.fit_release import Circumstances, price_of
 from reticent.privacy import compose
@@ -89,7 +89,7 @@ class Lloyd:
         seen = self.near.draw(values, entropy)
         return seen.n, np.asarray(np.clip(seen.mean + self.rounded(seen, entropy), -1.0, 1.0))
 
-    def rounded(self, seen: Seen, entropy: Entropy) -> Floats:
+    def rounded(self, seen: ClippingState, entropy: Entropy) -> Floats:
         """Centres about the mean, after all rounds."""
         norm, width = self.price.norm, self.scaling.width
         whole = (seen.reach**0.5 if norm == "l2" else float(seen.reach)) / UNIT

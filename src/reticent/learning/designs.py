@@ -23,7 +23,7 @@ PLAIN: Final = (Fraction(0), Fraction(1))
 
 
 @dataclass(frozen=True, slots=True)
-class Design:
+class DesignMatrix:
     """A frame, the columns of each of its blocks, and for every column the place of its coefficient, if it has one.
 
     Coefficients are counted without the intercept's.
@@ -44,7 +44,7 @@ class Design:
         return found
 
 
-def design(here: Circumstances, y: Bound, reference: Sequence[Key], *, intercept: bool) -> Design:
+def design(here: Circumstances, y: Bound, reference: Sequence[Key], *, intercept: bool) -> DesignMatrix:
     """The blocks of a fit's columns; the reference of a category is its key in ``reference``, or its first.
 
     Raises
@@ -71,7 +71,7 @@ def design(here: Circumstances, y: Bound, reference: Sequence[Key], *, intercept
             features[columns[other]], told = told, told + 1
     if left:
         raise PublicParameterError(f"reference: {left[0]} is no key of a category among the columns")
-    return Design(Frame(tuple(blocks), y, intercept), tuple(groups), tuple(features))
+    return DesignMatrix(Frame(tuple(blocks), y, intercept), tuple(groups), tuple(features))
 
 
 def _groups(here: Circumstances) -> list[tuple[int, ...]]:
@@ -86,4 +86,4 @@ def _groups(here: Circumstances) -> list[tuple[int, ...]]:
     return [tuple(places) for places in found.values()]
 
 
-__all__ = ["Design", "design"]
+__all__ = ["DesignMatrix", "design"]

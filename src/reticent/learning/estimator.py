@@ -33,7 +33,7 @@ from reticent.learning.fit_release import (
 )
 from reticent.learning.handles import Handle, Public
 from reticent.learning.held_arrays import held
-from reticent.learning.odd import ATTRIBUTE, Beside, by_complete
+from reticent.learning.odd import ATTRIBUTE, FitOddShare, by_complete
 from reticent.learning.serialization import shown
 from reticent.learning.summaries import page, summary
 from reticent.ledger import Ledger
@@ -68,14 +68,14 @@ class Work:
 
 
 @runtime_checkable
-class Kept(Protocol):
+class FitStudy(Protocol):
     """Study as an estimator sees it."""
 
     @property
     def ledger(self) -> Ledger: ...
 
 
-class Priced:
+class PriceRefusal:
     """Refusal of a price that is not taken, in place of Python's words for an unknown argument."""
 
     def __new__(cls, *given: object, **named: object) -> Self:
@@ -86,7 +86,7 @@ class Priced:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Estimator(Priced):
+class Estimator(PriceRefusal):
     """Parameters every private estimator has.
 
     Parameters
@@ -188,7 +188,7 @@ class Estimator(Priced):
         self._note(here, guarantee, made)
         return self
 
-    def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, Beside]:
+    def _planned_with(self, here: Circumstances, y: object) -> tuple[Work, FitOddShare]:
         """The fit, and the share of rows that lack a value beside it, which is not bought where the fit tells it.
 
         That a share is left out is said here, before anything is charged.
@@ -196,8 +196,8 @@ class Estimator(Priced):
         if here.complete or (self._counts and here.exact is not None):
             work = self._work(here, y)
             if here.complete or work.counts:
-                return work, Beside.of(here, Fraction(0), known=True)
-        beside = Beside.of(here, price_of(self.epsilon, self.delta, here).epsilon)
+                return work, FitOddShare.of(here, Fraction(0), known=True)
+        beside = FitOddShare.of(here, price_of(self.epsilon, self.delta, here).epsilon)
         work = self._work(replace(here, aside=beside.share), y)
         beside.announce(3)
         return work, beside
@@ -301,7 +301,7 @@ class Estimator(Priced):
             here = of_handles(x, y, self.bounds)
         else:
             ledger, adjacency = self.ledger, self.adjacency
-            if isinstance(self.study, Kept):
+            if isinstance(self.study, FitStudy):
                 ledger = self.study.ledger
                 adjacency = "substitute" if ledger.adjacency.kind == "substitute" else "add_remove"
             found = of_arrays(x, y, self.bounds, adjacency, ledger, self.people, self.rows_each, columns)
@@ -427,7 +427,7 @@ def same_as(estimator: T, parts: dict[str, object]) -> T:
 
 def worded(value: object) -> str:
     """A parameter as ``repr`` shows it: programs, ledgers and studies by name, for they may hold what they saw."""
-    if isinstance(value, Ledger | Kept):
+    if isinstance(value, Ledger | FitStudy):
         return f"<{type(value).__name__}>"
     return f"<{getattr(value, '__name__', type(value).__name__)}>" if callable(value) else repr(value)
 
@@ -474,4 +474,4 @@ def routing_of(estimator: object) -> MetadataRequest:
     return found
 
 
-__all__ = ["Estimator", "Priced", "Work", "not_fitted", "refuse_prices", "same_as", "tags_of", "worded"]
+__all__ = ["Estimator", "PriceRefusal", "Work", "not_fitted", "refuse_prices", "same_as", "tags_of", "worded"]

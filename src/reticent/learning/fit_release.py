@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from reticent.certificate.certificate import Certificate
 from reticent.certificate.fields import by_ledger, column_to_json
-from reticent.certificate.makers import ARRAYS, Axes, Statement, of_model
+from reticent.certificate.makers import ARRAYS, FitColumns, Statement, of_model
 from reticent.certificate.snapshot import recorded
 from reticent.entropy import SystemEntropy
 from reticent.errors import Fault, PublicParameterError, QuestionError, bare
@@ -289,7 +289,7 @@ def _certified(
         names = (*(here.names or ()), *(() if here.target is None else (here.target,)))
         declared = {name: column_to_json(column) for name, column in here.shelf.declared(names).items()}
     columns = here.names or tuple(f"x{place}" for place in range(len(here.bounds)))
-    axes = Axes(columns, here.bounds, here.target, declared)
+    axes = FitColumns(columns, here.bounds, here.target, declared)
     public = replace(by_ledger(here.ledger, *about, source, here.people or None), snapshot=snapshot)
     return of_model(found, axes, public, proof, receipt, here.ledger)
 

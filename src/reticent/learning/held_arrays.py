@@ -33,7 +33,7 @@ UNSAID: Final = (
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Held:
+class CallerArrays:
     """A table and a target a caller holds.
 
     Attributes
@@ -51,7 +51,7 @@ class Held:
     read: Callable[[], Read]
 
 
-def held(x: object, y: object | None, columns: int | None, size: Size) -> Held:
+def held(x: object, y: object | None, columns: int | None, size: Size) -> CallerArrays:
     """Public facts of a table, and of a target if there is one.
 
     Parameters
@@ -92,7 +92,7 @@ def held(x: object, y: object | None, columns: int | None, size: Size) -> Held:
             raise ValueError(ONE_EACH)
         return cells(raw), None if target is None else labels(target)
 
-    return Held(width, known, read)
+    return CallerArrays(width, known, read)
 
 
 def _typed_table(x: object, size: Size) -> NDArray[np.generic]:
@@ -156,4 +156,4 @@ def _listed(row: object) -> list[object] | None:
         return None
 
 
-__all__ = ["Held", "Size", "held", "targets"]
+__all__ = ["CallerArrays", "Size", "held", "targets"]

@@ -23,7 +23,7 @@ from reticent.errors import NoReplyError, PublicParameterError
 from reticent.learning.estimator import Estimator, Work, not_fitted
 from reticent.learning.fit_release import Circumstances, numbers, outward, price_of, vouched
 from reticent.learning.handles import Handle
-from reticent.learning.scoring import Scored, Scoring, of_numbers, r_squared
+from reticent.learning.scoring import ScoreQuestion, Scoring, of_numbers, r_squared
 from reticent.learning.summaries import promise
 from reticent.outcome import NO_REPLY, Estimate, Outcome, Reply
 from reticent.privacy.numbers import Number, read
@@ -250,8 +250,8 @@ class Regressor(LinearModel):
     def _scoring(self, y: object) -> Scoring:
         return of_numbers(self._predicted, *_middle(self._y_bounds(y)))
 
-    def _scored(self, x: object, y: object, epsilon: Number | None) -> Scored:
-        return Scored(self, x, y, self.score_epsilon if epsilon is None else epsilon)
+    def _scored(self, x: object, y: object, epsilon: Number | None) -> ScoreQuestion:
+        return ScoreQuestion(self, x, y, self.score_epsilon if epsilon is None else epsilon)
 
     def _vouched(self, here: Circumstances, y: object) -> Circumstances:
         return vouched(here, self._y_bounds(y))

@@ -184,7 +184,7 @@ class StandardScaler(Transformer):
 
 
 @dataclass(frozen=True)
-class Axes:
+class PrincipalAxes:
     """Noisy products of rows about their noisy mean, cut to where most of them are.
 
     Guarantee
@@ -249,7 +249,7 @@ class PCA(Transformer):
         kept = scaling.width if self.n_components is None else self.n_components
         if not 1 <= kept <= scaling.width:
             raise PublicParameterError(f"n_components must lie in 1..{scaling.width}, got {kept}")
-        plan = Axes(scaling, price_of(self.epsilon, self.delta, here), here.known)
+        plan = PrincipalAxes(scaling, price_of(self.epsilon, self.delta, here), here.known)
 
         def draw(values: Floats, targets: NDArray[np.generic] | None, entropy: Entropy) -> None:
             n, mean, spread = plan.draw(values, entropy)
@@ -274,4 +274,4 @@ class PCA(Transformer):
         return np.asarray(found @ self.components_ * self.half_ + self.mean_)
 
 
-__all__ = ["Axes", "GaussianNB", "Moments", "PCA", "StandardScaler", "Transformer"]
+__all__ = ["PrincipalAxes", "GaussianNB", "Moments", "PCA", "StandardScaler", "Transformer"]

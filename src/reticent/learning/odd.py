@@ -64,7 +64,7 @@ def by_complete(complete: float, spread: float, rows: int) -> Outcome[Estimate]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Beside:
+class FitOddShare:
     """The share of odd rows beside a fit of the same rows: ``odd`` is None where none is bought.
 
     With ``classes`` a row is odd by its label too, unless labels are ``vouched`` for: an odd one then counts as the
@@ -90,7 +90,7 @@ class Beside:
         *,
         vouched: bool = False,
         known: bool = False,
-    ) -> Beside:
+    ) -> FitOddShare:
         """The share for a part of ``epsilon``, or for none where it is known without: by the fit, or an earlier one."""
         columns: tuple[str, ...] = ()
         told = NOTHING if here.shelf is None else here.shelf.known()
@@ -170,4 +170,4 @@ class Beside:
         return said
 
 
-__all__ = ["ATTRIBUTE", "LABELS", "VALUES", "Beside", "by_complete", "odd_share", "told"]
+__all__ = ["ATTRIBUTE", "LABELS", "VALUES", "FitOddShare", "by_complete", "odd_share", "told"]

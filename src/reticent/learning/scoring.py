@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reticent.certificate.certificate import Certificate
 
 
-class Scorable(Protocol):
+class ScorableModel(Protocol):
     """Estimator as a score sees it."""
 
     purpose: str
@@ -53,10 +53,10 @@ class Scorable(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scored:
+class ScoreQuestion:
     """A question for a score: the model, X and y, and what it may cost."""
 
-    model: Scorable
+    model: ScorableModel
     x: object
     y: object
     epsilon: Number | None
@@ -187,7 +187,7 @@ def of_numbers(predict: Callable[[Floats], Floats], middle: float, half: float) 
     return Scoring("R squared", 4, parts, share)
 
 
-def accuracy(asked: Scored, label: Callable[[Floats], NDArray[np.generic]]) -> float:
+def accuracy(asked: ScoreQuestion, label: Callable[[Floats], NDArray[np.generic]]) -> float:
     """The share of rows labelled right: of public rows free, of private rows bought."""
     if asked.free is None:
         return _bought(asked, of_labels(label))
@@ -195,7 +195,9 @@ def accuracy(asked: Scored, label: Callable[[Floats], NDArray[np.generic]]) -> f
     return float(np.mean(np.asarray(label(rows) == y, np.bool_)))
 
 
-def r_squared(asked: Scored, predict: Callable[[Floats], Floats], bounds: Callable[[], tuple[float, float]]) -> float:
+def r_squared(
+    asked: ScoreQuestion, predict: Callable[[Floats], Floats], bounds: Callable[[], tuple[float, float]]
+) -> float:
     """R squared about the mean of the rows; of private rows bought, and ``bounds`` are middle and half width of y."""
     if asked.free is None:
         return _bought(asked, of_numbers(predict, *bounds()))
@@ -204,7 +206,7 @@ def r_squared(asked: Scored, predict: Callable[[Floats], Floats], bounds: Callab
     return float(1 - ((predict(rows) - values) ** 2).sum() / ((values - values.mean()) ** 2).sum())
 
 
-def _bought(asked: Scored, scoring: Scoring) -> float:
+def _bought(asked: ScoreQuestion, scoring: Scoring) -> float:
     """The score of the noisy sums, and of the number of rows.
 
     The last sum is not bought if it is public that none lacks a value.
@@ -229,4 +231,4 @@ def _bought(asked: Scored, scoring: Scoring) -> float:
     return scoring.score(found, known)
 
 
-__all__ = ["Scored", "Scoring", "Sums", "accuracy", "of_labels", "of_numbers", "r_squared"]
+__all__ = ["ScoreQuestion", "Scoring", "Sums", "accuracy", "of_labels", "of_numbers", "r_squared"]

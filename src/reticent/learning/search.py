@@ -28,7 +28,7 @@ from reticent.certificate.makers import Statement
 from reticent.entropy import Entropy
 from reticent.errors import PublicParameterError, QuestionError
 from reticent.learning.classifiers import Classifier
-from reticent.learning.estimator import APART, Estimator, Priced, Work, not_fitted, refuse_prices, same_as, worded
+from reticent.learning.estimator import APART, Estimator, PriceRefusal, Work, not_fitted, refuse_prices, same_as, worded
 from reticent.learning.fit_release import Bounds, bought, columns_of, names_of, price_of, read_bounds
 from reticent.learning.fold_coins import Deal, persons_named
 from reticent.learning.folds import Folds, of_person
@@ -55,7 +55,7 @@ Named: TypeAlias = dict[str, object]
 
 
 @runtime_checkable
-class Framed(Protocol):
+class FrameLike(Protocol):
     """Operations of a pandas data frame used here: another one with its names."""
 
     def __init__(self, data: Floats, *, index: object, columns: object) -> None: ...
@@ -136,13 +136,13 @@ class Clip(Estimator):
         self._width(kept.columns)
         found, _ = kept.read()
         moved = np.clip(found, low, high)
-        if isinstance(rows, Framed):
+        if isinstance(rows, FrameLike):
             return type(rows)(moved, index=rows.index, columns=rows.columns)
         return moved
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class GridSearchCV(Priced):
+class GridSearchCV(PriceRefusal):
     """The candidate of a grid with the fewest wrong labels, selected privately, refitted on all rows: one reservation.
 
     Parameters

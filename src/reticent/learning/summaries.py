@@ -27,14 +27,14 @@ NORMAL: Final = 1.959963984540054
 TREE: Final = {"column", "threshold", "counts"}
 
 
-class Fitted(Protocol):
+class FittedModel(Protocol):
     """Model as a summary sees it."""
 
     guarantee_: Guarantee
     certificate_: Certificate
 
 
-def summary(model: Fitted) -> str:
+def summary(model: FittedModel) -> str:
     """Summary of the fit, with its noise and its guarantee."""
     stated = model.certificate_.document["model"]
     columns, found = stated["columns"], stated["released"]
@@ -51,7 +51,7 @@ def summary(model: Fitted) -> str:
     return "\n".join([title, *lines, promise(model)])
 
 
-def promise(model: Fitted) -> str:
+def promise(model: FittedModel) -> str:
     """The estimand of a model that replied, the caveats of the certificate, then the guarantee."""
     estimand = getattr(model, "estimand_", "")  # a model that 0.1.0 wrote has none
     told = [f"Estimates: {estimand}."] if estimand else []

@@ -93,7 +93,7 @@ def descend(column: Integers, threshold: Floats, rows: Floats) -> Integers:
     return node
 
 
-class Binned(NamedTuple):
+class BinnedRows(NamedTuple):
     """Rows by bins.
 
     ``bins`` and ``both``, bin times classes plus class, of shape (columns, n); ``of`` the places of their classes.
@@ -158,7 +158,7 @@ class Growth:
         """The tree from rows of shape (n, columns) and the places of their classes."""
         return self.grown(self.binned(values, places), entropy)
 
-    def grown(self, rows: Binned, entropy: Entropy) -> Tree:
+    def grown(self, rows: BinnedRows, entropy: Entropy) -> Tree:
         """The tree from rows that were binned: once, for all the trees of a forest."""
         inner = (1 << self.depth) - 1
         column, cuts, threshold = np.zeros(inner, np.int64), np.zeros(inner, np.int64), np.zeros(inner)
@@ -189,7 +189,7 @@ class Growth:
         """Public weight of a threshold of every column: all those of one in [0, 1], an indicator, are one elsewhere."""
         return tuple(1 if low == 0 and high == 1 else THRESHOLDS for low, high in self.bounds)
 
-    def binned(self, values: Floats, places: Floats) -> Binned:
+    def binned(self, values: Floats, places: Floats) -> BinnedRows:
         """Rows that have all their values and a class; bin i has values above i thresholds of their column."""
         there = np.asarray(np.isfinite(values).all(axis=1) & np.isfinite(places), np.bool_)
         found = np.empty((len(self.bounds), int(there.sum())), np.int8)
@@ -200,9 +200,9 @@ class Growth:
         both = np.empty(found.shape, np.int16 if (THRESHOLDS + 1) * self.classes < 1 << 15 else np.int64)
         for place, bins in enumerate(found):
             both[place] = bins.astype(np.int64) * self.classes + of
-        return Binned(found, both, of)
+        return BinnedRows(found, both, of)
 
-    def split(self, rows: Binned, here: Integers, seen: Seen, entropy: Entropy) -> tuple[int, int]:
+    def split(self, rows: BinnedRows, here: Integers, seen: Seen, entropy: Entropy) -> tuple[int, int]:
         """A column and the place of a threshold, for the rows of one node; ``seen`` is the worth of sides."""
         offered = self.offered(entropy)
         if self.choosing is None:

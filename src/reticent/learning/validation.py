@@ -40,7 +40,7 @@ FIVE: Final = Folds(5)
 NAMED: Final = "cv=folds(5): folds are dealt out by coins here, and an integer would not say so. Nothing was charged."
 
 
-class Scorable(Protocol):
+class ScorableEstimator(Protocol):
     """Estimator as a cross-validation sees it, beyond the methods of every estimator."""
 
     score_epsilon: Number | None
@@ -139,7 +139,7 @@ def cross_val_score(
     if spare is None:
         raise QuestionError("A score of private rows is a release: name score_epsilon=…. Nothing was charged.")
     with np.errstate(all="ignore"):
-        parts = [Part.of(made, deal, fold, y, spare) for fold in range(cv.count)]
+        parts = [FoldTrial.of(made, deal, fold, y, spare) for fold in range(cv.count)]
     guarantee = of_person([part.work.guarantee for part in parts], [part.sums.guarantee for part in parts], _words(cv))
 
     def draw(entropy: Entropy) -> tuple[Floats, list[Floats]]:
@@ -180,7 +180,7 @@ def _plain(estimator: object, x: object) -> tuple[Estimator, object]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class FoldTrial:
     """One fold: a fit to the others, and a score of it."""
 
     fold: int
@@ -191,11 +191,11 @@ class Part:
     known: int | None
 
     @classmethod
-    def of(cls, estimator: Estimator, deal: Deal, fold: int, y: object, spare: Number) -> Part:
+    def of(cls, estimator: Estimator, deal: Deal, fold: int, y: object, spare: Number) -> FoldTrial:
         """Understood and priced, before anything is read."""
         model, tested = copy(estimator), deal.tested(fold)
         model._forget()
-        scoring = cast(Scorable, model)._scoring(y)  # ``_plain`` has asked
+        scoring = cast(ScorableEstimator, model)._scoring(y)  # ``_plain`` has asked
         sums = scoring.sums(price_of(spare, 0, tested), tested.known)
         return cls(fold, model, model._work(deal.trained(fold), y), scoring, sums, tested.known)
 

@@ -60,7 +60,7 @@ Source: TypeAlias = Path | Table
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SourceState:
     """State of the source file, seen from outside, when ``release`` was made."""
 
     release: str
@@ -69,7 +69,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class FileIdentity:
     """The file of a claim by device and inode: where it was, and how it looked then."""
 
     path: str
@@ -85,8 +85,8 @@ class Claim:
     identity: str
     fingerprint: str
     head: str
-    seen: Seen | None = None
-    file: File | None = None
+    seen: SourceState | None = None
+    file: FileIdentity | None = None
 
 
 def fingerprint(source: Source, columns: Sequence[str]) -> str:
@@ -360,7 +360,7 @@ def _places(source: Source) -> list[Path]:
     return [file.with_name(file.name + SUFFIX), own]
 
 
-def _by_inode(source: Source) -> tuple[Path, File] | None:
+def _by_inode(source: Source) -> tuple[Path, FileIdentity] | None:
     """Place of a claim on this very file under any name, with the file's present state; None if it is no file."""
     if isinstance(source, Table):
         return None
@@ -372,16 +372,16 @@ def _by_inode(source: Source) -> tuple[Path, File] | None:
     if not stat.S_ISREG(facts.st_mode) or not facts.st_ino:
         return None
     name = digest_of(canonical(["inode", facts.st_dev, facts.st_ino]))
-    return _state() / f"{name}{SUFFIX}", File(str(path), facts.st_size, facts.st_mtime_ns)
+    return _state() / f"{name}{SUFFIX}", FileIdentity(str(path), facts.st_size, facts.st_mtime_ns)
 
 
-def _here(source: Source) -> File | None:
+def _here(source: Source) -> FileIdentity | None:
     """Present state of the file."""
     found = _by_inode(source)
     return None if found is None else found[1]
 
 
-def _still(found: Claim, place: Path, now: File) -> bool:
+def _still(found: Claim, place: Path, now: FileIdentity) -> bool:
     """Tell if a claim by inode is about the present file and not about an earlier one of the same number."""
     if found.file is None:
         return False
@@ -429,7 +429,9 @@ def _read(place: Path) -> Claim | None:
                 "seen": None | [str(), int(), int()] as seen,
                 **rest,
             }:
-                return Claim(ledger, identity, text, head, Seen(*seen) if seen else None, _file(rest.get("file")))
+                return Claim(
+                    ledger, identity, text, head, SourceState(*seen) if seen else None, _file(rest.get("file"))
+                )
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, RecursionError):
@@ -440,12 +442,12 @@ def _read(place: Path) -> Claim | None:
     )
 
 
-def _file(found: object) -> File | None:
+def _file(found: object) -> FileIdentity | None:
     match found:
         case None:
             return None
         case [str(path), int(size), int(modified)]:
-            return File(path, size, modified)
+            return FileIdentity(path, size, modified)
         case _:
             raise ValueError("the file of a claim")
 
@@ -490,7 +492,7 @@ def _draft(place: Path, claimed: Claim) -> Path:
     return draft
 
 
-def _outside(source: Source, release: str) -> Seen | None:
+def _outside(source: Source, release: str) -> SourceState | None:
     """Size and time of a file, or of all files below a folder; None for a table and where there is nothing."""
     if isinstance(source, Table):
         return None
@@ -499,4 +501,6 @@ def _outside(source: Source, release: str) -> Seen | None:
         facts = [file.stat() for file in files]
     except OSError:
         return None
-    return Seen(release, sum(fact.st_size for fact in facts), max((fact.st_mtime_ns for fact in facts), default=0))
+    return SourceState(
+        release, sum(fact.st_size for fact in facts), max((fact.st_mtime_ns for fact in facts), default=0)
+    )

@@ -50,7 +50,7 @@ THEOREM: Final = Theorem(
 )
 
 
-class Convex(Protocol):
+class ConvexObjective(Protocol):
     """A convex function whose gradient and curvature differ between neighbours by what the mechanism was told."""
 
     def least(
@@ -64,7 +64,7 @@ class Convex(Protocol):
 
 
 @runtime_checkable
-class Comparable(Protocol):
+class ComparableObjective(Protocol):
     """Convex function that an audit can compare: the L1 distance of its gradient from a neighbour's, at some point."""
 
     def apart(self, other: Self) -> Fraction: ...
@@ -162,7 +162,7 @@ class Objective:
         )
         return compose.in_sequence([first, self.last.guarantee], label="objective perturbation")
 
-    def sample(self, exact: Convex, entropy: Entropy) -> tuple[int, ...]:
+    def sample(self, exact: ConvexObjective, entropy: Entropy) -> tuple[int, ...]:
         """The least point in steps of 2^finest, with both noises."""
         cell = self.scale / Fraction(2) ** (self.half + 1)
         tilt = tuple(2 * one_sided_down(cell, entropy) + 1 for _ in range(self.size))
@@ -215,7 +215,7 @@ def again(parameters: dict[str, str], neighbours: Adjacency) -> Guarantee:
 
 
 @dataclass(frozen=True, slots=True)
-class Bends:
+class CutResiduals:
     """Rows whose slopes at t are t - y cut to [-1, 1], of one coefficient: the least point is rational.
 
     Its solver stops where the gradient is ``off`` times the tolerance, -1 <= off <= 1, which is as bad as it may be.
@@ -227,7 +227,7 @@ class Bends:
     def least(
         self, tilt: Sequence[int], exponent: int, ridge: Fraction, tolerance: Fraction, grid: int
     ) -> tuple[int, ...]:
-        """As ``Convex`` has it."""
+        """As ``ConvexObjective`` has it."""
         pull = tilt[0] * Fraction(2) ** exponent - self.off * tolerance
         ends = sorted(y + side for y in self.ys for side in (-1, 1))
         below = sum(self.slope(end) + ridge * end + pull < 0 for end in ends)  # the ends that lie below the least point
@@ -240,7 +240,7 @@ class Bends:
 
 
 @lru_cache(maxsize=8)
-def _law(made: Objective, exact: Bends) -> dict[int, float]:
+def _law(made: Objective, exact: CutResiduals) -> dict[int, float]:
     """Chances of the point before its last noise: a sum over the cells of the slope, but for 1e-18 of them."""
     found: dict[int, float] = {}
     cell = float(made.scale) / 2.0 ** (made.half + 1)
@@ -252,17 +252,17 @@ def _law(made: Objective, exact: Bends) -> dict[int, float]:
     return found
 
 
-def _specimen() -> Specimen[Bends, tuple[int, ...]]:
+def _specimen() -> Specimen[CutResiduals, tuple[int, ...]]:
     """One row more, which pulls by 1 up to 1/2 and begins to bend there; solvers that are off against each other."""
     moved, one = L1(Fraction(1), Adjacency("add_remove")), Fraction(1)
     made = Objective(moved, 1, one, 2 * one, Fraction(1, 4), 1, Fraction(7, 2), Fraction(1, 2))
 
-    def mass(exact: Bends, output: tuple[int, ...]) -> float:
+    def mass(exact: CutResiduals, output: tuple[int, ...]) -> float:
         tail = math.exp(-1 / float(made.last.scale))
         of_noise = (1 - tail) / (1 + tail)
         return sum(p * of_noise * tail ** abs(output[0] - point) for point, p in _law(made, exact).items())
 
-    return Specimen("least point of a row", made, Bends((), -1), Bends((Fraction(3, 2),), 1), mass)
+    return Specimen("least point of a row", made, CutResiduals((), -1), CutResiduals((Fraction(3, 2),), 1), mass)
 
 
 AXIOMS: Final[Axioms] = ((THEOREM, again),)

@@ -45,7 +45,7 @@ MOST_ATOMS: Final = 1 << 17  # of a discrete Gaussian; beyond, its sums are boun
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
+class LossGroups:
     """Groups of outputs by loss: ``log_mass`` under P, rounded up; the rest above ``top`` and below ``bottom``."""
 
     at: Floats
@@ -59,7 +59,7 @@ class Losses:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class DirectedLoss:
     """One direction: finite losses with the logarithms of their masses, and of the mass counted as infinite."""
 
     at: Floats
@@ -69,7 +69,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
+class LatticeLaw:
     """A side on the lattice: losses ``index`` times the step; the true loss is at most ``blur`` above."""
 
     index: NDArray[np.int64]
@@ -80,7 +80,7 @@ class Law:
     highest: int
 
 
-def laws(pair: Pair, step: float, reach: float) -> tuple[Law, ...]:
+def laws(pair: Pair, step: float, reach: float) -> tuple[LatticeLaw, ...]:
     """The laws on the lattice: one of a symmetric pair; P against Q and Q against P of a sampled one.
 
     Parameters
@@ -94,13 +94,13 @@ def laws(pair: Pair, step: float, reach: float) -> tuple[Law, ...]:
 
     Returns
     -------
-    tuple of Law
+    tuple of LatticeLaw
         One or two laws, whose masses are rounded up.
     """
     return tuple(_connected(side, step) for side in sides(pair, _edges(pair, step, reach), reach))
 
 
-def _connected(side: Side, step: float) -> Law:
+def _connected(side: DirectedLoss, step: float) -> LatticeLaw:
     place = side.at / step
     near = np.rint(place)
     widest = float(np.max(np.abs(place)))
@@ -116,7 +116,9 @@ def _connected(side: Side, step: float) -> Law:
     index = np.concatenate([below[keep], below[moved] + 1]).astype(np.int64)
     log_mass = np.concatenate([(side.log_mass + down)[keep], (side.log_mass + up)[moved]])
     log_mass = log_mass + 4 * UNIT * (1 + np.abs(log_mass))
-    return Law(index, log_mass, side.log_cut, 4 * tolerance * step + side.blur, int(index.min()), int(index.max()))
+    return LatticeLaw(
+        index, log_mass, side.log_cut, 4 * tolerance * step + side.blur, int(index.min()), int(index.max())
+    )
 
 
 # ---- the two directions
@@ -146,7 +148,7 @@ def reach_inside(pair: Pair, reach: float) -> float:
     return max(high, LEAST_REACH)
 
 
-def sides(pair: Pair, edges: Floats, reach: float) -> tuple[Side, ...]:
+def sides(pair: Pair, edges: Floats, reach: float) -> tuple[DirectedLoss, ...]:
     """Losses of each direction, grouped between ``edges``.
 
     Parameters
@@ -160,7 +162,7 @@ def sides(pair: Pair, edges: Floats, reach: float) -> tuple[Side, ...]:
 
     Returns
     -------
-    tuple of Side
+    tuple of DirectedLoss
         One side of a symmetric pair; two of a sampled one, a row removed and a row added.
     """
     if not isinstance(pair, Sampled):
@@ -168,7 +170,7 @@ def sides(pair: Pair, edges: Floats, reach: float) -> tuple[Side, ...]:
         at, log_mass = found.at + found.error, found.log_mass
         if found.log_bottom > -inf:
             at, log_mass = np.append(at, found.bottom), np.append(log_mass, found.log_bottom)
-        return (Side(at, log_mass, found.log_top),)
+        return (DirectedLoss(at, log_mass, found.log_top),)
     found = losses(pair.pair, edges, reach_inside(pair, reach))
     rate, kept = float(pair.rate), float(1 - pair.rate)
     high, middle, low, ends = (
@@ -189,11 +191,11 @@ def sides(pair: Pair, edges: Floats, reach: float) -> tuple[Side, ...]:
     return removed, added
 
 
-def _side(at: Floats, log_mass: Floats, log_cut: float, blur: float) -> Side:
+def _side(at: Floats, log_mass: Floats, log_cut: float, blur: float) -> DirectedLoss:
     held = log_mass > -inf
     at, log_mass = at[held], log_mass[held]
     raised = log_mass + 16 * UNIT * (4 + np.abs(log_mass) + np.abs(at))
-    return Side(at, raised, log_cut + 16 * UNIT * (4 + abs(log_cut)) if log_cut > -inf else -inf, blur)
+    return DirectedLoss(at, raised, log_cut + 16 * UNIT * (4 + abs(log_cut)) if log_cut > -inf else -inf, blur)
 
 
 def _mixed(y: Floats, rate: float, kept: float) -> Floats:
@@ -279,7 +281,7 @@ def span(pair: Symmetric, reach: float) -> tuple[float, float]:
     return -most, most
 
 
-def losses(pair: Symmetric, edges: Floats, reach: float) -> Losses:
+def losses(pair: Symmetric, edges: Floats, reach: float) -> LossGroups:
     """Groups of outputs whose losses lie between two neighbouring ``edges``.
 
     Parameters
@@ -301,7 +303,7 @@ def losses(pair: Symmetric, edges: Floats, reach: float) -> Losses:
             eps, rest = float(epsilon), log1p(-float(delta)) - float(np.logaddexp(0.0, -float(epsilon)))
             lost = log(delta) + 4 * UNIT * (1 - log(delta)) if delta else -inf
             found = _raised(np.array([eps, -eps]), np.array([rest, rest - eps]))
-            return Losses(found.at, found.log_mass, 0.0, log_bottom_other=lost)  # what P alone does is ``certain``
+            return LossGroups(found.at, found.log_mass, 0.0, log_bottom_other=lost)  # what P alone does is ``certain``
         case Highest():
             return _raised(*highest.law(pair))
         case Range(epsilon):
@@ -320,8 +322,8 @@ def losses(pair: Symmetric, edges: Floats, reach: float) -> Losses:
             assert_never(pair)
 
 
-def _raised(at: Floats, log_mass: Floats) -> Losses:
-    return Losses(at, log_mass + 16 * UNIT * (2 + np.abs(log_mass)))
+def _raised(at: Floats, log_mass: Floats) -> LossGroups:
+    return LossGroups(at, log_mass + 16 * UNIT * (2 + np.abs(log_mass)))
 
 
 def _band(edges: Floats, log_top: float) -> tuple[Floats, Floats]:
@@ -333,7 +335,7 @@ def _band(edges: Floats, log_top: float) -> tuple[Floats, Floats]:
     return ((low + high) / 2)[held], log_mass[held]
 
 
-def _geometric(scale: Fraction, shift: int, edges: Floats) -> Losses:
+def _geometric(scale: Fraction, shift: int, edges: Floats) -> LossGroups:
     """Outputs j = 0..shift steps from the nearer value: loss (shift - 2j) / scale; the ends hold all beyond them.
 
     Between j = a and b the masses e^{-j/scale} add up to a geometric sum, at the loss of the middle.
@@ -353,7 +355,7 @@ def _geometric(scale: Fraction, shift: int, edges: Floats) -> Losses:
     return _raised(at, np.concatenate([log_mass, [ends, ends - farthest]]))
 
 
-def _gaussian(mu: float, edges: Floats, reach: float) -> Losses:
+def _gaussian(mu: float, edges: Floats, reach: float) -> LossGroups:
     """Under P the loss is normal with mean mu^2/2 and variance mu^2, under Q with mean -mu^2/2."""
     z = edges / mu - mu / 2
     z_other = edges / mu + mu / 2
@@ -363,7 +365,7 @@ def _gaussian(mu: float, edges: Floats, reach: float) -> Losses:
     log_q, error_q = _normal_cells(z_other)
     at = np.clip(log_p - log_q, edges[:-1], edges[1:])
     far = -reach - log(2) + 64 * UNIT * (1 + reach)  # P(Z > z) <= e^{-z^2/2} / 2
-    return Losses(at, log_p + error_p, error_p + error_q, float(edges[-1]), far, float(edges[0]), far, far)
+    return LossGroups(at, log_p + error_p, error_p + error_q, float(edges[-1]), far, float(edges[0]), far, far)
 
 
 def _normal_cells(z: Floats) -> tuple[Floats, Floats]:
@@ -385,7 +387,7 @@ def _last(variance: Fraction, reach: float) -> int:
     return int(sqrt(2 * reach * float(variance))) + 1
 
 
-def _discrete_gaussian(variance: Fraction, shift: int, edges: Floats, reach: float) -> Losses:
+def _discrete_gaussian(variance: Fraction, shift: int, edges: Floats, reach: float) -> LossGroups:
     """P(k) proportional to e^{-k^2 / 2v} has loss (shift^2 + 2 shift k) / 2v; Q is P moved by -shift.
 
     The weights add up to at least sqrt(2 pi v) (Poisson summation), and those beyond k to at most that times P(N > k).
@@ -398,17 +400,17 @@ def _discrete_gaussian(variance: Fraction, shift: int, edges: Floats, reach: flo
         k = np.union1d(near, near - shift)  # what may lie between has at most half of ``far``, like the two ends
         exponent = k * k / (2 * wide)
         log_mass = -exponent - log(total) + 16 * UNIT * (2 + exponent + len(near))
-        return Losses(shift * (shift + 2 * k) / (2 * wide), log_mass, 0.0, high, far, low, far, far)
+        return LossGroups(shift * (shift + 2 * k) / (2 * wide), log_mass, 0.0, high, far, low, far, far)
     bounds = np.unique(np.floor(np.clip(edges * wide / shift - shift / 2, -last - shift - 1, last)) + 0.5)
     log_p, error_p = _normal_cells(bounds / sqrt(wide))
     log_q, error_q = _normal_cells((bounds + shift) / sqrt(wide))
     # the midpoint rule: a term differs from its integral by at most (k^2 / v + 1) / 24 v of the largest value nearby
     k = np.maximum(np.abs(bounds[:-1]), np.abs(bounds[1:])) + shift + 1
     error = (k * k / wide + 1) / (12 * wide) * np.exp(np.minimum(k / wide, 50.0))
-    return Losses(log_p - log_q, log_p + error_p + error, error_p + error_q + 2 * error, high, far, low, far, far)
+    return LossGroups(log_p - log_q, log_p + error_p + error, error_p + error_q + 2 * error, high, far, low, far, far)
 
 
-def tilted(law: Law, theta: float) -> tuple[float, Floats]:
+def tilted(law: LatticeLaw, theta: float) -> tuple[float, Floats]:
     """ln E e^{theta index} =: s and the tilted masses w, at or above: no true mass exceeds e^{s - theta index} w."""
     exponents = law.log_mass + theta * law.index
     exponents += 8 * UNIT * (np.abs(law.log_mass) + np.abs(theta * law.index) + 2)

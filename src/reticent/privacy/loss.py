@@ -29,7 +29,7 @@ from reticent.privacy.numbers import about_up, exact, read, show
 from reticent.privacy.pairs import Pair
 
 
-class _InWords:
+class _PrintedLoss:
     """Printed as people read it."""
 
     __slots__ = ()
@@ -39,7 +39,7 @@ class _InWords:
 
 
 @dataclass(frozen=True, slots=True)
-class PureDP(_InWords):
+class PureDP(_PrintedLoss):
     """(epsilon, 0)-differential privacy; ``epsilon`` >= 0."""
 
     epsilon: Fraction
@@ -49,7 +49,7 @@ class PureDP(_InWords):
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxDP(_InWords):
+class ApproxDP(_PrintedLoss):
     """(epsilon, delta)-differential privacy; ``epsilon`` >= 0, 0 <= ``delta`` < 1."""
 
     epsilon: Fraction
@@ -61,7 +61,7 @@ class ApproxDP(_InWords):
 
 
 @dataclass(frozen=True, slots=True)
-class ZCDP(_InWords):
+class ZCDP(_PrintedLoss):
     """rho-zero-concentrated differential privacy; ``rho`` >= 0."""
 
     rho: Fraction
@@ -71,7 +71,7 @@ class ZCDP(_InWords):
 
 
 @dataclass(frozen=True, slots=True)
-class ApproxZCDP(_InWords):
+class ApproxZCDP(_PrintedLoss):
     """delta-approximate rho-zCDP; ``rho`` >= 0, 0 <= ``delta`` < 1."""
 
     rho: Fraction
@@ -83,7 +83,7 @@ class ApproxZCDP(_InWords):
 
 
 @dataclass(frozen=True, slots=True)
-class Renyi(_InWords):
+class Renyi(_PrintedLoss):
     """Renyi divergences of finitely many orders: pairs (alpha, epsilon), alpha > 1 rising, ``epsilon`` >= 0."""
 
     curve: tuple[tuple[Fraction, Fraction], ...]
@@ -104,7 +104,7 @@ class Renyi(_InWords):
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianDP(_InWords):
+class GaussianDP(_PrintedLoss):
     """mu-Gaussian differential privacy, mu^2 = ``mu_squared`` >= 0: squares of mu add up exactly."""
 
     mu_squared: Fraction
@@ -122,7 +122,7 @@ class GaussianDP(_InWords):
 
 
 @dataclass(frozen=True, slots=True)
-class PLD(_InWords):
+class PLD(_PrintedLoss):
     """The product of dominating pairs, each so many times; make one with ``pld_of``, which puts them in order."""
 
     pairs: tuple[tuple[Pair, int], ...]

@@ -69,7 +69,7 @@ GROWTH: Final = 2e-3  # of delta, that the lattice may cost
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Window:
     """``tilt`` of the losses, a second one for what lies above the window, the lattice, and what may be cut off."""
 
     tilt: float
@@ -181,7 +181,7 @@ def _envelope(tilts: Floats) -> Floats:
     return np.asarray(tilts * np.log(tilts / (1 + tilts)) - np.log1p(tilts))
 
 
-def _plan(sketch: Sketch, direction: int, *, log_delta: float | None = None, epsilon: float | None = None) -> Plan:
+def _plan(sketch: Sketch, direction: int, *, log_delta: float | None = None, epsilon: float | None = None) -> Window:
     """For a wanted delta, or at an epsilon."""
     which, best, at, reach = (0, 0), 0, 0.0, 0.0
     for row, within in enumerate(REACHES):
@@ -234,17 +234,17 @@ def _plan(sketch: Sketch, direction: int, *, log_delta: float | None = None, eps
         step = min(step, (high - low) / FEWEST)
     step = max(step, (high - low) / (LARGEST - 8))
     points = 1 << max(6, ceil(log((high - low) / step + 8, 2)))
-    return Plan(tilt, float(TILTS[best + beyond]), step, points, reach, high - low)
+    return Window(tilt, float(TILTS[best + beyond]), step, points, reach, high - low)
 
 
 # ---- the law of the total
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
+class TotalLoss:
     """The transform of the tilted law of the total loss in one direction, and bounds of everything it may miss."""
 
-    plan: Plan
+    plan: Window
     direction: int
     spectrum: NDArray[np.complex128]
     log_scale: float  # true mass at j <= e^{log_scale - tilt j} times the law of ``spectrum``
@@ -256,7 +256,7 @@ class Total:
     blur: float
     highest: int  # largest loss, in steps
 
-    def add(self, pair: Pair, times: int) -> Total:
+    def add(self, pair: Pair, times: int) -> TotalLoss:
         """The total with ``times`` more parts: one transform and one product."""
         plan = self.plan
         found = discretized_loss.laws(pair, plan.step, plan.reach)
@@ -270,7 +270,7 @@ class Total:
         transform = 32 * UNIT * log(plan.points, 2)
         each = (transform + 4 * UNIT) * float(np.sqrt(np.dot(folded, folded)))
         growth = float(folded.sum()) ** times  # just above 1
-        return Total(
+        return TotalLoss(
             plan,
             self.direction,
             self.spectrum * discretized_loss.power(np.fft.rfft(folded), times),
@@ -297,7 +297,7 @@ class Total:
 class Tail:
     """The law in a window: the entry i belongs to the loss (low + i) steps."""
 
-    total: Total
+    total: TotalLoss
     low: int
     law: Floats
     noise: float
@@ -388,7 +388,7 @@ class Running:
         sketch: Sketch,
         kept: tuple[Fraction, Fraction],
         bound: tuple[Fraction, Fraction] | None,
-        totals: Mapping[int, Total],
+        totals: Mapping[int, TotalLoss],
     ) -> None:
         self._counts = dict(counts)
         self._gauss = gauss  # sum of mu^2: normal losses add up to one normal loss
@@ -494,12 +494,12 @@ class Running:
         if self._gauss:
             yield GaussianShift(self._gauss)
 
-    def _tail(self, direction: int, plan: Plan, log_delta: float, spare: int) -> Tail:
+    def _tail(self, direction: int, plan: Window, log_delta: float, spare: int) -> Tail:
         """The law of the total near its end, from the kept transform where that serves the plan."""
         total = self._totals.get(direction)
         if total is None or not _serves(total.plan, plan):
             step = max([plan.step, *(discretized_loss.width(pair, plan.reach) / LONGEST for pair in self._all_pairs())])
-            roomy = Plan(plan.tilt, plan.beyond, step, plan.points * spare, plan.reach + log(spare), plan.width)
+            roomy = Window(plan.tilt, plan.beyond, step, plan.points * spare, plan.reach + log(spare), plan.width)
             total = _nothing(roomy, direction)
             for pair, times in self._counts.items():
                 total = total.add(pair, times)
@@ -546,12 +546,12 @@ def running(parts: Iterable[Part]) -> Running:
     return total
 
 
-def _nothing(plan: Plan, direction: int) -> Total:
+def _nothing(plan: Window, direction: int) -> TotalLoss:
     spectrum = np.ones(plan.points // 2 + 1, np.complex128)
-    return Total(plan, direction, spectrum, 0.0, 0.0, 0.0, 0.0, 1.0, -inf, 0.0, 0)
+    return TotalLoss(plan, direction, spectrum, 0.0, 0.0, 0.0, 0.0, 1.0, -inf, 0.0, 0)
 
 
-def _serves(kept: Plan, wanted: Plan) -> bool:
+def _serves(kept: Window, wanted: Window) -> bool:
     """Tell if a transform of the plan ``kept`` has nearly the tilt of ``wanted``, its resolution and its window."""
     return (
         0.4 <= wanted.tilt / kept.tilt <= 2.5

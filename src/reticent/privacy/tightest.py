@@ -5,8 +5,9 @@
     zCDP, Renyi               rhos or divergences of the parts, then (epsilon, delta)
     privacy-loss distributions   the dominating pair of each part, then (epsilon, delta)
 
-All are true, so the least may be used, and ``Least.views`` shows the others. The losses of the parts were fixed before
-the first answer; a part may depend on the answers before it. For losses chosen along the way see ``filters``.
+All are true, so the least may be used, and ``TightestGuarantee.views`` shows the others. The losses of the parts were
+fixed before the first answer; a part may depend on the answers before it. For losses chosen along the way see
+``filters``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from reticent.privacy.numbers import about, exact, show
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
+class TightestGuarantee:
     """The guarantee with the smallest epsilon, every view that was compared, and why this one."""
 
     guarantee: Guarantee
@@ -33,7 +34,7 @@ class Least:
     reason: str
 
 
-def least(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") -> Least:
+def least(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") -> TightestGuarantee:
     """All ``parts`` in sequence as (epsilon, delta)-DP, by the theorem that gives the smallest epsilon.
 
     Parameters
@@ -75,7 +76,7 @@ def least(parts: Sequence[Guarantee], delta: Fraction, *, label: str = "") -> Le
     if not views:
         raise problems[0]
     best = min(views, key=_pair)
-    return Least(best, tuple(views), _reason(best, views, delta))
+    return TightestGuarantee(best, tuple(views), _reason(best, views, delta))
 
 
 def _added(parts: Sequence[Guarantee], delta: Fraction, label: str) -> Guarantee:

@@ -64,7 +64,7 @@ def answer(made: Gaussian, rows: Rows, question: Question, size: Size, entropy: 
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class SessionPrice:
     """Price of one way of answering: pure epsilon (None for the Gaussian), rho, and epsilon at the delta asked."""
 
     way: Way
@@ -79,7 +79,7 @@ class Prices:
 
     plan: str
     delta: Fraction
-    lines: tuple[Price, ...]
+    lines: tuple[SessionPrice, ...]
 
     @property
     def best(self) -> Way:
@@ -91,7 +91,7 @@ class Prices:
         """The cheapest where the budget counts rho."""
         return min(self.lines, key=lambda line: line.rho).way
 
-    def __getitem__(self, way: Way) -> Price:
+    def __getitem__(self, way: Way) -> SessionPrice:
         return next(line for line in self.lines if line.way == way)
 
     def __str__(self) -> str:
@@ -166,9 +166,9 @@ def session_prices(
     return Prices(plan, named, lines)
 
 
-def _price(way: Way, pure: float | None, rho: float, delta: Fraction) -> Price:
+def _price(way: Way, pure: float | None, rho: float, delta: Fraction) -> SessionPrice:
     through = float(approx_of(ZCDP(_exact(rho)), delta).epsilon)
-    return Price(way, pure, rho, through if pure is None else min(pure, through))
+    return SessionPrice(way, pure, rho, through if pure is None else min(pure, through))
 
 
 def _exact(number: float) -> Fraction:

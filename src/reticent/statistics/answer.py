@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-class Law(Protocol):
+class ReleasedLaw(Protocol):
     """Law of an answer to ``density``: the part of ``reticent.synthesis.density.Density`` used here."""
 
     @property
@@ -44,7 +44,7 @@ class Law(Protocol):
 
     def mean(self) -> NDArray[np.float64]: ...
 
-    def marginal(self, column: str) -> Law: ...
+    def marginal(self, column: str) -> ReleasedLaw: ...
 
     def sample(self, count: int) -> NDArray[np.float64]: ...
 
@@ -131,7 +131,7 @@ class Answer:
     cells: tuple[Cell, ...]
     caveats: tuple[str, ...] = ()
     discrete: bool = False
-    law: Law | None = None
+    law: ReleasedLaw | None = None
     estimand: str = ""
     incomplete: IncompleteRows | None = None
     values: ValueCount | None = None
@@ -180,7 +180,7 @@ class Answer:
                 )
 
     @property
-    def density(self) -> Law:
+    def density(self) -> ReleasedLaw:
         """The density, where the question was one: pdf, cdf, quantile, probability, sample, plot.
 
         Raises

@@ -41,7 +41,7 @@ class Drawn:
     estimand: str = ""
 
 
-class Plan(Protocol[D_contra]):
+class GroupPlan(Protocol[D_contra]):
     """Draw from the data of one group."""
 
     @property
@@ -52,7 +52,7 @@ class Plan(Protocol[D_contra]):
     def expected(self, people: int) -> Expected: ...
 
 
-class Read(Protocol[D_co]):
+class GroupReader(Protocol[D_co]):
     """Reader of the part of a result that a plan uses: the data of each group, in order."""
 
     def __call__(self, result: Result) -> Sequence[D_co]: ...
@@ -67,8 +67,8 @@ class PlannedStep(Generic[D]):
 
     name: str
     query: Query
-    read: Read[D]
-    plan: Plan[D]
+    read: GroupReader[D]
+    plan: GroupPlan[D]
     setting: Setting
     rows: int
     labels: tuple[Label, ...]

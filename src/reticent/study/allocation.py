@@ -40,7 +40,7 @@ from reticent.statistics.grammar import parse
 from reticent.statistics.incomplete import IncompleteStep
 from reticent.statistics.prepare import prepare
 from reticent.statistics.statistic import Ask, Statistic, ask, ours
-from reticent.study.incomplete import NO_SHARES, Beside, beside, place_of_count
+from reticent.study.incomplete import NO_SHARES, ReleaseShares, beside, place_of_count
 
 if TYPE_CHECKING:
     from reticent.data.table import Table
@@ -67,7 +67,7 @@ class Prepared:
     steps: tuple[Step, ...]
     caveat: Step | None
     guarantee: Guarantee
-    beside: Beside = NO_SHARES
+    beside: ReleaseShares = NO_SHARES
     extensions: tuple[Extension, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -1,6 +1,6 @@
 """Condition of a study on this machine: files, permissions, links, header, clock and ledger, without reading a row.
 
-    examined(study)   one ``Finding`` for each thing looked at, in order
+    examined(study)   one ``Diagnosis`` for each thing looked at, in order
 
 A finding is "ok", a "warning" that the curator should know, or "failed": a release would be refused, or would protect
 less than it says. Nothing about rows is looked at: sizes and times of the source are not.
@@ -29,7 +29,7 @@ SLACK: Final = timedelta(minutes=5)  # by which clocks of two machines may diffe
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """One thing looked at: its name, its state and what to do about it."""
 
     about: str
@@ -37,38 +37,38 @@ class Finding:
     words: str
 
 
-def examined(study: Path) -> tuple[Finding, ...]:
+def examined(study: Path) -> tuple[Diagnosis, ...]:
     """Everything about a study file and what it names that can be looked at without reading a row."""
     try:
         spec = read_spec(study)
     except SpecError as problem:
-        return (Finding("study file", "failed", str(problem)),)
-    found = [Finding("study file", "ok", f"{study.name} can be read")]
+        return (Diagnosis("study file", "failed", str(problem)),)
+    found = [Diagnosis("study file", "ok", f"{study.name} can be read")]
     found += _shared(study, "study file", WRITERS, "others may change it: chmod go-w")
     source = Path(spec.source)
     found += _source(source, spec)
     if spec.ledger is None:
         found.append(
-            Finding("ledger", "warning", "none is named: add [study] ledger, or the budget ends with the process")
+            Diagnosis("ledger", "warning", "none is named: add [study] ledger, or the budget ends with the process")
         )
     else:
         found += _ledger(Path(spec.ledger), source, spec)
     return tuple(found)
 
 
-def _source(source: Path, spec: Spec) -> Iterator[Finding]:
+def _source(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     try:
         facts = source.lstat()
     except OSError:
         if not glob.has_magic(source.name):
-            yield Finding("source", "failed", f"{source.name} is not there or cannot be reached")
+            yield Diagnosis("source", "failed", f"{source.name} is not there or cannot be reached")
             return
         yield from _header(source, spec)
         return
     if stat.S_ISLNK(facts.st_mode):
-        yield Finding("source", "warning", f"{source.name} is a link: its target can change without a word")
+        yield Diagnosis("source", "warning", f"{source.name} is a link: its target can change without a word")
     elif stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1:
-        yield Finding(
+        yield Diagnosis(
             "source",
             "warning",
             f"{source.name} has more than one name (hard links): under another name it could get a second budget",
@@ -77,26 +77,26 @@ def _source(source: Path, spec: Spec) -> Iterator[Finding]:
     yield from _header(source, spec)
 
 
-def _header(source: Path, spec: Spec) -> Iterator[Finding]:
+def _header(source: Path, spec: Spec) -> Iterator[Diagnosis]:
     """Findings about the names of columns: no other part of the source is read."""
     from reticent.data.source import names_of
 
     try:
         names = set(names_of(source, delimiter=spec.delimiter, encoding=spec.schema.format.encoding))
     except Refusal as problem:
-        yield Finding("header", "failed", str(problem))
+        yield Diagnosis("header", "failed", str(problem))
         return
     person = spec.schema.person.column
     missing = [name for name in (*spec.schema.columns, *([] if person is None else [person])) if name not in names]
     if missing:
-        yield Finding("header", "failed", f"no column is called {', '.join(missing)}, which the study file declares")
+        yield Diagnosis("header", "failed", f"no column is called {', '.join(missing)}, which the study file declares")
     else:
-        yield Finding("header", "ok", "every declared column is there")
+        yield Diagnosis("header", "ok", "every declared column is there")
 
 
-def _ledger(place: Path, source: Path, spec: Spec) -> Iterator[Finding]:
+def _ledger(place: Path, source: Path, spec: Spec) -> Iterator[Diagnosis]:
     if not place.exists():
-        yield Finding("ledger", "ok", f"{place.name} will be made by the first release")
+        yield Diagnosis("ledger", "ok", f"{place.name} will be made by the first release")
         return
     yield from _shared(place, "ledger", OTHERS | WRITERS, "others may read or change it: chmod 600")
     try:
@@ -105,51 +105,51 @@ def _ledger(place: Path, source: Path, spec: Spec) -> Iterator[Finding]:
     except LedgerError as problem:
         problems = (str(problem),)
     if problems:
-        yield Finding("ledger", "failed", f"{place.name}: {problems[0]}")
+        yield Diagnosis("ledger", "failed", f"{place.name}: {problems[0]}")
         return
-    yield Finding("ledger", "ok", f"chain ok: {len(ledger.entries())} entries, head {ledger.head[:16]}…")
+    yield Diagnosis("ledger", "ok", f"chain ok: {len(ledger.entries())} entries, head {ledger.head[:16]}…")
     yield from _terms(ledger, spec)
     yield from _clock(ledger)
     yield from _claim(source, ledger)
 
 
-def _terms(ledger: Ledger, spec: Spec) -> Iterator[Finding]:
+def _terms(ledger: Ledger, spec: Spec) -> Iterator[Diagnosis]:
     """Differences between what the study file says and what the ledger was opened with."""
     if ledger.adjacency != spec.schema.person.neighbours():
-        yield Finding("terms", "failed", "the study file has another adjacency or cap on rows than its ledger")
+        yield Diagnosis("terms", "failed", "the study file has another adjacency or cap on rows than its ledger")
     if ledger.budget != spec.budget.loss:
-        yield Finding("terms", "failed", "the study file has another budget than its ledger: reticent ledger amend")
+        yield Diagnosis("terms", "failed", "the study file has another budget than its ledger: reticent ledger amend")
     if ledger.closed:
-        yield Finding("terms", "warning", "the ledger is closed: it accepts no charge")
+        yield Diagnosis("terms", "warning", "the ledger is closed: it accepts no charge")
 
 
-def _clock(ledger: Ledger) -> Iterator[Finding]:
+def _clock(ledger: Ledger) -> Iterator[Diagnosis]:
     now, last = _now(), datetime.fromisoformat(ledger.entries()[-1].when)
     if last - now > SLACK:
-        yield Finding("clock", "failed", "the ledger's last entry lies in the future: set the clock of this machine")
+        yield Diagnosis("clock", "failed", "the ledger's last entry lies in the future: set the clock of this machine")
     elif ledger.ends is not None and now.date() > ledger.ends:
-        yield Finding("clock", "warning", f"the approval ended on {ledger.ends.isoformat()}")
+        yield Diagnosis("clock", "warning", f"the approval ended on {ledger.ends.isoformat()}")
     else:
-        yield Finding("clock", "ok", "not before the last entry of the ledger")
+        yield Diagnosis("clock", "ok", "not before the last entry of the ledger")
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _claim(source: Path, ledger: Ledger) -> Iterator[Finding]:
+def _claim(source: Path, ledger: Ledger) -> Iterator[Diagnosis]:
     from reticent.ledger.fingerprint import claimed_by
 
     try:
         if claimed_by(source, ledger):
-            yield Finding("claim", "ok", "the source names this ledger, and the ledger has every entry it names")
+            yield Diagnosis("claim", "ok", "the source names this ledger, and the ledger has every entry it names")
         else:
-            yield Finding("claim", "warning", "the source names no ledger yet: the first release records it")
+            yield Diagnosis("claim", "warning", "the source names no ledger yet: the first release records it")
     except LedgerError as problem:
-        yield Finding("claim", "failed", str(problem))
+        yield Diagnosis("claim", "failed", str(problem))
 
 
-def _shared(file: Path, about: str, bits: int, advice: str) -> Iterator[Finding]:
+def _shared(file: Path, about: str, bits: int, advice: str) -> Iterator[Diagnosis]:
     """A warning where the system knows permissions and they are wider than they should be."""
     if os.name != "posix":
         return
@@ -158,4 +158,4 @@ def _shared(file: Path, about: str, bits: int, advice: str) -> Iterator[Finding]
     except OSError:
         return
     if mode & bits:
-        yield Finding(about, "warning", f"{file.name}: {advice}")
+        yield Diagnosis(about, "warning", f"{file.name}: {advice}")

@@ -1,6 +1,6 @@
 """Shares of incomplete rows beside the answers of one release: which are bought, for how much, and where they stand.
 
-    settle --beside(asked, amounts)--> Beside --draw--> answers --stand(answers, told)--> answers with their shares
+    settle --beside(asked, amounts)--> ReleaseShares --draw--> answers --stand(answers, told)--> answers and shares
 
 One share is bought for the same columns, of one part in twenty of the share of each answer it stands beside. None is
 bought where another number tells it: the requested share itself, an answer's noisy number of values beside the number
@@ -46,7 +46,7 @@ Columns = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class RowsCounted:
+class ReleaseRowCount:
     """The number of rows of a release: public, or the noisy answer at ``place`` with noise of ``scale``."""
 
     public: int | None = None
@@ -68,7 +68,7 @@ class RowsCounted:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ReleaseShares:
     """The shares beside the answers of a release.
 
     ``columns`` has, for each answer, those that can hold odd cells; ``steps`` are bought; of ``left_out`` none is told.
@@ -82,7 +82,7 @@ class Beside:
     steps: tuple[IncompleteStep, ...] = ()
     left_out: tuple[Columns, ...] = ()
     tellers: tuple[int, ...] = ()
-    rows: RowsCounted = RowsCounted()
+    rows: ReleaseRowCount = ReleaseRowCount()
     earlier: tuple[IncompleteRows, ...] = ()
     snapshot: Snapshot | None = None
     asked_for: tuple[Columns, ...] = ()
@@ -199,7 +199,7 @@ def beside(
     units: int | None,
     rows: Fraction | None = None,
     known: Known = NOTHING,
-) -> tuple[Beside, tuple[Fraction, ...]]:
+) -> tuple[ReleaseShares, tuple[Fraction, ...]]:
     """The shares to buy, and what each answer sets aside for its own.
 
     Parameters
@@ -236,13 +236,13 @@ def beside(
     fresh = {*asked_for, *(columns[at] for at in tellers)}
     shown_again = tuple(known.share(of) for of in dict.fromkeys(columns) if of and of not in fresh)
     return (
-        Beside(
+        ReleaseShares(
             schema,
             columns,
             tuple(steps),
             tuple(left_out),
             tellers,
-            RowsCounted(public_rows(schema, units), place, rows or Fraction(0)),
+            ReleaseRowCount(public_rows(schema, units), place, rows or Fraction(0)),
             tuple(share for share in shown_again if share is not None),
             known.snapshot,
             asked_for,
@@ -251,4 +251,4 @@ def beside(
     )
 
 
-NO_SHARES: Final = Beside(Schema({}, Person("add_remove")))
+NO_SHARES: Final = ReleaseShares(Schema({}, Person("add_remove")))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlanLine:
     """One question of a plan: its share of the loss and the half-widths to expect at 95 %."""
 
     name: str
@@ -44,7 +44,7 @@ class Plan:
     why a release of it would be refused, empty where it would not.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[PlanLine, ...]
     guarantee: Guarantee
     people: int
     assumed: bool
@@ -154,7 +154,7 @@ class Plan:
     def estimands(self) -> list[tuple[str, str]]:
         """Names and estimands; questions that differ in their columns alone share a line, with … for the columns."""
         columns = () if self._schema is None else tuple(self._schema.columns)
-        groups: dict[tuple[str, str], list[Line]] = {}
+        groups: dict[tuple[str, str], list[PlanLine]] = {}
         for line in self.lines:
             if line.estimand:
                 own = [name for name in columns if _is_in(name, line.name)]
@@ -247,7 +247,7 @@ def plan_of(
 ) -> Plan:
     """The plan of prepared steps for ``people`` persons."""
     lines = tuple(
-        Line(
+        PlanLine(
             step.name,
             step.guarantee.loss,
             prepared.beside.expected(place, step.expected(people)),

@@ -33,7 +33,7 @@ NONE: Final = "?"  # stands for a token that the design cannot say
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class AnswerTable:
     """A table of answers, and what was left out of it.
 
     Attributes
@@ -58,7 +58,7 @@ class Collected:
         return out.getvalue()
 
 
-def collect(design: Design | Questionnaire, paths: Iterable[str | Path], *, ask: Open | None = None) -> Collected:
+def collect(design: Design | Questionnaire, paths: Iterable[str | Path], *, ask: Open | None = None) -> AnswerTable:
     """The answers in files and folders as one table.
 
     Parameters
@@ -107,7 +107,7 @@ def collect(design: Design | Questionnaire, paths: Iterable[str | Path], *, ask:
                 spoilt.add(one.receipt)
     for receipt in spoilt:
         del kept[receipt]
-    return Collected((*_header(design), *opened), tuple(kept[receipt] for receipt in sorted(kept)), left)
+    return AnswerTable((*_header(design), *opened), tuple(kept[receipt] for receipt in sorted(kept)), left)
 
 
 def decoded(text: str) -> dict[str, Any]:

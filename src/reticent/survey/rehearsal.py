@@ -30,7 +30,7 @@ MOST: Final = 10_000_000  # people
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsal:
+class SurveyRehearsal:
     """Many surveys of made-up people.
 
     Attributes
@@ -83,7 +83,7 @@ def simulate(
     *,
     runs: int | None = None,
     level: float = 0.95,
-) -> Rehearsal:
+) -> SurveyRehearsal:
     """Ask made-up people, again and again.
 
     Parameters
@@ -112,7 +112,7 @@ def simulate(
     found = [_one(design, people, law, run, level) for run in range(times)]
     every = [(share, known[share.label]) for result in found for share in result]
     low, high = found[0].limits
-    return Rehearsal(
+    return SurveyRehearsal(
         people,
         times,
         tuple(known.items()),

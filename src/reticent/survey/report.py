@@ -57,7 +57,7 @@ MOST_LINES: Final = 60  # of a figure
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EstimateLine:
     """One estimate as it is shown: clipped to what is possible, and the caveats say so where that changed it."""
 
     name: str
@@ -67,14 +67,14 @@ class Line:
     openly: str
 
 
-def lines(result: Result, group: str = "") -> Iterator[Line]:
+def lines(result: Result, group: str = "") -> Iterator[EstimateLine]:
     """The estimates of a result as text, one for each answer."""
     for share in result:
         low, high = (clipped(end, result.limits) for end in ends(result, share))
         value = clipped(shown(result, share), result.limits)
         name = " · ".join(text for text in (group, share.label) if text)
         openly = "" if not share.design_effect else f"{result.answers / share.design_effect:,.0f}"
-        yield Line(name, *_numbers(share, value, low, high), f"{result.answers:,}", openly)
+        yield EstimateLine(name, *_numbers(share, value, low, high), f"{result.answers:,}", openly)
 
 
 def _numbers(share: Share, value: float, low: float, high: float) -> tuple[str, str]:
@@ -229,7 +229,7 @@ class Part:
     question: str
     caveats: tuple[str, ...]
     heads: tuple[str, str, str, str]
-    lines: tuple[Line, ...]
+    lines: tuple[EstimateLine, ...]
     method: str
     says: str
     promise: str

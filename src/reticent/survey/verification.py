@@ -30,7 +30,7 @@ CLOSE: Final = 1e-9  # of a number: the last digits of floats differ between mac
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class RecordCheck:
     """One check: what was looked at, whether it is right, and a sentence."""
 
     name: str
@@ -38,7 +38,7 @@ class Checked:
     words: str
 
 
-def check(record: str | Path, answers: str | Path | None = None) -> tuple[Checked, ...]:
+def check(record: str | Path, answers: str | Path | None = None) -> tuple[RecordCheck, ...]:
     """Check the record that ``survey estimate --out`` wrote, line by line.
 
     Parameters
@@ -74,7 +74,7 @@ def _parsed(path: Path) -> Any:
         raise CheckError("This is no record of an estimate: it is no JSON.") from None
 
 
-def _checked(one: dict[str, Any], answers: Path | None) -> Iterator[Checked]:
+def _checked(one: dict[str, Any], answers: Path | None) -> Iterator[RecordCheck]:
     design, line = _design(one)
     yield line
     if design is None:
@@ -86,7 +86,7 @@ def _checked(one: dict[str, Any], answers: Path | None) -> Iterator[Checked]:
         yield from _again(one, design, answers)
 
 
-def _design(one: dict[str, Any]) -> tuple[Design | None, Checked]:
+def _design(one: dict[str, Any]) -> tuple[Design | None, RecordCheck]:
     try:
         stated = one["design"]
         among = tuple(map(str, stated["among"]))
@@ -94,13 +94,13 @@ def _design(one: dict[str, Any]) -> tuple[Design | None, Checked]:
         made = rebuilt(str(stated["question"]), str(stated["method"]), among, numbers)
         told = stated["fingerprint"], stated["code"], stated["says"]
     except (KeyError, TypeError, AttributeError, ValueError, PublicParameterError):
-        return None, Checked("design", False, "the design cannot be made from the numbers of the record")
+        return None, RecordCheck("design", False, "the design cannot be made from the numbers of the record")
     if told != (made.fingerprint, made.code, say(made)):
-        return None, Checked("design", False, "the design of these numbers has another fingerprint or other words")
-    return made, Checked("design", True, f"{made.question} sha256 {made.fingerprint}")
+        return None, RecordCheck("design", False, "the design of these numbers has another fingerprint or other words")
+    return made, RecordCheck("design", True, f"{made.question} sha256 {made.fingerprint}")
 
 
-def _proof(one: dict[str, Any], design: Design, name: str) -> Checked:
+def _proof(one: dict[str, Any], design: Design, name: str) -> RecordCheck:
     """The tree of one question must be that of its design; the one of all questions must hold it."""
     try:
         tree = trees.from_json(one[name])
@@ -108,20 +108,20 @@ def _proof(one: dict[str, Any], design: Design, name: str) -> Checked:
         own = tree == design.guarantee if name == "guarantee" else design.guarantee in tree.parts
         said = name != "guarantee" or one["protects"] == sentence(loss, tree.adjacency)
     except (KeyError, TypeError, ReticentError):
-        return Checked(name, False, "the guarantee does not follow from its parts")
+        return RecordCheck(name, False, "the guarantee does not follow from its parts")
     if not own or not said:
-        return Checked(name, False, "the guarantee is not that of the design")
+        return RecordCheck(name, False, "the guarantee is not that of the design")
     who = "all answers of one respondent together: " if name == "together" else ""
-    return Checked(name, True, f"{who}{sentence(loss, tree.adjacency)} Derived again.")
+    return RecordCheck(name, True, f"{who}{sentence(loss, tree.adjacency)} Derived again.")
 
 
-def _again(one: dict[str, Any], design: Design, answers: Path) -> Iterator[Checked]:
+def _again(one: dict[str, Any], design: Design, answers: Path) -> Iterator[RecordCheck]:
     try:
         stated, result = one["answers"], one["result"]
         with answers.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
         if digest != stated["sha256"]:
-            yield Checked("answers", False, f"{answers.name} is not the file the estimate was made from")
+            yield RecordCheck("answers", False, f"{answers.name} is not the file the estimate was made from")
             return
         made = of_table(
             design,
@@ -137,12 +137,12 @@ def _again(one: dict[str, Any], design: Design, answers: Path) -> Iterator[Check
     except OSError:
         raise SpecError(f"{answers.name} cannot be read.") from None
     except (KeyError, TypeError, ReticentError):
-        yield Checked("estimate", False, "the estimate cannot be made again from these answers")
+        yield RecordCheck("estimate", False, "the estimate cannot be made again from these answers")
         return
-    yield Checked("answers", True, f"{answers.name} sha256 {digest}")
+    yield RecordCheck("answers", True, f"{answers.name} sha256 {digest}")
     right = _same(result, json.loads(json.dumps(made)))
     words = "made again from the answers: the same numbers" if right else "the answers give other numbers"
-    yield Checked("estimate", right, words)
+    yield RecordCheck("estimate", right, words)
 
 
 def _same(one: object, other: object) -> bool:
@@ -157,6 +157,6 @@ def _same(one: object, other: object) -> bool:
             return type(one) is type(other) and one == other
 
 
-def passed(lines: Sequence[Checked]) -> bool:
+def passed(lines: Sequence[RecordCheck]) -> bool:
     """Tell if every check passed."""
     return all(line.ok for line in lines)

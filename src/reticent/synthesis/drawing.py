@@ -25,7 +25,7 @@ POINTS: Final = 1025  # of a curve
 ROOT: Final = 0.5  # power of the scale of colours, so that a peak does not hide the rest
 
 
-class Drawable(Protocol):
+class DrawableDensity(Protocol):
     """The parts of a ``Density`` that a picture shows. ``density`` imports this file and not the other way."""
 
     @property
@@ -49,11 +49,11 @@ class Drawable(Protocol):
     @property
     def n(self) -> int: ...
     def cdf(self, points: ArrayLike) -> Floats: ...
-    def marginal(self, column: str) -> Drawable: ...
+    def marginal(self, column: str) -> DrawableDensity: ...
     def _along(self, place: int, masses: Floats) -> Floats: ...
 
 
-def figure(density: Drawable) -> Figure:
+def figure(density: DrawableDensity) -> Figure:
     """One panel for one or two columns, one for each column beyond, and one for a bounded distribution function.
 
     Where two columns have atoms, a panel for each column beside the map, which is of the others.
@@ -79,7 +79,7 @@ def figure(density: Drawable) -> Figure:
     return drawn
 
 
-def curve(density: Drawable, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
+def curve(density: DrawableDensity, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
     """The density of one column as steps, with the noise band, and its atoms as stems."""
     (one,) = density.axes
     marginal = density if density.boxes is None else density.marginal(one.column)
@@ -105,7 +105,9 @@ def curve(density: Drawable, panel: Axes, *, label: str = "", colour: str = INK,
     panel.set_ylabel("density" if not one.whole else "probability of each whole number")
 
 
-def distribution(density: Drawable, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE) -> None:
+def distribution(
+    density: DrawableDensity, panel: Axes, *, label: str = "", colour: str = INK, shade: str = SHADE
+) -> None:
     """The distribution function of one column with its band."""
     (one,) = density.axes
     points = np.linspace(one.low, one.high, POINTS)
@@ -120,7 +122,7 @@ def distribution(density: Drawable, panel: Axes, *, label: str = "", colour: str
     panel.set_ylabel("probability up to a value")
 
 
-def plane(density: Drawable, panel: Axes) -> None:
+def plane(density: DrawableDensity, panel: Axes) -> None:
     """The density of two columns as a map; of the records that are at no atom."""
     from matplotlib.collections import PatchCollection
     from matplotlib.colors import PowerNorm

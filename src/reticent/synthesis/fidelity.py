@@ -52,7 +52,7 @@ PAIRED: Final = 5  # cells of each of two columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Checked:
+class FidelityRelease:
     """``plan``, then the counts of ``tables`` by ``mechanism``.
 
     Attributes
@@ -138,12 +138,12 @@ def checked(
     *,
     people: int | None,
     atoms: Sequence[Fraction] = (),
-) -> Checked:
+) -> FidelityRelease:
     """A plan with checks for ``epsilon`` more; of ``axes`` the bounds alone matter."""
     tables = tables_of(axes, atoms)
     total = 0 if people is not None else neighbours.rows
     moved = L1(Fraction(len(tables) * size.swapped(neighbours) + total), neighbours)
-    return Checked(plan, tuple(axes), tables, Geometric(moved, epsilon), people)
+    return FidelityRelease(plan, tuple(axes), tables, Geometric(moved, epsilon), people)
 
 
 def split(epsilon: Fraction, share: Fraction) -> tuple[Fraction, Fraction]:

@@ -72,7 +72,7 @@ ONE: Final = 1 << 12  # of a matrix of a score
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Candidate:
+class BarCandidate:
     """Bars: how many along each column, their release, and the rounded ONE times W (1 - M) that judges them."""
 
     release: Linear
@@ -104,7 +104,7 @@ class Auto:
     settle: Settle = "simplex"
 
     @cached_property
-    def candidates(self) -> tuple[Candidate, ...]:
+    def candidates(self) -> tuple[BarCandidate, ...]:
         return _candidates(self.axes, replace(self.terms, size=1, fixed=False))
 
     @cached_property
@@ -163,8 +163,8 @@ class Auto:
                 return NO_REPLY
 
     def chosen(
-        self, pair: tuple[Candidate, Candidate], counts: Integers, size: smooth.Size, entropy: Entropy
-    ) -> Candidate:
+        self, pair: tuple[BarCandidate, BarCandidate], counts: Integers, size: smooth.Size, entropy: Entropy
+    ) -> BarCandidate:
         """The one of a pair that is taken for a table with these counts of cells."""
         if self.choice is None:
             return pair[0]
@@ -181,18 +181,20 @@ class Auto:
         ruled, _ = self.pair(n)
         return smooth.expected(self.paid(ruled), made_up, n)
 
-    def pair(self, n: int) -> tuple[Candidate, Candidate]:
+    def pair(self, n: int) -> tuple[BarCandidate, BarCandidate]:
         """The bars that the public rule names for so many records, and the finer ones; one of them twice at the end."""
         return self._pair(n, self.left)
 
-    def _pair(self, n: int, left: Fraction) -> tuple[Candidate, Candidate]:
+    def _pair(self, n: int, left: Fraction) -> tuple[BarCandidate, BarCandidate]:
         columns, worth = len(self.axes), float(n * min(left, Fraction(1)))
         wanted = math.log(max(RULE[columns] * math.sqrt(worth), 1.0)) / columns
         ruled = min(self.candidates, key=lambda one: abs(math.log(one.detail) - wanted))
         finer = [one for one in self.candidates if one.detail <= ruled.detail * FINER[columns]]
         return ruled, finer[-1]
 
-    def _scores(self, choice: PermuteAndFlip, ruled: Candidate, counts: Integers, size: smooth.Size) -> tuple[int, int]:
+    def _scores(
+        self, choice: PermuteAndFlip, ruled: BarCandidate, counts: Integers, size: smooth.Size
+    ) -> tuple[int, int]:
         """Scores of the ruled and the finer bars, less being better.
 
         They are the excess of the length over its due, and minus that.
@@ -209,12 +211,12 @@ class Auto:
         (n,) = gate.draw(self.census, (count,), entropy)
         return smooth.Size(float(n), math.sqrt(2.0) * float(self.census.scale))
 
-    def paid(self, candidate: Candidate) -> Linear:
+    def paid(self, candidate: BarCandidate) -> Linear:
         """The release of a candidate at what is left."""
         table = candidate.release.sums.table
         return replace(candidate.release, sums=Sums(table, self.terms, self.left), settle=self.settle)
 
-    def words(self, pair: tuple[Candidate, Candidate], chosen: Candidate) -> str:
+    def words(self, pair: tuple[BarCandidate, BarCandidate], chosen: BarCandidate) -> str:
         coarse, finer = (one.detail for one in pair)
         if self.choice is None or coarse == finer:
             spent = "" if self.choice is None else f"; ε {about(self.choice.epsilon)} for a choice was not needed"
@@ -265,7 +267,7 @@ def directions(axes: tuple[Axis, ...], finest: Linear) -> Floats:
 
 
 @lru_cache(maxsize=4)
-def _candidates(axes: tuple[Axis, ...], terms: Terms) -> tuple[Candidate, ...]:
+def _candidates(axes: tuple[Axis, ...], terms: Terms) -> tuple[BarCandidate, ...]:
     """The public list, coarse ones first; the last has a bar for each value of a column of few whole numbers."""
     listed, most = BARS[len(axes)], max(one.cells for one in axes)
     sizes = [*(count for count in listed if count < most), *((most,) if most <= listed[-1] else ())]
@@ -280,10 +282,10 @@ def _farthest(axes: tuple[Axis, ...], terms: Terms) -> int:
     return max(step_of(one.matrix, terms) for one in _candidates(axes, replace(terms, size=1, fixed=False)))
 
 
-def _candidate(release: Linear, detail: int, looked: Floats) -> Candidate:
+def _candidate(release: Linear, detail: int, looked: Floats) -> BarCandidate:
     to_counts = shares_of(release.axes)[:, None] * release.back
     through = (looked @ to_counts) @ release.sums.table.T
-    return Candidate(release, detail, np.rint(ONE * (looked - through)).astype(np.int64))
+    return BarCandidate(release, detail, np.rint(ONE * (looked - through)).astype(np.int64))
 
 
 def step_of(matrix: Integers, terms: Terms) -> int:

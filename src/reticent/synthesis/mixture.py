@@ -22,7 +22,7 @@ from reticent.synthesis.density import Density
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AtomPart:
     """Records at an atom of some columns: their number, and the density of the other columns.
 
     Attributes
@@ -85,7 +85,7 @@ def at_values(rest: Density, number: float, counts: Sequence[tuple[Fraction, flo
     )
 
 
-def joined(rest: Density, number: float, parts: Sequence[Part], noise: Noise) -> Density:
+def joined(rest: Density, number: float, parts: Sequence[AtomPart], noise: Noise) -> Density:
     """A density of several columns in whose axes atoms are cells of their own.
 
     Parameters
@@ -94,7 +94,7 @@ def joined(rest: Density, number: float, parts: Sequence[Part], noise: Noise) ->
         Of the records at no atom.
     number : float
         How many these are; 0 where the noise hides them.
-    parts : sequence of Part
+    parts : sequence of AtomPart
     noise : Noise
 
     Notes
@@ -109,7 +109,7 @@ def joined(rest: Density, number: float, parts: Sequence[Part], noise: Noise) ->
     masses, band, grain = (np.zeros([one.cells for one in fine]) for _ in range(3))
     wander = 0.0
     everywhere = (None,) * len(axes)
-    for part in (Part(everywhere, number, rest), *parts):
+    for part in (AtomPart(everywhere, number, rest), *parts):
         place = tuple(
             slice(None) if atom is None else int(one.lone[one.atoms.index(atom)])
             for one, atom in zip(fine, part.at, strict=True)

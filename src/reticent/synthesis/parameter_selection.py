@@ -89,7 +89,7 @@ LADDER: Final[dict[Kind, dict[int, tuple[int, ...]]]] = {  # by the number of co
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Padded(Sums):
+class PaddedSums(Sums):
     """Sums whose noise is made for sensitivity ``bound``, which is at least their own: ``_ladder`` sees to it."""
 
     bound: int = 0
@@ -100,7 +100,7 @@ class Padded(Sums):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Candidate:
+class DetailCandidate:
     """A linear release of one detail, the matrix of its score, and what its error has anyway.
 
     ``matrix`` is ONE times W (1 - M), rounded; ``trace`` that of W' W M; ``noise`` the squared length of W times the
@@ -130,7 +130,7 @@ class Candidate:
 class Ladder:
     """Candidates, coarse ones first; the greatest sensitivity of their sums, and what a record moves a score by."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[DetailCandidate, ...]
     bound: int
     moved: int
 
@@ -223,12 +223,12 @@ class Tuned:
             return found
         return Expected(found.noise, found.sampling, f"with {self._named(self.ruled(listed, n))}, {self._cost(listed)}")
 
-    def worth(self, n: int) -> list[Candidate]:
+    def worth(self, n: int) -> list[DetailCandidate]:
         """Candidates whose noise does not hide every shape of so many records, at least one."""
         kept = [one for one in self.ladder.candidates if self._relative(one, n) <= HOPELESS]
         return kept or [min(self.ladder.candidates, key=lambda one: one.energy)]
 
-    def ruled(self, listed: Sequence[Candidate], n: int) -> Candidate:
+    def ruled(self, listed: Sequence[DetailCandidate], n: int) -> DetailCandidate:
         """Candidate that the method's own public rule names for so many records.
 
         It is the nearest listed one of moderate noise.
@@ -248,7 +248,7 @@ class Tuned:
         calm = [one for one in listed if self._relative(one, n) <= CALM]
         return min(calm or listed, key=lambda one: abs(math.log(one.detail / wanted)))
 
-    def scores(self, listed: Sequence[Candidate], counts: Integers, n: int) -> tuple[int, ...]:
+    def scores(self, listed: Sequence[DetailCandidate], counts: Integers, n: int) -> tuple[int, ...]:
         """The scores, less being better; the farther from the rule's candidate, the more they are set back."""
         assert self.choice is not None
         back = PRIOR * 2 * self.choice.sensitivity.bound / self.choice.epsilon
@@ -258,13 +258,13 @@ class Tuned:
             for place, one in enumerate(listed)
         )
 
-    def sized(self, candidate: Candidate, n: int) -> Linear:
+    def sized(self, candidate: DetailCandidate, n: int) -> Linear:
         """The release of a candidate at what is left, divided by ``n``."""
         own, terms = candidate.release, replace(self.terms, size=n)
-        sums = Padded(own.sums.table, terms, self.left, self.delta, self.ladder.bound)
+        sums = PaddedSums(own.sums.table, terms, self.left, self.delta, self.ladder.bound)
         return replace(own, sums=sums, settle=self.settle)
 
-    def _relative(self, candidate: Candidate, n: int) -> float:
+    def _relative(self, candidate: DetailCandidate, n: int) -> float:
         """The mean square of its noise, in units of the uniform density's."""
         return self.deviation**2 * candidate.energy * math.prod(one.cells for one in self.axes) / n**2
 
@@ -305,14 +305,14 @@ class Tuned:
             words=words,
         )
 
-    def _words(self, listed: Sequence[Candidate], chosen: Candidate, n: int) -> str:
+    def _words(self, listed: Sequence[DetailCandidate], chosen: DetailCandidate, n: int) -> str:
         if self.choice is None or len(listed) == 1:
             return f"{self._named(chosen)}, {self._cost(listed)}"
         first = self.ruled(listed, n)
         beside = "as its public rule would have it" if chosen is first else f"in place of {self._named(first)} by rule"
         return f"{self._named(chosen)}, {self._cost(listed)}, {beside}"
 
-    def _named(self, candidate: Candidate) -> str:
+    def _named(self, candidate: DetailCandidate) -> str:
         match self.kind:
             case "histogram":
                 return f"{candidate.detail:,} cells along each column"
@@ -325,7 +325,7 @@ class Tuned:
             case _:
                 assert_never(self.kind)
 
-    def _cost(self, listed: Sequence[Candidate]) -> str:
+    def _cost(self, listed: Sequence[DetailCandidate]) -> str:
         if self.choice is None:
             return "the only one that fits the values"
         spent = about(self.choice.epsilon) + (" a row" if self.terms.neighbours.unit == "row" else "")
@@ -412,7 +412,7 @@ def _ladder(kind: Kind, axes: tuple[Axis, ...], terms: Terms, gaussian: bool) ->
     return Ladder(tuple(made), max(bound, 1), max((step_of(one.matrix, terms) for one in made), default=1))
 
 
-def _candidate(kind: Kind, release: Linear, detail: int, looked: Floats, delta: Fraction) -> Candidate:
+def _candidate(kind: Kind, release: Linear, detail: int, looked: Floats, delta: Fraction) -> DetailCandidate:
     """A release whose table is scaled to about ``SCALED``, but for bars, which all move alike."""
     made = release.sums
     if kind == "histogram":
@@ -427,7 +427,7 @@ def _candidate(kind: Kind, release: Linear, detail: int, looked: Floats, delta: 
     through = (looked @ to_counts) @ scaled.T
     if release.base:
         through = through + (looked @ shares)[:, None]
-    return Candidate(
+    return DetailCandidate(
         replace(release, sums=Sums(scaled, made.terms, Fraction(1), delta), back=back),
         detail,
         np.rint(ONE * (looked - through)).astype(np.int64),

@@ -43,7 +43,7 @@ from reticent.synthesis.histogram import unit_of
 from reticent.synthesis.linear import Expected, Linear
 from reticent.synthesis.linear_queries import Floats, Integers, Terms
 from reticent.synthesis.method_selection import BARS, CENSUS, RULE, Auto, auto, bars
-from reticent.synthesis.mixture import Noise, Part, at_values, joined, margin
+from reticent.synthesis.mixture import AtomPart, Noise, at_values, joined, margin
 from reticent.synthesis.options import Columns
 from reticent.synthesis.remarks import Noticed, sentence
 from reticent.synthesis.search import (
@@ -164,7 +164,9 @@ class Parted:
         noisy = np.array(gate.draw(self.counter(auto), flat, entropy), np.float64)
         drawn = np.split(noisy[: sum(lengths)], np.cumsum(lengths)[:-1])
         lost = max(float(noisy[-1]), 0.0) if self.missing else None
-        told = Drawn(self, auto, made, listed, patterns, release, drawn[0], others, tuple(drawn[1:]), size, lost)
+        told = PartitionDraw(
+            self, auto, made, listed, patterns, release, drawn[0], others, tuple(drawn[1:]), size, lost
+        )
         found = told.density()
         if found is None:
             return NO_REPLY
@@ -301,7 +303,7 @@ class Parted:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Drawn:
+class PartitionDraw:
     """Noisy counts of all parts, and what they make: everything here was released."""
 
     plan: Parted
@@ -399,17 +401,17 @@ class Drawn:
                     found[self._bar(value)] += float(part.sum())
         return found
 
-    def _part(self, pattern: Pattern, release: Linear | None, noisy: Floats, rest: Density) -> Part:
+    def _part(self, pattern: Pattern, release: Linear | None, noisy: Floats, rest: Density) -> AtomPart:
         """Records at the atoms of a pattern; where they are too few, the others are as in the rest."""
         at = tuple(None if number < 0 else values[number] for values, number in zip(self.listed, pattern, strict=True))
         count = max(float(noisy.sum()), 0.0)
         if release is None:
-            return Part(at, count, None)
+            return AtomPart(at, count, None)
         match smooth.told(release, noisy, smooth.Size(count, FAR)):
             case Reply(found):
-                return Part(at, count, found)
+                return AtomPart(at, count, found)
             case NoReply():
-                return Part(at, count, margin(rest, [place for place, number in enumerate(pattern) if number < 0]))
+                return AtomPart(at, count, margin(rest, [place for place, number in enumerate(pattern) if number < 0]))
 
     def _nothing(self) -> Density:
         """The density of no records."""

@@ -17,7 +17,7 @@ from reticent.mechanisms.geometric import Geometric
 from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1
-from reticent.statistics.hypotheses.correlation import Correlation, Fit, fit, products
+from reticent.statistics.hypotheses.correlation import Correlation, CorrelationFit, fit, products
 from reticent.statistics.hypotheses.null import Floats, Integers, least_seen
 from tests.statistics.hypotheses.levels import least, most, noise
 from tests.statistics.hypotheses.test_steps import findings, made, setting
@@ -190,7 +190,7 @@ def _shrunk(columns: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     return columns[0] * 0.6, columns[1] * 0.6
 
 
-def _fitted(test: Correlation, counts: Floats) -> tuple[Floats, Fit]:
+def _fitted(test: Correlation, counts: Floats) -> tuple[Floats, CorrelationFit]:
     table = counts.reshape(3, 3) / test.whole
     return table, fit(table, test.scale, test.alike)
 

@@ -19,24 +19,24 @@ from reticent.outcome import Estimate
 from reticent.privacy.adjacency import Kind
 from reticent.privacy.sensitivity import L1
 from reticent.statistics.hypotheses import distance, kolmogorov
-from reticent.statistics.hypotheses.distance import BITS, STEPS, Steps, binned, from_any, from_named, steps
-from reticent.statistics.hypotheses.normal import Frame, Normal
+from reticent.statistics.hypotheses.distance import BITS, STEPS, DistanceSteps, binned, from_any, from_named, steps
+from reticent.statistics.hypotheses.normal import Normal, ReadingGrid
 from reticent.statistics.hypotheses.null import Floats, Integers, least_seen
 from tests.statistics.hypotheses.levels import least, most, noise
 from tests.statistics.hypotheses.test_steps import findings, made, setting
 
 RUNS, LEVEL, UNIT = 300, 0.05, 1 << 12
 Draw = Callable[[np.random.Generator, int], Floats]
-STANDARD = Frame((), 0, 1 << BITS, UNIT, 1 << (BITS - 12))  # a value is floor(x UNIT), the law the standard one
-ANY = Frame()
+STANDARD = ReadingGrid((), 0, 1 << BITS, UNIT, 1 << (BITS - 12))  # a value is floor(x UNIT), the law the standard one
+ANY = ReadingGrid()
 
 
-def counted(values: Integers) -> Steps:
+def counted(values: Integers) -> DistanceSteps:
     found, counts = np.unique(values.astype(np.int64), return_counts=True)
     return steps(found, counts.astype(np.int64))
 
 
-def asked(scale: float, frame: Frame = ANY, alike: int = 1, size: int | None = None) -> Normal:
+def asked(scale: float, frame: ReadingGrid = ANY, alike: int = 1, size: int | None = None) -> Normal:
     return Normal(frame, "it", scale, size, alike, 999)
 
 
@@ -45,7 +45,7 @@ def told(test: Normal, released: Floats) -> tuple[float, Estimate]:
     return found.p.value, found.effect
 
 
-def drawn(draw: Draw, n: int, scale: int, frame: Frame, name: str, alike: int = 1) -> Floats:
+def drawn(draw: Draw, n: int, scale: int, frame: ReadingGrid, name: str, alike: int = 1) -> Floats:
     """Noisy distances and numbers of values of many columns, a person's values equal."""
     generator, exact = np.random.default_rng([n, alike]), []
     for _ in range(RUNS):
@@ -148,7 +148,7 @@ def _normal(generator: np.random.Generator, n: int) -> Floats:
 @pytest.mark.wide
 @pytest.mark.parametrize("frame", [ANY, STANDARD], ids=["any", "named"])
 @pytest.mark.parametrize(("n", "scale"), [(60, 1), (200, 5), (200, 50), (2_000, 15), (10_000, 50)])
-def test_level(frame: Frame, n: int, scale: int) -> None:
+def test_level(frame: ReadingGrid, n: int, scale: int) -> None:
     """Rejections at .05 of 300 normal columns: not above what the level leaves, at error 1e-4."""
     found = drawn(_normal, n, scale, frame, f"level {n} {scale}")
     assert rejected(asked(float(scale), frame), found) <= most(RUNS, LEVEL)
@@ -162,7 +162,7 @@ def test_a_mean_and_deviation_far_from_0_and_1_keep_the_level() -> None:
 
 @pytest.mark.wide
 @pytest.mark.parametrize("frame", [ANY, STANDARD], ids=["any", "named"])
-def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen(frame: Frame) -> None:
+def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen(frame: ReadingGrid) -> None:
     found = drawn(_normal, 200, 40, frame, "mutants")
     assert least(RUNS, LEVEL) <= rejected(asked(40.0, frame), found) <= most(RUNS, LEVEL)
     assert rejected(asked(0.5, frame), found) > most(RUNS, LEVEL)
@@ -179,7 +179,7 @@ def test_rows_of_one_person_keep_the_level_and_a_law_of_single_rows_does_not() -
 
 @pytest.mark.wide
 @pytest.mark.parametrize("frame", [ANY, STANDARD], ids=["any", "named"])
-def test_power_is_what_the_plan_says_and_less_with_more_noise(frame: Frame) -> None:
+def test_power_is_what_the_plan_says_and_less_with_more_noise(frame: ReadingGrid) -> None:
     test = asked(5.0, frame)
     effect = least_seen(lambda away: test.power(away, 1_000, LEVEL), 0.5)
     assert effect is not None

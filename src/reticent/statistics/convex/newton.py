@@ -57,8 +57,8 @@ class Problem:
     def least(
         self, tilt: Sequence[int], exponent: int, ridge: Fraction, tolerance: Fraction, grid: int
     ) -> tuple[int, ...]:
-        """As ``mechanisms.objective.Convex`` has it; coefficients score by score."""
-        found = newton(Sum(self), tilt, exponent, float(ridge), below(tolerance)) if exactly(ridge) else None
+        """As ``mechanisms.objective.ConvexObjective`` has it; coefficients score by score."""
+        found = newton(LossSum(self), tilt, exponent, float(ridge), below(tolerance)) if exactly(ridge) else None
         if found is None:
             point = slowly(self.loss, self.rows, self.targets, tilt, exponent, ridge, tolerance)
         else:
@@ -68,14 +68,14 @@ class Problem:
 
     def gradient(self, at: Floats) -> tuple[Floats, float]:
         """The gradient of the losses at coefficients of shape (scores, width), and a bound of its Euclidean error."""
-        return Sum(self).gradient(at)
+        return LossSum(self).gradient(at)
 
     def apart(self, other: Problem) -> Fraction:
         """An L1 distance that the gradients of two problems have at some point, for audits.
 
         The greatest over 24 points near and far, less what its rounding can be: no mechanism may be told less.
         """
-        one, two, found = Sum(self), Sum(other), [Fraction(0)]
+        one, two, found = LossSum(self), LossSum(other), [Fraction(0)]
         place = np.arange(math.prod(self.shape)).reshape(self.shape) + 1.0
         for far in (0.1, 1.0, 10.0, 100.0):
             for turn in (0.0, 0.7, 1.3, 1.9, 2.6, math.pi):
@@ -85,7 +85,7 @@ class Problem:
         return max(found)
 
 
-class Sum:
+class LossSum:
     """A problem with its rows as doubles, for many evaluations."""
 
     def __init__(self, problem: Problem) -> None:
@@ -141,7 +141,7 @@ class Sum:
 
 
 def newton(
-    problem: Sum, tilt: Sequence[int], exponent: int, ridge: float, tolerance: float, steps: int = STEPS
+    problem: LossSum, tilt: Sequence[int], exponent: int, ridge: float, tolerance: float, steps: int = STEPS
 ) -> Floats | None:
     """A point where the gradient of J, error included, is at most ``tolerance`` long; None if none was reached.
 
@@ -169,7 +169,7 @@ def newton(
     return None
 
 
-def pace(problem: Sum, at: Floats, step: Floats, slope: Floats, ridge: float) -> float:
+def pace(problem: LossSum, at: Floats, step: Floats, slope: Floats, ridge: float) -> float:
     """Length along ``step`` at which the slope of J along the step is at most half of its start."""
     here, along = problem.data @ (at.T / UNIT), problem.data @ (step.T / UNIT)
     loss, targets = problem.problem.loss, problem.problem.targets
@@ -202,4 +202,4 @@ def below(number: Fraction) -> float:
     return math.nextafter(float(number), 0.0)
 
 
-__all__ = ["Problem", "Sum", "exactly", "newton"]
+__all__ = ["Problem", "LossSum", "exactly", "newton"]

@@ -65,7 +65,7 @@ FINE: Final = 10  # bits by which the grid of an output is finer than what one r
 
 
 @dataclass(frozen=True)
-class Minimum:
+class LeastPoint:
     """The public numbers of a least point: what a row can do to the objective.
 
     Attributes
@@ -141,7 +141,7 @@ class Minimum:
 
 
 @dataclass(frozen=True)
-class Perturbed(Minimum):
+class Perturbed(LeastPoint):
     """Objective perturbation; the price is pure.
 
     Guarantee
@@ -296,7 +296,7 @@ class Inferred(Perturbed):
 
 
 @dataclass(frozen=True)
-class Released(Minimum):
+class OutputPerturbation(LeastPoint):
     """Output perturbation: geometric noise, or with a delta discrete Gaussian noise, on the least point.
 
     Guarantee
@@ -356,7 +356,7 @@ class Released(Minimum):
         return self.linear(gate.draw(self.noise, exact, entropy), self.grid, self.people)
 
 
-Fit: TypeAlias = Descent | Perturbed | Inferred | Released
+Fit: TypeAlias = Descent | Perturbed | Inferred | OutputPerturbation
 
 
 def planned(
@@ -398,7 +398,7 @@ def planned(
         return perturbed(loss, scaling, price, clip, penalty, people)
     if refined:
         raise PublicParameterError('output perturbation has no intervals: leave solver="auto", or take "descent"')
-    return Released(loss, scaling, price, clip, penalty, people)
+    return OutputPerturbation(loss, scaling, price, clip, penalty, people)
 
 
 def double_above(number: Fraction) -> Fraction:
@@ -411,4 +411,4 @@ def double_above(number: Fraction) -> Fraction:
     return found if found >= number and near else Fraction(math.nextafter(near, math.inf))
 
 
-__all__ = ["Fit", "Inferred", "Minimum", "Perturbed", "Released", "Solver", "planned"]
+__all__ = ["Fit", "Inferred", "LeastPoint", "Perturbed", "OutputPerturbation", "Solver", "planned"]

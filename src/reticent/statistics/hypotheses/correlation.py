@@ -97,7 +97,7 @@ class Correlation:
         words = words_of(effect.noise, effect.sampling, "correlation")
         return Told(effect, float(found.statistic), null.p_value(float(found.statistic), under), words)
 
-    def _tables(self, about: Fit, mixed: tuple[float, float], draws: int, source: Simulation) -> Floats:
+    def _tables(self, about: CorrelationFit, mixed: tuple[float, float], draws: int, source: Simulation) -> Floats:
         """Noisy soft counts of shape (draws, 3, 3); ``mixed``: the share of rows where v is u, and of all others."""
         first = law(float(about.means[0]), float(about.variances[0]))
         second = law(float(about.means[1]), float(about.variances[1]))
@@ -108,7 +108,7 @@ class Correlation:
         found: Floats = self.alike * exact + source.laplace(0.0, self.scale, exact.shape)
         return found
 
-    def _effect(self, counts: Floats, found: Fit) -> Estimate:
+    def _effect(self, counts: Floats, found: CorrelationFit) -> Estimate:
         """r and its interval: every r that the noisy sums do not rule out."""
         pivot = _pivot(counts, found, self.scale, self.alike)
         value, held = pivot.value, [r for r in (*GRID, pivot.zero) if pivot.holds(r)]
@@ -139,7 +139,7 @@ class Correlation:
             return 0.0
         size, squares = np.array(float(people)), np.full(2, SPREAD**2)
         zero = np.zeros(2)
-        about = Fit(size, zero, squares, squares, zero[0], zero[0], zero[0])
+        about = CorrelationFit(size, zero, squares, squares, zero[0], zero[0], zero[0])
         source = null.stream("correlated columns")
         tables = self._tables(about, (abs(effect), 1.0 - abs(effect)), null.PLANNED, source)
         seen = fit(tables, self.scale, self.alike).statistic
@@ -197,7 +197,7 @@ class _Pivot:
         return _chance(abs(away), self.variance(r, math.copysign(1.0, away)), np.array(self.scales(r))) <= 1.0 - LEFT
 
 
-def _pivot(counts: Floats, found: Fit, scale: float, alike: int) -> _Pivot:
+def _pivot(counts: Floats, found: CorrelationFit, scale: float, alike: int) -> _Pivot:
     size, forms = float(found.size), []
     about = [_powers(mean) for mean in found.means.tolist()]
     for form, mean in zip(
@@ -243,13 +243,13 @@ def _end(pivot: _Pivot, inside: float, outside: float) -> float:
 def _bar(kind: Correlation, people: int, level: float) -> float:
     """The critical value that a plan assumes."""
     zero, squares = np.zeros(2), np.full(2, SPREAD**2)
-    about = Fit(np.array(float(people)), zero, squares, squares, zero[0], zero[0], zero[0])
+    about = CorrelationFit(np.array(float(people)), zero, squares, squares, zero[0], zero[0], zero[0])
     tables = kind._tables(about, (0.0, 1.0), null.PLANNED, null.stream("uncorrelated columns of a plan"))
     return null.critical(fit(tables, kind.scale, kind.alike).statistic, level)
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class CorrelationFit:
     """Fit of noisy soft counts of shape (..., 3, 3), u and v in [-1, 1]; the last axis of pairs is the column.
 
     ``own`` are the variances as they come, ``variances`` what is possible of them.
@@ -264,7 +264,7 @@ class Fit:
     statistic: Floats
 
 
-def fit(counts: Floats, scale: float, alike: int) -> Fit:
+def fit(counts: Floats, scale: float, alike: int) -> CorrelationFit:
     """Estimates of both columns from noisy soft counts, and the statistic."""
     sums = BACK @ counts @ BACK.T  # of u^i v^j
     size = np.maximum(sums[..., 0, 0], 1.0)
@@ -279,7 +279,7 @@ def fit(counts: Floats, scale: float, alike: int) -> Fit:
     independent = size * possible.prod(-1)
     sampled = alike * np.maximum(independent, np.minimum(fourth, size))
     blur = 2.0 * scale**2 * (product**2).sum((-2, -1))
-    return Fit(size, means, own, possible, covariance, fourth, covariance**2 / (sampled + blur))
+    return CorrelationFit(size, means, own, possible, covariance, fourth, covariance**2 / (sampled + blur))
 
 
 def _powers(mean: Floats) -> tuple[Floats, Floats, Floats]:
@@ -360,7 +360,7 @@ def step(asked: HypothesisTest, setting: Setting, epsilon: Fraction) -> Hypothes
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ColumnReading:
     """Reading of a column: floor(x / unit) less origin, from 0 to steps."""
 
     bounds: tuple[Fraction, Fraction]
@@ -369,7 +369,9 @@ class _Read:
     steps: int
 
 
-def _read(column: str, low: Fraction | None, high: Fraction | None, asked: HypothesisTest, setting: Setting) -> _Read:
+def _read(
+    column: str, low: Fraction | None, high: Fraction | None, asked: HypothesisTest, setting: Setting
+) -> _ColumnReading:
     declared = setting.schema.column(column)
     if isinstance(declared, Category):
         raise QuestionError(f"{column} is a category, and a correlation needs numbers. Nothing was charged.")
@@ -380,7 +382,7 @@ def _read(column: str, low: Fraction | None, high: Fraction | None, asked: Hypot
     origin = (bounds[0] / unit).__floor__()
     if abs(origin) >= FARTHEST:
         raise QuestionError(f"the bounds of {column} are too near each other, so far from 0. Nothing was charged.")
-    return _Read(bounds, unit, origin, (bounds[1] / unit).__floor__() - origin)
+    return _ColumnReading(bounds, unit, origin, (bounds[1] / unit).__floor__() - origin)
 
 
-__all__ = ["Correlation", "Fit", "fit", "products", "step"]
+__all__ = ["Correlation", "CorrelationFit", "fit", "products", "step"]

@@ -30,7 +30,7 @@ STEEP: Final = 1 << 28  # steeper than from any quantile to any other within one
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Steps:
+class DistanceSteps:
     """Corners of an empirical distribution function of ``size`` values, where its distance from a law is largest.
 
     All arrays ascend and have shape (k,). ``low`` counts the values at most ``left``, and ``high`` those at most
@@ -47,19 +47,19 @@ class Steps:
         return "<private counts>"
 
 
-def steps(values: Integers, counts: Integers) -> Steps:
+def steps(values: Integers, counts: Integers) -> DistanceSteps:
     """From distinct ascending values, moved to +-REACH, and how often each occurs: each jump, and just before it."""
     moved = np.clip(values, -REACH, REACH)
     kept = np.append(moved[1:] != moved[:-1], True)[: len(moved)]
     places, below = moved[kept], np.cumsum(counts)[kept]
     before = np.concatenate([[0], below[:-1]])[: len(below)]
-    return Steps(places, below, places - 1, before, int(below[-1]) if len(below) else 0)
+    return DistanceSteps(places, below, places - 1, before, int(below[-1]) if len(below) else 0)
 
 
-def binned(edges: Integers, counts: Integers) -> Steps:
+def binned(edges: Integers, counts: Integers) -> DistanceSteps:
     """From the counts of bins and the edges between them: the distribution function is known there alone."""
     below = np.cumsum(counts)
-    return Steps(edges, below[:-1], edges, below[:-1], int(below[-1]))
+    return DistanceSteps(edges, below[:-1], edges, below[:-1], int(below[-1]))
 
 
 @lru_cache(maxsize=1)
@@ -72,7 +72,7 @@ def quantiles() -> Integers:
     return np.maximum.accumulate(np.concatenate([ends[0], found, ends[1]]))
 
 
-def from_named(data: Steps, numerator: int, denominator: int, shift: int) -> int:
+def from_named(data: DistanceSteps, numerator: int, denominator: int, shift: int) -> int:
     """From the law whose share up to e is that of the normal quantile (e numerator + shift) / denominator.
 
     ``numerator`` and ``denominator`` are positive; the quantile is in units of 2^-BITS.
@@ -89,7 +89,7 @@ def from_named(data: Steps, numerator: int, denominator: int, shift: int) -> int
     return -(-STEPS * worst // LEVELS)
 
 
-def from_any(data: Steps) -> int:
+def from_any(data: DistanceSteps) -> int:
     """From the nearest normal law."""
     low, high = 0, STEPS * data.size  # not near, near
     while high - low > 1:
@@ -98,7 +98,7 @@ def from_any(data: Steps) -> int:
     return high
 
 
-def _near(data: Steps, allowed: int) -> bool:
+def _near(data: DistanceSteps, allowed: int) -> bool:
     """Tell if a line lies between the quantiles of the shares less and more ``allowed`` >= 1 quarter rows."""
     whole = STEPS * data.size
     lower = (STEPS * data.low - allowed) * LEVELS // whole
@@ -145,4 +145,15 @@ def _between(left: Integers, low: Integers, right: Integers, high: Integers) -> 
             return False  # where they meet, both are above 0
 
 
-__all__ = ["BITS", "LEVELS", "REACH", "STEPS", "Steps", "binned", "from_any", "from_named", "quantiles", "steps"]
+__all__ = [
+    "BITS",
+    "LEVELS",
+    "REACH",
+    "STEPS",
+    "DistanceSteps",
+    "binned",
+    "from_any",
+    "from_named",
+    "quantiles",
+    "steps",
+]

@@ -105,7 +105,7 @@ class Means:
         found = [self._under(fitted, variances, draws, name) for variances in (own, [together] * 2)]
         return float(fitted.statistic), max(found, key=lambda p: p.value)
 
-    def _under(self, fitted: Fit, variances: Sequence[float], draws: int, name: str) -> PValue:
+    def _under(self, fitted: MeansFit, variances: Sequence[float], draws: int, name: str) -> PValue:
         """The p-value by groups with the common mean and these variances."""
         laws = [law(float(fitted.mean), variance) for variance in variances]
         simulated = fit(self._noisy(laws, fitted.sizes.tolist(), draws, name), self.scale, self.alike)
@@ -168,7 +168,7 @@ TOO_FEW: Final = "too few noisy values in a group for a test at this loss: the p
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class MeansFit:
     """Fit of noisy soft counts of shape (..., 2, 3): numbers, the common mean, variances about it, and T."""
 
     sizes: Floats
@@ -177,7 +177,7 @@ class Fit:
     statistic: Floats
 
 
-def fit(counts: Floats, scale: float, alike: int) -> Fit:
+def fit(counts: Floats, scale: float, alike: int) -> MeansFit:
     """Numbers, common mean, variances and T of noisy soft counts of shape (..., 2, 3), in rows."""
     moments = counts @ BACK.T
     number, total, squares = (moments[..., power] for power in range(3))
@@ -191,7 +191,7 @@ def fit(counts: Floats, scale: float, alike: int) -> Fit:
     others = sizes[..., ::-1]
     spread = (others**2 * (alike * sizes * variances + blur[..., None])).sum(-1) / together**2
     apart = (number[..., 1] * total[..., 0] - number[..., 0] * total[..., 1]) / together
-    return Fit(sizes, mean, variances, apart**2 / np.maximum(spread, 1e-12))
+    return MeansFit(sizes, mean, variances, apart**2 / np.maximum(spread, 1e-12))
 
 
 def _squares(mean: Floats) -> Floats:

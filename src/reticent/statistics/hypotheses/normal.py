@@ -36,7 +36,16 @@ from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.hypotheses import groups, null
-from reticent.statistics.hypotheses.distance import BITS, REACH, STEPS, Steps, binned, from_any, from_named, steps
+from reticent.statistics.hypotheses.distance import (
+    BITS,
+    REACH,
+    STEPS,
+    DistanceSteps,
+    binned,
+    from_any,
+    from_named,
+    steps,
+)
 from reticent.statistics.hypotheses.hypothesis_test import HypothesisTest
 from reticent.statistics.hypotheses.independence import seen_words, words_of
 from reticent.statistics.hypotheses.kolmogorov import COLUMNS, distances, heaped
@@ -50,7 +59,7 @@ FARTHEST: Final = 1 << 60  # steps from 0, so that no value is cut where it is r
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ReadingGrid:
     """Public places on the integers that a column is read on.
 
     ``edges`` are those between bins, if it is counted in bins; ``origin`` is where 0 is put. The quantile of a named
@@ -63,7 +72,7 @@ class Frame:
     denominator: int = 1
     shift: int = 0
 
-    def distance(self, data: Steps) -> int:
+    def distance(self, data: DistanceSteps) -> int:
         if self.numerator:
             return from_named(data, self.numerator, self.denominator, self.shift)
         return from_any(data)
@@ -73,7 +82,7 @@ class Frame:
 class Normal:
     """n D with noise of ``scale`` quarter rows, and n with as much noise in rows where ``size`` is None."""
 
-    frame: Frame
+    frame: ReadingGrid
     law: str
     scale: float
     size: int | None
@@ -95,7 +104,7 @@ class Normal:
         found = self.frame.distance(data)
         return [(found,)] if self.size is not None else [(found, data.size)]
 
-    def _steps(self, result: Result) -> Steps:
+    def _steps(self, result: Result) -> DistanceSteps:
         if self.frame.edges:
             return binned(np.array(self.frame.edges, np.int64), np.array(result.vectors[0], np.int64))
         (order,) = result.orders
@@ -257,7 +266,7 @@ def _middle(asked: HypothesisTest, setting: Setting) -> Fraction:
     return (low + high) / 2
 
 
-def _frame(asked: HypothesisTest, unit: Fraction, middle: Fraction, *, whole: bool) -> Frame:
+def _frame(asked: HypothesisTest, unit: Fraction, middle: Fraction, *, whole: bool) -> ReadingGrid:
     """Frame in which the column is read, and the named law there. A whole number stands for what is rounded to it."""
     half, ends = Fraction(1, 2), asked.edges[1:-1]
     origin = 0
@@ -270,10 +279,10 @@ def _frame(asked: HypothesisTest, unit: Fraction, middle: Fraction, *, whole: bo
         origin = (middle / unit).__floor__()
         first = (origin + 1) * unit - (half if whole else 0)  # the upper end of the values that are read as 0
     if asked.law is None:
-        return Frame(edges, origin)
+        return ReadingGrid(edges, origin)
     slope, start = (part * (1 << BITS) / asked.law.deviation for part in (unit, first - asked.law.centre))
     bottom = math.lcm(slope.denominator, start.denominator)
-    return Frame(edges, origin, int(slope * bottom), bottom, int(start * bottom))
+    return ReadingGrid(edges, origin, int(slope * bottom), bottom, int(start * bottom))
 
 
-__all__ = ["Frame", "Normal", "step"]
+__all__ = ["ReadingGrid", "Normal", "step"]

@@ -30,7 +30,7 @@ LEAST_MARGIN: Final = 0.5  # rows: a margin below it, as noise may make it, coun
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
+class TableMargins:
     """Margins and size of noisy tables: ``size`` of shape (...), ``rows`` of (..., R), ``columns`` of (..., C)."""
 
     size: Floats
@@ -60,11 +60,11 @@ def noise_variance(scale: float) -> float:
     return 2.0 * ratio / (1.0 - ratio) ** 2
 
 
-def fit(tables: Floats) -> Fit:
+def fit(tables: Floats) -> TableMargins:
     """Margins of noisy tables of shape (..., R, C)."""
     size = np.maximum(tables.sum((-1, -2)), 1.0)
     rows, columns = np.maximum(tables.sum(-1), LEAST_MARGIN), np.maximum(tables.sum(-2), LEAST_MARGIN)
-    return Fit(size, rows / rows.sum(-1, keepdims=True), columns / columns.sum(-1, keepdims=True))
+    return TableMargins(size, rows / rows.sum(-1, keepdims=True), columns / columns.sum(-1, keepdims=True))
 
 
 def parts(tables: Floats, variance: float) -> Parts:
@@ -129,7 +129,7 @@ class TableLaw:
         found = [self._under(observed, margins, draws, name) for margins in (fit(table), fit(self._evened(table)))]
         return observed, max(found, key=lambda p: p.value)
 
-    def _under(self, observed: float, margins: Fit, draws: int, name: str) -> PValue:
+    def _under(self, observed: float, margins: TableMargins, draws: int, name: str) -> PValue:
         """The p-value by independent tables of these margins."""
         simulated = self.draw(margins.independent, float(margins.size), draws, stream(name))
         return p_value(observed, self.statistics(simulated))

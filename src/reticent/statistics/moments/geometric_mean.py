@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
-from reticent.statistics.moments.log_mean import OfLogs
+from reticent.statistics.moments.log_mean import LogStatistic
 
 if TYPE_CHECKING:
     from reticent.statistics.context import Setting, Step
 
 
 @attrs.frozen
-class GeometricMean(OfLogs):
+class GeometricMean(LogStatistic):
     """The geometric mean of the values above 0, with its 95 % interval: the exponential of ``log_mean``.
 
     It is the median of a law that is symmetric on the scale of logarithms, and it is not the mean.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class OfLogs(OfColumn, ABC):
+class LogStatistic(OfColumn, ABC):
     """A mean on the scale of logarithms, of the values above 0."""
 
     measure: ClassVar[str]  # in words
@@ -47,7 +47,7 @@ class OfLogs(OfColumn, ABC):
 
 
 @attrs.frozen
-class LogMean(OfLogs):
+class LogMean(LogStatistic):
     """The mean of the natural logarithms of the values above 0, with its 95 % interval.
 
     Values of 0 and below have no logarithm: they are left out, and their noisy share is told. It gives no reply where

@@ -33,7 +33,7 @@ LARGEST_SHOWN: Final = 20_000
 NINE_IN_TEN: Final = 1.2815515655446004  # normal deviations
 
 
-def shown(plan: Engine, people: int) -> dict[str, Shape] | None:
+def shown(plan: Engine, people: int) -> dict[str, AssumedWidths] | None:
     """Expected half-widths of a slope on made-up tables of each shape; None where no intervals are bought.
 
     Under a pure price a smaller table at a larger epsilon stands for the whole one: noise per row is the same.
@@ -51,12 +51,12 @@ def shown(plan: Engine, people: int) -> dict[str, Shape] | None:
         widths, told = _made_up(plan, size, spread)
         if widths is not None:  # noise falls with n, sampling with its root
             widths = widths[0] * (1.0 if pure else more), widths[1] * math.sqrt(more)
-        found[name] = Shape(widths, told)
+        found[name] = AssumedWidths(widths, told)
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class AssumedWidths:
     """Half-widths of the first slope on made-up rows, and in how many of ``TABLES`` every coefficient is told."""
 
     widths: tuple[float, float] | None
@@ -167,4 +167,4 @@ def _moments(frame: Frame, rare: tuple[int, int, float]) -> Floats:
     return np.asarray(np.outer(mean, mean) + about)
 
 
-__all__ = ["SHAPES", "TABLES", "Shape", "made_up_rows", "rows_of_keys", "shown"]
+__all__ = ["SHAPES", "TABLES", "AssumedWidths", "made_up_rows", "rows_of_keys", "shown"]

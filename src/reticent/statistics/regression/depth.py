@@ -30,7 +30,7 @@ Box = tuple[tuple[int, int], ...]  # of each column the cells first <= cell < st
 
 
 @dataclass(frozen=True, slots=True)
-class Deep:
+class DeepPoint:
     """Chooses a point of the product of ``cells`` by ``choice``, whose sensitivity is that of one column's score."""
 
     cells: Cells
@@ -66,7 +66,7 @@ class Deep:
 
 def deepest(cells: Cells, columns: Sequence[Runs], choice: Exponential, entropy: Entropy) -> tuple[int, ...]:
     """The cells of one point of great depth."""
-    return gate.draw(Deep(cells, choice), tuple(columns), entropy)
+    return gate.draw(DeepPoint(cells, choice), tuple(columns), entropy)
 
 
 def sides(column: Runs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

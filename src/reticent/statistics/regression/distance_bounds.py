@@ -43,7 +43,7 @@ Points: TypeAlias = tuple[Floats, Floats]  # points of a cell, and f there above
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DistanceBounds:
     """For every shift the bound in rows, before rounding, and the point that is released with noise, in steps."""
 
     bounds: tuple[float, ...]
@@ -51,7 +51,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Public:
+class PublicLattice:
     """Public input of the bound: lattice, points and depth of the trees; made by ``public``."""
 
     lattice: Cells
@@ -67,10 +67,10 @@ class Public:
         return (min(self.lattice.sides) << FINE) * ROW // 256
 
 
-def public(lattice: Cells) -> Public:
+def public(lattice: Cells) -> PublicLattice:
     columns = len(lattice.sides)
     depth = min(4 * (columns - 1), 10 if columns < 5 else 6)  # a tree of 2^depth leaves on each facet
-    return Public(lattice, inner_points(lattice.sides), depth)
+    return PublicLattice(lattice, inner_points(lattice.sides), depth)
 
 
 def rows_of(bound: float) -> int:
@@ -78,7 +78,7 @@ def rows_of(bound: float) -> int:
     return math.ceil(bound / (1 + SPREAD))
 
 
-def greatest(data: Rows, known: Public, *, most: float = math.inf) -> tuple[float, tuple[Fraction, ...]]:
+def greatest(data: Rows, known: PublicLattice, *, most: float = math.inf) -> tuple[float, tuple[Fraction, ...]]:
     """The greatest G over the shifts, or some G >= ``most``, and the centre."""
     centre = centre_of(data, known)
     if centre is None:
@@ -90,15 +90,15 @@ def greatest(data: Rows, known: Public, *, most: float = math.inf) -> tuple[floa
     return best, centre
 
 
-def lower_bounds(data: Rows, known: Public) -> Found:
+def lower_bounds(data: Rows, known: PublicLattice) -> DistanceBounds:
     """G for every shift."""
     columns, centre = data.columns, centre_of(data, known)
     if centre is None:
-        return Found((0.0,) * (columns + 1), (Fraction(0),) * columns)
-    return Found(tuple(bound_of(data, cell, known) for cell in known.lattice.around(centre)), centre)
+        return DistanceBounds((0.0,) * (columns + 1), (Fraction(0),) * columns)
+    return DistanceBounds(tuple(bound_of(data, cell, known) for cell in known.lattice.around(centre)), centre)
 
 
-def centre_of(data: Rows, known: Public) -> tuple[Fraction, ...] | None:
+def centre_of(data: Rows, known: PublicLattice) -> tuple[Fraction, ...] | None:
     """A point whose objective is certified to be within the slack of the least; None where solutions are unbounded."""
     if not data.spanned():
         return None
@@ -122,7 +122,7 @@ class _Search:
 
     __slots__ = ("base", "corner", "data", "middle", "points")
 
-    def __init__(self, data: Rows, cell: Cell, known: Public) -> None:
+    def __init__(self, data: Rows, cell: Cell, known: PublicLattice) -> None:
         self.data, self.corner = data, tuple(edge << FINE for edge in cell.low)
         self.middle = tuple((high - low) << FINE - 1 for low, high in zip(cell.low, cell.high, strict=True))
         heights = [self.height(tuple(map(int, point))) for point in known.points]
@@ -175,7 +175,9 @@ class _Search:
         return self.bound(box, least(self.data, self.moved(box.low), self.moved(box.high), tolerance).bound)
 
 
-def bound_of(data: Rows, cell: Cell, known: Public, *, most: float = math.inf, least_wanted: float = 0.0) -> float:
+def bound_of(
+    data: Rows, cell: Cell, known: PublicLattice, *, most: float = math.inf, least_wanted: float = 0.0
+) -> float:
     """G of one cell, told exactly between ``least_wanted`` and ``most`` only: least bounds are looked at first."""
     if not cell.near:
         return 0.0

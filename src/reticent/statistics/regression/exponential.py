@@ -70,7 +70,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class OverBeta:
+class ExponentialRegression:
     """Coefficients by the exponential mechanism over a grid, for ``epsilon`` in all, that of ``first`` included.
 
     Guarantee

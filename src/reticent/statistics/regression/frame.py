@@ -44,7 +44,7 @@ Block: TypeAlias = Bound | Keys
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
+class CompleteRows:
     """Rows that lack nothing: ``steps`` of shape (n, blocks), and ``y``, in multiples of 1 / UNIT; places of keys."""
 
     steps: Integers
@@ -98,7 +98,7 @@ class Frame:
             return float(low + high) / 2, float(high - low) / 2
         return 0.0, float(max(abs(low), abs(high)))
 
-    def held(self, values: Floats, targets: Floats) -> Held:
+    def held(self, values: Floats, targets: Floats) -> CompleteRows:
         """The rows of shape (n, blocks) and y of shape (n,) that lack nothing; keys are given by their place."""
         if values.ndim != 2 or values.shape[1] != len(self.blocks) or len(targets) != len(values):
             raise PublicParameterError(f"rows have {len(self.blocks)} columns, and y as many rows")
@@ -110,7 +110,7 @@ class Frame:
         for place, block in enumerate(self.blocks):
             column = kept[:, place]
             steps[:, place] = column.astype(np.int64) if isinstance(block, Keys) else self._steps(column, block)
-        return Held(steps, self._steps(targets[there], self.y))
+        return CompleteRows(steps, self._steps(targets[there], self.y))
 
     def complete(self, values: Floats, targets: Floats) -> NDArray[np.bool_]:
         """Mask of complete rows, of shape (n,): every value is finite and every key is declared."""
@@ -127,7 +127,7 @@ class Frame:
         moved = (np.clip(column, low, high) - middle) / half
         return np.asarray(np.rint(np.clip(moved, -1.0, 1.0) * UNIT).astype(np.int64))
 
-    def featured(self, held: Held) -> Integers:
+    def featured(self, held: CompleteRows) -> Integers:
         """Rows of shape (n, features) in multiples of 1 / UNIT."""
         columns = [
             np.full(len(held.y), UNIT, np.int64)
@@ -158,4 +158,4 @@ class Frame:
         return start, turn
 
 
-__all__ = ["Block", "Frame", "Held", "Keys"]
+__all__ = ["Block", "Frame", "CompleteRows", "Keys"]

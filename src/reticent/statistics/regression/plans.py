@@ -30,7 +30,7 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import positive
 from reticent.statistics.regression.block_medians import BlockMedians, block_medians
 from reticent.statistics.regression.coefficients import Blank, Coefficients, Design
-from reticent.statistics.regression.exponential import Axis, OverBeta
+from reticent.statistics.regression.exponential import Axis, ExponentialRegression
 from reticent.statistics.regression.ptr_step import by_test
 from reticent.statistics.regression.rows import LARGEST_X, Integers
 from reticent.statistics.regression.sufficient import Sufficient
@@ -58,7 +58,7 @@ FINE_Y: Final = 1 << 24  # steps of y up to its bound
 TABLES: Final = 20
 
 
-class Drawn(Protocol):
+class RegressionResult(Protocol):
     """Plan of any method: a public design, a guarantee and a draw of coefficients."""
 
     @property
@@ -71,7 +71,7 @@ class Drawn(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class PlanChoice:
     """A plan, the name of its method, and why it is this one.
 
     Guarantee
@@ -80,7 +80,7 @@ class Chosen:
     """
 
     method: Method
-    plan: Drawn
+    plan: RegressionResult
     why: str
 
     @property
@@ -103,7 +103,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RegressionOptions:
     """Options of single methods; None leaves the choice to the design.
 
     Attributes
@@ -137,8 +137,8 @@ def plan(
     mode: Mode = "exact",
     intercept: bool = True,
     blank: Blank = "marked",
-    options: Options | None = None,
-) -> Chosen:
+    options: RegressionOptions | None = None,
+) -> PlanChoice:
     """The plan of a regression of one column on others.
 
     Parameters
@@ -157,7 +157,7 @@ def plan(
         For each column what one step is worth, or its public bounds, of which a unit is made.
     mode : "exact" | "paper"
         For R_S and R_H.
-    options : Options
+    options : RegressionOptions
 
     Raises
     ------
@@ -165,7 +165,7 @@ def plan(
         Before rows are read: what has to be declared, and where a method cannot answer.
     """
     positive(epsilon, "epsilon")
-    (y, xs), chosen = columns, options or Options()
+    (y, xs), chosen = columns, options or RegressionOptions()
     names = (y, *xs)
     known = tuple(bounds) or (None,) * len(names)
     size = terms.values if terms.values is not None else n
@@ -178,7 +178,7 @@ def plan(
     budget = _Budget(epsilon, delta, tuple(pair for pair in known if pair is not None), mode, chosen)
     if method == "auto":
         return _auto(design, budget)
-    return Chosen(method, _made(method, design, budget), f"{method} was asked for")
+    return PlanChoice(method, _made(method, design, budget), f"{method} was asked for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,16 +187,16 @@ class _Budget:
     delta: Fraction
     bounds: tuple[Bounds, ...]
     mode: Mode
-    options: Options
+    options: RegressionOptions
 
 
-def _auto(design: Design, budget: _Budget) -> Chosen:
+def _auto(design: Design, budget: _Budget) -> PlanChoice:
     bounded = len(budget.bounds) == len(design.units)
     first: Method = "theil_sen" if len(design.xs) == 1 and design.intercept else "tukey"
     what = "the median slope of random pairs" if first == "theil_sen" else "a deep point of block coefficients"
     try:
         made = _made(first, design, budget)
-        return Chosen(first, made, f"auto: {what}, the most accurate measured for this design; it needs no bounds")
+        return PlanChoice(first, made, f"auto: {what}, the most accurate measured for this design; it needs no bounds")
     except QuestionError:
         if not bounded:
             raise QuestionError(
@@ -205,14 +205,14 @@ def _auto(design: Design, budget: _Budget) -> Chosen:
                 "Nothing was charged."
             ) from None
     why = "auto: rows are too few to outweigh the public prior, and every column has bounds: AdaSSP"
-    return Chosen("adassp", _made("adassp", design, budget), why)
+    return PlanChoice("adassp", _made("adassp", design, budget), why)
 
 
 def _made(
     method: Literal["auto", "R_S", "R_H", "theil_sen", "block_medians", "tukey", "adassp", "over_beta"],
     design: Design,
     budget: _Budget,
-) -> Drawn:
+) -> RegressionResult:
     options, epsilon = budget.options, budget.epsilon
     match method:
         case "theil_sen":
@@ -233,8 +233,8 @@ def _made(
             return Sufficient(design, budget.bounds, epsilon, budget.delta)
         case "over_beta":
             if options.axes:
-                return OverBeta(design, epsilon, options.axes)
-            return OverBeta(design, epsilon, first=block_medians(design, CELLS, epsilon / 2))
+                return ExponentialRegression(design, epsilon, options.axes)
+            return ExponentialRegression(design, epsilon, first=block_medians(design, CELLS, epsilon / 2))
         case "R_S" | "R_H":
             return by_test(
                 design,
@@ -252,7 +252,7 @@ def _made(
 
 
 def _medians(
-    method: Literal["block_medians", "tukey"], design: Design, epsilon: Fraction, options: Options
+    method: Literal["block_medians", "tukey"], design: Design, epsilon: Fraction, options: RegressionOptions
 ) -> BlockMedians:
     build: Callable[..., BlockMedians] = tukey if method == "tukey" else block_medians
     rounds = {} if options.rounds is None else {"rounds": options.rounds}
@@ -299,7 +299,7 @@ def _power_of_two_above(width: Fraction) -> Fraction:
     return unit
 
 
-def reply_probability(chosen: Drawn, shape: Shape, *, tables: int = TABLES) -> float:
+def reply_probability(chosen: RegressionResult, shape: Shape, *, tables: int = TABLES) -> float:
     """Share of made-up tables on which a plan replies: normal columns, errors of ``shape``. No file is read.
 
     Accuracy

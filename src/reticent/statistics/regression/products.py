@@ -42,7 +42,7 @@ from reticent.mechanisms import gate
 from reticent.mechanisms.geometric import Geometric
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.price import Noise, Price, deviation
-from reticent.statistics.regression.frame import Frame, Held, Keys
+from reticent.statistics.regression.frame import CompleteRows, Frame, Keys
 from reticent.statistics.regression.least_squares import hidden
 from reticent.statistics.regression.sums import Loads, Sums
 from reticent.statistics.scaling import PART, UNIT, Floats, Integers, product, shortened
@@ -347,7 +347,7 @@ class Products:
 
     # --- the draws ----------------------------------------------------------------------------------------------------
 
-    def draw(self, held: Held, entropy: Entropy) -> Sums:
+    def draw(self, held: CompleteRows, entropy: Entropy) -> Sums:
         """The noisy sums; the only step that sees rows."""
         exact = self._cells(held) if self.way == "cells" else self._one_by_one(held)
         found: list[float] = []
@@ -364,7 +364,7 @@ class Products:
         tail = LAPLACE if isinstance(self.noises[0], Geometric) else 0.0
         return Sums(gram, cross, float(told[-2]), float(told[-1]), loads, self._deviations(self.way), tail)
 
-    def _cells(self, held: Held) -> list[list[int]]:
+    def _cells(self, held: CompleteRows) -> list[list[int]]:
         """Rows of each cell in parts of ``WHOLE``; sums of y^2 and x^2 less a half; the sum of y."""
         total = np.zeros(math.prod(self.bases), np.int64)
         for first in range(0, len(held.y), PART):
@@ -393,7 +393,7 @@ class Products:
             found = np.concatenate([found * part[:, None] for part in parts], axis=1)
         return found
 
-    def _one_by_one(self, held: Held) -> list[list[int]]:
+    def _one_by_one(self, held: CompleteRows) -> list[list[int]]:
         constant = int(self.frame.intercept)
         rows = shortened(self.frame.featured(held)[:, constant:], self.reach, self.price.norm)
         y, one = held.y[:, None], np.full((len(held.y), 1), UNIT, np.int64)

@@ -42,7 +42,7 @@ MEDIAN: Final = math.sqrt(math.pi / 2.0)  # standard error of a median over that
 
 
 @dataclass(frozen=True, slots=True)
-class ByTest:
+class PtrRegression:
     """R_S or R_H for a design.
 
     Guarantee
@@ -88,7 +88,7 @@ def by_test(
     mode: Mode = "exact",
     blocks: int | None = None,
     exponent: Fraction | None = None,
-) -> ByTest:
+) -> PtrRegression:
     """R_S or R_H within (epsilon, delta).
 
     Raises
@@ -122,10 +122,10 @@ def by_test(
     inner = robust_regression(
         design.size, dealt, spread, test=each, release=each, delta=own, mode=mode, most_delta=cap, exponent=exponent
     )
-    return ByTest(design, "R_H", inner, each, design.size ** float(inner.exponent))
+    return PtrRegression(design, "R_H", inner, each, design.size ** float(inner.exponent))
 
 
-def _short_cut(design: Design, dealt: Blocks, epsilon: Fraction, delta: Fraction, mode: Mode) -> ByTest:
+def _short_cut(design: Design, dealt: Blocks, epsilon: Fraction, delta: Fraction, mode: Mode) -> PtrRegression:
     columns, near, count = len(design.names), design.terms.neighbours, dealt.count
     each = epsilon / (4 * columns)
     if mode == "exact":
@@ -136,4 +136,4 @@ def _short_cut(design: Design, dealt: Blocks, epsilon: Fraction, delta: Fraction
         asked = level_for(count, near, test=each, release=each, mode=mode, most_delta=cap)
         middle = ScaledMedian(asked, spread, count, THIRD)
     per_width = count ** float(middle.exponent) / middle.multiple
-    return ByTest(design, "R_S", ShortCut(dealt, middle), each, per_width)
+    return PtrRegression(design, "R_S", ShortCut(dealt, middle), each, per_width)

@@ -25,7 +25,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class OfColumn(Protocol[T_co]):
+class ColumnMechanism(Protocol[T_co]):
     """A mechanism on a column of m integers, with the guarantee it has where one of them is replaced.
 
     The guarantee is stated for the neighbours of the rows: a person's rows change as many records.
@@ -51,7 +51,7 @@ class ShortCut(Generic[T]):
     """
 
     blocks: Blocks
-    median: OfColumn[T]
+    median: ColumnMechanism[T]
 
     def __post_init__(self) -> None:
         if self.median.guarantee.adjacency != self.blocks.neighbours:

@@ -40,7 +40,7 @@ from reticent.statistics.regression import distance_bounds
 from reticent.statistics.regression.blocks import Blocks, of_steps, side_by_side
 from reticent.statistics.regression.candidates import LEAST, Cells, cells
 from reticent.statistics.regression.lines import gap, rows_for, solutions
-from reticent.statistics.regression.r_s import OfColumn
+from reticent.statistics.regression.r_s import ColumnMechanism
 from reticent.statistics.regression.rows import REACH, Rows
 from reticent.statistics.robust.ptr_test import (
     Mode,
@@ -140,7 +140,7 @@ class RobustRegression:
     """
 
     blocks: Blocks
-    scale: OfColumn[int | Spread]
+    scale: ColumnMechanism[int | Spread]
     last: SolutionStep
     n: int
     exponent: Fraction
@@ -185,7 +185,7 @@ class RobustRegression:
 def robust_regression(
     n: int,
     blocks: Blocks,
-    scale: OfColumn[int | Spread],
+    scale: ColumnMechanism[int | Spread],
     *,
     test: Fraction,
     release: Fraction,

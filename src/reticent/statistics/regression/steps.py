@@ -29,11 +29,19 @@ from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts
-from reticent.statistics.column_step import Drawn, Plan, PlannedStep
+from reticent.statistics.column_step import Drawn, GroupPlan, PlannedStep
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.estimand import kept
 from reticent.statistics.regression import squares_step
-from reticent.statistics.regression.plans import Bounds, Chosen, Method, Options, made_up_rows, plan, units_of
+from reticent.statistics.regression.plans import (
+    Bounds,
+    Method,
+    PlanChoice,
+    RegressionOptions,
+    made_up_rows,
+    plan,
+    units_of,
+)
 from reticent.statistics.regression.regress import Regression, robust_regression
 from reticent.statistics.regression.rows import LARGEST_X, Integers
 from reticent.statistics.regression.sufficient import Sufficient
@@ -50,18 +58,18 @@ BLOCKED: Final = (*BY_TEST, "block_medians", "tukey")
 LARGEST_SHOWN: Final = (20_000, 80_000)  # rows of one; the larger where the smaller would decline
 
 
-class Maker(Protocol):
+class RegressionMaker(Protocol):
     """Chooses and makes the method for a number of rows, or refuses."""
 
-    def __call__(self, n: int, method: Method, epsilon: Fraction) -> Chosen: ...
+    def __call__(self, n: int, method: Method, epsilon: Fraction) -> PlanChoice: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """A regression for a known number of rows."""
 
-    chosen: Chosen
-    make: Maker
+    chosen: PlanChoice
+    make: RegressionMaker
     epsilon: Fraction
 
     @property
@@ -80,7 +88,7 @@ class Bought:
     """A regression that buys the number of rows first; its method is settled beforehand."""
 
     census: Geometric
-    make: Maker
+    make: RegressionMaker
     method: Method
     epsilon: Fraction
 
@@ -110,7 +118,7 @@ def _names(bought: Bought) -> int:
     return len(bought.make(ANY_N, bought.method, bought.epsilon).design.names)
 
 
-def _told(chosen: Chosen, data: Integers, entropy: Entropy) -> Drawn:
+def _told(chosen: PlanChoice, data: Integers, entropy: Entropy) -> Drawn:
     match chosen.draw(data, entropy):
         case Reply(found):
             return Drawn(tuple(Reply(estimate) for estimate in found.estimates), (found.words,))
@@ -118,7 +126,7 @@ def _told(chosen: Chosen, data: Integers, entropy: Entropy) -> Drawn:
             return Drawn((NO_REPLY,) * len(chosen.design.names))
 
 
-def _shown(make: Maker, method: Method, epsilon: Fraction, n: int) -> Expected:
+def _shown(make: RegressionMaker, method: Method, epsilon: Fraction, n: int) -> Expected:
     """Expected half-widths for n rows, simulated on made-up tables of n rows or extrapolated from smaller ones."""
     for size in dict.fromkeys(min(n, most) for most in LARGEST_SHOWN):
         try:
@@ -138,7 +146,7 @@ def _shown(make: Maker, method: Method, epsilon: Fraction, n: int) -> Expected:
 
 
 @lru_cache(maxsize=64)
-def _expected(chosen: Chosen) -> Expected:
+def _expected(chosen: PlanChoice) -> Expected:
     """The first slope's half-widths on made-up normal tables; bounded columns have 1/8 of their range as a spread."""
     found, place, units = [], 1 if chosen.design.intercept else 0, chosen.design.units
     pairs = chosen.plan.bounds if isinstance(chosen.plan, Sufficient) else ()
@@ -179,7 +187,7 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
     near, delta = setting.neighbours, setting.delta or Fraction(0)
     public = setting.units if setting.size_public and setting.schema.person.column is None else None
 
-    def make(n: int, method: Method, epsilon: Fraction) -> Chosen:
+    def make(n: int, method: Method, epsilon: Fraction) -> PlanChoice:
         try:
             return plan(
                 method,
@@ -193,12 +201,12 @@ def regress(asked: Regression, setting: Setting, epsilon: Fraction) -> PlannedSt
                 mode=asked.ptr.mode,
                 intercept=asked.intercept,
                 blank="marked",
-                options=Options(blocks=asked.blocks),
+                options=RegressionOptions(blocks=asked.blocks),
             )
         except QuestionError as refusal:
             raise (_of_blocks(title, asked, refusal) if method in BY_TEST else refusal) from None
 
-    found: Plan[Integers]
+    found: GroupPlan[Integers]
     declared = setting.units if setting.schema.person.column is None else None
     if asked.ptr.mode == "paper" and declared is None:
         raise QuestionError(
@@ -291,7 +299,7 @@ def _unit(name: str, asked: Regression, setting: Setting, bounds: Bounds | None)
     return column.resolution or (DEFAULT_UNIT if name == asked.y or pairwise else None)
 
 
-def _caveats(chosen: Chosen, bounds: Sequence[Bounds | None], setting: Setting) -> tuple[str, ...]:
+def _caveats(chosen: PlanChoice, bounds: Sequence[Bounds | None], setting: Setting) -> tuple[str, ...]:
     """Caveats on clipped values: to bounds if the method needs them, else to the range of its exact arithmetic."""
     design = chosen.design
     names = (design.y, *design.xs)

@@ -37,7 +37,7 @@ WALLED: Final = 2.0**36  # wider boxes are searched without walls
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CuttingPlane:
     """f(B) >= (height + slope . (B - origin)) 2^-22 for every B, in the units of f at fine points."""
 
     origin: Corner
@@ -53,27 +53,27 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
+class BoxMinimum:
     """A point of the box, in fine steps, and a lower bound of 2^22 f on it, at most the tolerance below f there."""
 
     point: tuple[Fraction, ...]
     bound: int
 
 
-def cut_at(data: Rows, origin: Corner, multipliers: Integers) -> Cut:
+def cut_at(data: Rows, origin: Corner, multipliers: Integers) -> CuttingPlane:
     """The cut of integers a, clamped to |a_i| <= w_i 2^22."""
     most = data.weight << SHARP
     kept = np.clip(multipliers, -most, most)
     height = exact_dot(kept, data.residuals(origin, fine=FINE))
-    return Cut(origin, height, tuple(-exact_dot(kept, column) for column in data.x.T))
+    return CuttingPlane(origin, height, tuple(-exact_dot(kept, column) for column in data.x.T))
 
 
-def tangent(data: Rows, point: Corner) -> Cut:
+def tangent(data: Rows, point: Corner) -> CuttingPlane:
     """The cut that touches f at a fine point."""
     return cut_at(data, point, np.sign(data.residuals(point, fine=FINE)) * data.weight << SHARP)
 
 
-def least(data: Rows, low: Corner, high: Corner, tolerance: int) -> Least:
+def least(data: Rows, low: Corner, high: Corner, tolerance: int) -> BoxMinimum:
     """The least value of f on the box from ``low`` to ``high``, to within ``tolerance`` >= 0 (times 2^22)."""
     middle = tuple((a + b) // 2 for a, b in zip(low, high, strict=True))
     for _ in range(3):
@@ -84,7 +84,7 @@ def least(data: Rows, low: Corner, high: Corner, tolerance: int) -> Least:
         bound = cut_at(data, middle, multipliers).least(low, high)
         height = value(data, data.residuals(middle, fine=FINE)) << SHARP
         if height - bound <= tolerance:
-            return Least(tuple(map(Fraction, middle)), bound)
+            return BoxMinimum(tuple(map(Fraction, middle)), bound)
     return exactly(data, low, high)
 
 
@@ -182,7 +182,7 @@ def _fits(*pairs: tuple[Floats, Floats]) -> float:
     return longest
 
 
-def exactly(data: Rows, low: Corner, high: Corner) -> Least:
+def exactly(data: Rows, low: Corner, high: Corner) -> BoxMinimum:
     """The least value itself, by exact cutting planes: slow, and always ends."""
     free = [d for d in range(data.columns) if low[d] < high[d]]
     sides = [(Fraction(low[d]), Fraction(high[d])) for d in free]
@@ -193,7 +193,7 @@ def exactly(data: Rows, low: Corner, high: Corner) -> Least:
     while True:
         height, slope = _touch(data, point)
         if top is not None and height <= top[-1]:
-            return Least(point, math.floor(top[-1] * (1 << SHARP)))
+            return BoxMinimum(point, math.floor(top[-1] * (1 << SHARP)))
         # height + slope . (B - point) <= z
         start = height - sum((slope[d] * point[d] for d in free), Fraction(0))
         halves.append(((*(slope[d] for d in free), Fraction(-1)), -start))

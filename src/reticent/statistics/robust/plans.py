@@ -49,7 +49,7 @@ FEW: Final = "no reply: too few people for this ε and δ"
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
+class PtrPrice:
     """Budget of a mechanism, and the adjacency it is for."""
 
     near: Adjacency
@@ -67,10 +67,10 @@ class Price:
         return self.delta if self.mode == "paper" else None
 
 
-class Maker(Protocol):
+class MechanismMaker(Protocol):
     """Makes a mechanism for a number of values, or refuses that number with a QuestionError."""
 
-    def __call__(self, n: int, price: Price) -> Report: ...
+    def __call__(self, n: int, price: PtrPrice) -> Report: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class Bought:
     """A plan that buys the number of values first. ``rows``: the most values that one unit has."""
 
     census: Geometric
-    make: Maker
-    price: Price
+    make: MechanismMaker
+    price: PtrPrice
     label: str
     reach: str = ""
 
@@ -137,8 +137,8 @@ class Sized:
     magnitude: Exponential
     census: Geometric | None
     n: int | None
-    make: Callable[[Grid, int, Price], Report]
-    price: Price
+    make: Callable[[Grid, int, PtrPrice], Report]
+    price: PtrPrice
     label: str
 
     @property

@@ -33,7 +33,7 @@ from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1
 from reticent.statistics import public_facts, ranks
-from reticent.statistics.column_step import Plan, PlannedStep
+from reticent.statistics.column_step import GroupPlan, PlannedStep
 from reticent.statistics.context import Setting
 from reticent.statistics.magnitude import reach
 from reticent.statistics.options import PTR, Mode
@@ -57,8 +57,8 @@ from reticent.statistics.robust.plans import (
     DEFAULT_UNIT,
     Bought,
     Known,
-    Maker,
-    Price,
+    MechanismMaker,
+    PtrPrice,
     Sized,
     magnitude,
     unit_of,
@@ -87,7 +87,7 @@ def scale(asked: Scale | Iqr, setting: Setting, epsilon: Fraction) -> PlannedSte
     levels = asked.levels if isinstance(asked, Scale) else QUARTILES
     stable = isinstance(asked, Scale) and asked.method == "stable"
 
-    def make(grid: Grid, n: int, price: Price) -> Report:
+    def make(grid: Grid, n: int, price: PtrPrice) -> Report:
         half, near = price.epsilon / 2, price.near
         if stable:
             bins = stable_scale(
@@ -118,7 +118,7 @@ def quantile(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> Plann
         grid = grid_of(asked.column, asked.ptr, setting)
         low, high = _ends(public_facts.bounds(asked.name, setting, asked.column, asked.low, asked.high), grid)
 
-        def smooth(n: int, price: Price) -> Report:
+        def smooth(n: int, price: PtrPrice) -> Report:
             return SmoothReport(
                 smooth_median(n, price.near, epsilon=price.epsilon, low=low, high=high, quantile=level), grid
             )
@@ -127,7 +127,7 @@ def quantile(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> Plann
     _refuse_unused(asked)
     width = asked.ptr.width
 
-    def make(grid: Grid, n: int, price: Price) -> Report:
+    def make(grid: Grid, n: int, price: PtrPrice) -> Report:
         if width is not None:
             given = max(1, round(width / grid.unit))
             if given >= INFINITE:
@@ -152,7 +152,7 @@ def quantile(asked: RankStatistic, setting: Setting, epsilon: Fraction) -> Plann
     return _on_a_unit(asked, make, setting, epsilon)
 
 
-def _scaled(n: int, price: Price, level: Fraction) -> ScaledMedian:
+def _scaled(n: int, price: PtrPrice, level: Fraction) -> ScaledMedian:
     """M with a scale of its own: in mode paper S and n^(-1/3), else the stable bin and the least width that passes."""
     near, quarter = price.near, price.epsilon / 4
     if price.mode == "paper":
@@ -172,13 +172,13 @@ def trimmed_mean(asked: TrimmedMean, setting: Setting, epsilon: Fraction) -> Pla
         grid = grid_of(asked.column, asked.ptr, setting)
         low, high = _ends(public_facts.bounds(asked.name, setting, asked.column, None, None), grid)
 
-        def smooth(n: int, price: Price) -> Report:
+        def smooth(n: int, price: PtrPrice) -> Report:
             made = smooth_trimmed_mean(n, price.near, alpha=2 * asked.trim, epsilon=price.epsilon, low=low, high=high)
             return SmoothReport(made, grid)
 
         return _planned(asked, smooth, grid, setting, epsilon)
 
-    def make(grid: Grid, n: int, price: Price) -> Report:
+    def make(grid: Grid, n: int, price: PtrPrice) -> Report:
         left = price.epsilon * (1 - SQUARES)
         test, release = (left / 3, left / 3) if price.mode == "paper" else (left / 4, left / 2)
         made = trimmed_for(
@@ -278,7 +278,7 @@ def _ends(bounds: tuple[Fraction, Fraction], grid: Grid) -> tuple[int, int]:
 
 
 def _on_a_unit(
-    asked: Column, make: Callable[[Grid, int, Price], Report], setting: Setting, epsilon: Fraction
+    asked: Column, make: Callable[[Grid, int, PtrPrice], Report], setting: Setting, epsilon: Fraction
 ) -> PlannedStep[Order] | PlannedStep[Counts]:
     """The step of a mechanism in a public unit, or in one that follows a magnitude bought first."""
     if has_unit(asked.column, asked.ptr, setting):
@@ -312,7 +312,7 @@ def _on_a_unit(
     return step
 
 
-def _terms(asked: Column, setting: Setting, epsilon: Fraction) -> tuple[int, Price, int | None]:
+def _terms(asked: Column, setting: Setting, epsilon: Fraction) -> tuple[int, PtrPrice, int | None]:
     """The most rows of one person, what a mechanism may cost, and the number of values where it is public."""
     if setting.delta is None and asked.method != "smooth":
         raise QuestionError(
@@ -333,10 +333,12 @@ def _terms(asked: Column, setting: Setting, epsilon: Fraction) -> tuple[int, Pri
     return rows, price, n
 
 
-def _planned(asked: Column, make: Maker, grid: Grid, setting: Setting, epsilon: Fraction) -> PlannedStep[Order]:
+def _planned(
+    asked: Column, make: MechanismMaker, grid: Grid, setting: Setting, epsilon: Fraction
+) -> PlannedStep[Order]:
     """The step of a mechanism, for a public n or a bought one, of the whole table or by group."""
     rows, price, n = _terms(asked, setting, epsilon)
-    plan: Plan[Order]
+    plan: GroupPlan[Order]
     needs = None
     within = None if asked.method == "smooth" else ranks.candidates(asked.column, None, None, setting)[1]
     far = _far(asked.column, grid, setting)
@@ -383,13 +385,13 @@ def public_values(column: str, per: Per, setting: Setting) -> int | None:
     return public_facts.public_size(Present(column, None, per), setting)
 
 
-def _price(mode: Mode, setting: Setting, rows: int, epsilon: Fraction, delta: Fraction) -> Price:
+def _price(mode: Mode, setting: Setting, rows: int, epsilon: Fraction, delta: Fraction) -> PtrPrice:
     """By group a mechanism is made for one row and lifted to a person, so it may cost that much less."""
     if setting.keys is None:
-        return Price(setting.neighbours, epsilon, delta, mode)
+        return PtrPrice(setting.neighbours, epsilon, delta, mode)
     times = public_facts.lifts(rows, setting)
     each = epsilon / times
-    return Price(ROW, each, delta / (times * exp_up(epsilon - each)) if times > 1 else delta, mode)
+    return PtrPrice(ROW, each, delta / (times * exp_up(epsilon - each)) if times > 1 else delta, mode)
 
 
 def _refuse_hopeless(plan: Bought, setting: Setting, per: Per) -> None:

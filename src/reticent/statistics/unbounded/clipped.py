@@ -59,7 +59,7 @@ CENSUS: Final = Fraction(1, 20)  # of epsilon, where n is private
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class ClippedShares:
     """Shares of epsilon, which sum to 1 with that of ``moments``; ``census`` is 0 if n is public."""
 
     census: Fraction
@@ -73,7 +73,7 @@ class Shares:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class ClippingInterval:
     """Clipping interval: a centre and two offsets, kept apart because a large centre would round their sum."""
 
     centre: float
@@ -170,8 +170,8 @@ class ClippedMean:
     # --- what it costs -----------------------------------------------------------------------------------------------
 
     @property
-    def shares(self) -> Shares:
-        return Shares(CENSUS if self.terms.values is None else Fraction(0), guess_share(self.terms))
+    def shares(self) -> ClippedShares:
+        return ClippedShares(CENSUS if self.terms.values is None else Fraction(0), guess_share(self.terms))
 
     @cached_property
     def census(self) -> Census | None:
@@ -242,13 +242,15 @@ class ClippedMean:
             return float(self.bounds[0]), float(self.bounds[1])
         return float(self.cells.value(self.cells.lowest)), float(self.cells.value(self.cells.highest))
 
-    def cut(self, centre: float, clip: float) -> Cut:
+    def cut(self, centre: float, clip: float) -> ClippingInterval:
         """Clipping interval around the centre, within the bounds or else the public candidates."""
         least, most = (end - centre for end in self.widest)
-        within = Cut(centre, max(-clip, least), min(clip, most))
-        return within if within.half > 0.0 else Cut(centre, -clip, clip)
+        within = ClippingInterval(centre, max(-clip, least), min(clip, most))
+        return within if within.half > 0.0 else ClippingInterval(centre, -clip, clip)
 
-    def _clipped(self, mean: Estimate, cut: Cut, rung: int, beyond: int, size: Size, outside: float) -> Clipped:
+    def _clipped(
+        self, mean: Estimate, cut: ClippingInterval, rung: int, beyond: int, size: Size, outside: float
+    ) -> Clipped:
         """Back in units of the column; for the population where a tail was declared and not refuted."""
         n = max(size.values, 1.0)
         low, high, middle, half = cut.low, cut.high, cut.middle, cut.half

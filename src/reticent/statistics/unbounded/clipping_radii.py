@@ -23,7 +23,7 @@ from reticent.privacy.sensitivity import Linf
 from reticent.statistics.quantiles.quantile_step import Size
 from reticent.statistics.ranks import Runs, cell_share, placed, runs
 from reticent.statistics.unbounded.column_counts import Terms, against_prior
-from reticent.statistics.unbounded.scaled_level import UNIT, Level, level_of, pick
+from reticent.statistics.unbounded.scaled_level import UNIT, LevelFraction, level_of, pick
 
 HALF: Final = Fraction(1, 2)
 LADDER: Final = np.exp2(np.arange(-31 * 4, 62 * 4 + 1) / 4.0)  # a quarter of a binade apart
@@ -47,7 +47,7 @@ class Choice:
         """The same for every level."""
         return Exponential(Linf(Fraction(self.terms.rows * UNIT), self.terms.neighbours), self.epsilon)
 
-    def level(self, share: Fraction) -> Level:
+    def level(self, share: Fraction) -> LevelFraction:
         return level_of(share, self.terms.neighbours.kind)
 
     def rate(self, share: Fraction) -> float:

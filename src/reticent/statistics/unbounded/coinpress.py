@@ -45,7 +45,7 @@ BETA: Final = 0.01  # a round's ball leaves out a value, or the mean, with at mo
 
 
 @dataclass(frozen=True, slots=True)
-class Pressed:
+class CoinPressEstimate:
     """A mean, and the last ball, to which values were cut."""
 
     estimate: Estimate
@@ -99,7 +99,7 @@ class CoinPress:
     def guarantee(self) -> Guarantee:
         return compose.in_sequence([step.guarantee for step in self.steps], label="CoinPress")
 
-    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Pressed]:
+    def draw(self, data: Counts, entropy: Entropy) -> Outcome[CoinPressEstimate]:
         """The estimate; no reply where the noisy number of values is too small to divide by."""
         held = np.clip(data.cells, self.cells.lowest, self.cells.highest)
         values = self.cells.values(held)
@@ -124,7 +124,7 @@ class CoinPress:
         sampling = normal_half_width(self.terms.together * square / n)
         private = normal_half_width((noise / n) ** 2 * (1.0 + mean**2))
         half = math.hypot(sampling, private)
-        return Reply(Pressed(Estimate(centre, centre - half, centre + half, private, sampling), low, high))
+        return Reply(CoinPressEstimate(Estimate(centre, centre - half, centre + half, private, sampling), low, high))
 
     def _sums(
         self, values: NDArray[np.float64], counts: NDArray[np.int64], centre: float, ball: float, *, last: bool

@@ -24,7 +24,7 @@ FINE: Final = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class CutCells:
     """Cell i >= 1 is [origin + (i - 1) step, origin + i step); 0 and the last one are all that lies outside.
 
     ``base`` are the candidates of the values, and ``reach`` is how far the column itself does.
@@ -38,7 +38,7 @@ class Around:
     reach: tuple[float, float]
 
     @classmethod
-    def of(cls, base: Cells, drawn: Sequence[int], n: float, reach: tuple[float, float]) -> Around:
+    def of(cls, base: Cells, drawn: Sequence[int], n: float, reach: tuple[float, float]) -> CutCells:
         """Around the cells of released values, in order."""
         low, high = base.edges(drawn[0])[0], base.edges(drawn[-1])[1]
         width = max(float(high - low), *(float(b - a) for a, b in map(base.edges, (drawn[0], drawn[-1]))))

@@ -18,7 +18,7 @@ from reticent.statistics.unbounded.coinpress import UNIT as BALL
 from reticent.statistics.unbounded.column_counts import supposed
 from reticent.statistics.unbounded.joint import JointQuantiles
 from reticent.statistics.unbounded.location import UNIT, Huber
-from reticent.statistics.unbounded.quantile_range import Spread
+from reticent.statistics.unbounded.quantile_range import QuantileRange
 from reticent.statistics.unbounded.tails import allowed, stretch
 from reticent.statistics.unbounded.trimmed import TrimmedMean
 
@@ -67,7 +67,7 @@ def of_quantiles(made: JointQuantiles, n: float) -> Widths:
     return noise, sampling
 
 
-def of_spread(made: Spread, n: float) -> Widths:
+def of_spread(made: QuantileRange, n: float) -> Widths:
     """The distance of two quantiles."""
     joint = made.joint
     if not joint.feasible(supposed(joint.census, n)):

@@ -48,7 +48,7 @@ from reticent.statistics.quantiles.quantile_step import GUESSED, MAGNITUDE_SHARE
 from reticent.statistics.ranks import cell_share, placed
 from reticent.statistics.unbounded.clipping_radii import Choice
 from reticent.statistics.unbounded.column_counts import ROW, Census, Terms, against_prior
-from reticent.statistics.unbounded.confidence_bounds import Around
+from reticent.statistics.unbounded.confidence_bounds import CutCells
 from reticent.statistics.unbounded.rank_slices import SLICES, Part, cut, reachable, runs_of, whole
 from reticent.statistics.unbounded.scaled_level import UNIT, level_of, nothing, pick
 
@@ -58,7 +58,7 @@ NUMBERED: Final = 50  # bits of the range of whole numbers that leave room for s
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class QuantileShares:
     """Shares of the epsilon that the census leaves: the root, the depths of values below it, the depths of ends."""
 
     root: Fraction
@@ -74,7 +74,7 @@ Aim = tuple[Fraction, tuple[Fraction, bool]]  # a level, and what it is drawn fo
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class QuantileLeaf:
     """A part of the table between two cuts at ``least`` and ``most``, and what is to be drawn of it; private."""
 
     part: Part
@@ -94,7 +94,7 @@ class Drawn:
     values: dict[Fraction, int] = field(default_factory=dict)
     shift: dict[Fraction, float] = field(default_factory=dict)
     ends: dict[tuple[Fraction, bool], int] = field(default_factory=dict)  # by level, and whether it is the upper end
-    around: Around | None = None
+    around: CutCells | None = None
     among: Cells | None = None
 
 
@@ -125,7 +125,7 @@ class JointQuantiles:
     terms : Terms
     epsilon : Fraction
         Of all of it.
-    shares : Shares
+    shares : QuantileShares
     wanted : tuple of Fraction
         The levels whose intervals are bought.
     apart : float
@@ -136,7 +136,7 @@ class JointQuantiles:
     levels: tuple[Fraction, ...]
     terms: Terms
     epsilon: Fraction
-    shares: Shares
+    shares: QuantileShares
     wanted: tuple[Fraction, ...]
     apart: float = 0.0
 
@@ -219,7 +219,7 @@ class JointQuantiles:
             return NO_REPLY
         cells, drawn = reachable(among), Drawn(size, among=among)
         held = whole(cells, placed(self.cells, among, data))
-        leaves = [Leaf(held, Fraction(0), Fraction(1), tuple((q, (q, False)) for q in self.levels))]
+        leaves = [QuantileLeaf(held, Fraction(0), Fraction(1), tuple((q, (q, False)) for q in self.levels))]
         found: dict[tuple[Fraction, bool], int] = {}
         for epsilon in self.depths:
             leaves = _descended(cells, leaves, _mechanism(epsilon), found, entropy)
@@ -227,7 +227,7 @@ class JointQuantiles:
         if not self.wanted:
             return Reply(drawn)
         reach = float(self.cells.edges(self.cells.lowest)[0]), float(self.cells.edges(self.cells.highest)[1])
-        around = Around.of(cells, [drawn.values[q] // SLICES for q in self.levels], size.values, reach)
+        around = CutCells.of(cells, [drawn.values[q] // SLICES for q in self.levels], size.values, reach)
         drawn.around = around
         drawn.shift.update({q: self._shift(q, drawn) for q in self.wanted})
         gaps = [[self._beside(leaf, place, around, drawn)] for place, leaf in enumerate(leaves)]
@@ -251,10 +251,10 @@ class JointQuantiles:
         """The level of |x| whose magnitude is bought."""
         return level_of_size(self.levels)
 
-    def _beside(self, leaf: Leaf, gap: int, around: Around, drawn: Drawn) -> Leaf:
+    def _beside(self, leaf: QuantileLeaf, gap: int, around: CutCells, drawn: Drawn) -> QuantileLeaf:
         """A part between two values in even cells, with the ends that lie there: two at most."""
         inside = [(q, key) for q, key in self._ends(drawn) if leaf.least < q < leaf.most and self._gap(key) == gap]
-        return Leaf(around.part(leaf.part, gap=gap), leaf.least, leaf.most, tuple(sorted(inside)))
+        return QuantileLeaf(around.part(leaf.part, gap=gap), leaf.least, leaf.most, tuple(sorted(inside)))
 
     def _ends(self, drawn: Drawn) -> list[Aim]:
         """Levels of the ends; one that reaches beyond a neighbouring value is not drawn (``_end``)."""
@@ -427,11 +427,11 @@ def _rate(share: Fraction, epsilon: Fraction) -> float:
 
 def _descended(
     cells: Cells,
-    leaves: Sequence[Leaf],
+    leaves: Sequence[QuantileLeaf],
     mechanism: Exponential,
     into: dict[tuple[Fraction, bool], int],
     entropy: Entropy,
-) -> list[Leaf]:
+) -> list[QuantileLeaf]:
     """One depth: of every part the middle of its aims is drawn and cuts it; the parts that are left, in order."""
     below = []
     for leaf in leaves:
@@ -448,8 +448,8 @@ def _descended(
             level = level_of((middle - leaf.least) / (leaf.most - leaf.least), ROW.kind)
             into[key] = pick(runs_of(cells, leaf.part), level, mechanism, entropy)
             low, high = cut(leaf.part, into[key])
-        below.append(Leaf(low, leaf.least, middle, leaf.aims[:place]))
-        below.append(Leaf(high, middle, leaf.most, leaf.aims[place + 1 :]))
+        below.append(QuantileLeaf(low, leaf.least, middle, leaf.aims[:place]))
+        below.append(QuantileLeaf(high, middle, leaf.most, leaf.aims[place + 1 :]))
     return below
 
 
@@ -462,5 +462,5 @@ def joint_quantiles(
         raise PublicParameterError("joint quantiles need at least one level")
     depth = depth_of(len(chosen))
     part = Fraction(3, 5) if interval else Fraction(1)
-    shares = Shares(part / depth, part * (depth - 1) / depth, 1 - part)
+    shares = QuantileShares(part / depth, part * (depth - 1) / depth, 1 - part)
     return JointQuantiles(cells, chosen, terms, epsilon, shares, chosen if interval else ())

@@ -56,7 +56,7 @@ STEPS: Final = 1 << 12  # cells of the grid on either side
 
 
 @dataclass(frozen=True, slots=True)
-class Located:
+class LocationEstimate:
     """Huber's location, and the distance at which residuals were bent."""
 
     estimate: Estimate
@@ -126,7 +126,7 @@ class Huber:
 
     # --- the draws ---------------------------------------------------------------------------------------------------
 
-    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Located]:
+    def draw(self, data: Counts, entropy: Entropy) -> Outcome[LocationEstimate]:
         """The estimate, or no reply where the data cannot outweigh the prior or hold a scale."""
         census, n = self.census, float(self.terms.values or 0)
         size = Size(n, False, n) if census is None else census.draw(data, entropy)
@@ -135,7 +135,7 @@ class Huber:
         guess = self.guess.centre(self.cells, data, entropy)
         away = distances(self.cells, data, guess)
         rung = self.scale.rung(climbed(away, data.counts), 0.5, entropy)
-        grid = Grid(guess, float(LADDER[rung]), float(self.bend * Fraction(float(LADDER[rung]))))
+        grid = CandidateGrid(guess, float(LADDER[rung]), float(self.bend * Fraction(float(LADDER[rung]))))
         sums = grid.sums(away, data.counts)
         place = self._pick(sums, 0, 2 * STEPS, self.value, entropy)
         if place in (0, 2 * STEPS):
@@ -143,7 +143,7 @@ class Huber:
         (spread,) = gate.draw(self.squares, (grid.squares(away, data.counts, place),), entropy)
         shift = self._shift(spread)
         ends = [self._pick(sums, aim, 1, self.end, entropy) for aim in (shift, -shift)]
-        return Reply(Located(self._estimate(grid, place, ends, spread), grid.bend))
+        return Reply(LocationEstimate(self._estimate(grid, place, ends, spread), grid.bend))
 
     def _pick(self, sums: NDArray[np.int64], aim: int, outer: int, mechanism: Exponential, entropy: Entropy) -> int:
         """A candidate; each outermost one has the best score of all beyond it, and the weight ``outer``."""
@@ -161,7 +161,7 @@ class Huber:
         scales = [1.0 / float(self.end.rate)]
         return math.ceil(half_width(known(self._variance(spread)), scales))
 
-    def _estimate(self, grid: Grid, place: int, ends: list[int], spread: int) -> Estimate:
+    def _estimate(self, grid: CandidateGrid, place: int, ends: list[int], spread: int) -> Estimate:
         low, high = min(place, *ends), max(place, *ends)
         first, last = grid.edges(low, self.cells)[0], grid.edges(high, self.cells)[1]
         slope = (last - first) / (2.0 * max(self._shift(spread), 1))
@@ -171,7 +171,7 @@ class Huber:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class CandidateGrid:
     """Candidates guess - reach .. guess + reach, and the scale at which psi bends."""
 
     guess: float

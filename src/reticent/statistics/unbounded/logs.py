@@ -39,7 +39,7 @@ from reticent.statistics.column_step import Drawn, PlannedStep
 from reticent.statistics.context import Expected, Setting
 from reticent.statistics.intervals import FEW, NONE, half_width, normal_half_width, too_few
 from reticent.statistics.moments.basis import UNIT
-from reticent.statistics.moments.log_mean import OfLogs
+from reticent.statistics.moments.log_mean import LogStatistic
 from reticent.statistics.moments.moment_step import MomentStep
 from reticent.statistics.prepare import estimand
 from reticent.statistics.unbounded.clipped import moments_of, powers
@@ -54,7 +54,7 @@ FARTHEST: Final = 700.0  # an exponent that doubles hold
 
 
 @dataclass(frozen=True, slots=True)
-class Logged:
+class LogMeanEstimate:
     """A mean of logarithms, and the noisy share of values that have none, with its half-width at 95 %."""
 
     estimate: Estimate
@@ -123,7 +123,7 @@ class LogMoments:
         sums = self.moments.design.integers(powers(y, data.counts[above]))
         return sums if self.sized else (*sums, int(data.counts[~above].sum()) * self.unit)
 
-    def draw(self, data: Counts, entropy: Entropy) -> Outcome[Logged]:
+    def draw(self, data: Counts, entropy: Entropy) -> Outcome[LogMeanEstimate]:
         """The estimate, or no reply where the noisy number of values above 0 is too small to divide by."""
         released = gate.draw(self.mechanism, self.exact(data), entropy)
         match self.moments.outcome_of(released[:3]):
@@ -131,7 +131,7 @@ class LogMoments:
                 middle, half = self.scale
                 low, high = middle + half * found.low - ROUNDING, middle + half * found.high + ROUNDING
                 made = Estimate(middle + half * found.value, low, high, half * found.noise, half * found.sampling)
-                return Reply(Logged(made, *self._beside(released)))
+                return Reply(LogMeanEstimate(made, *self._beside(released)))
             case NoReply():
                 return NO_REPLY
 
@@ -189,7 +189,7 @@ def exponential(found: Estimate) -> Estimate:
     return Estimate(value, math.exp(found.low), math.exp(found.high), noise, sampling)
 
 
-def log_mean(asked: OfLogs, setting: Setting, epsilon: Fraction, *, geometric: bool) -> PlannedStep[Group]:
+def log_mean(asked: LogStatistic, setting: Setting, epsilon: Fraction, *, geometric: bool) -> PlannedStep[Group]:
     """The step that answers with the mean of logarithms, or with its exponential.
 
     Raises
@@ -224,7 +224,7 @@ def log_mean(asked: OfLogs, setting: Setting, epsilon: Fraction, *, geometric: b
     )
 
 
-def ends_of(asked: OfLogs, setting: Setting) -> tuple[Fraction, Fraction]:
+def ends_of(asked: LogStatistic, setting: Setting) -> tuple[Fraction, Fraction]:
     """Clipping interval of values above 0: the positive part of the bounds of the question or the column."""
     if asked.low is not None and asked.high is not None:
         setting.schema.column(asked.column)

@@ -24,16 +24,16 @@ from reticent.outcome import NO_REPLY, Estimate, NoReply, Outcome, Reply
 from reticent.privacy.guarantee import Guarantee
 from reticent.statistics.intervals import Side, distance
 from reticent.statistics.unbounded.column_counts import Terms
-from reticent.statistics.unbounded.joint import Drawn, JointQuantiles, Shares
+from reticent.statistics.unbounded.joint import Drawn, JointQuantiles, QuantileShares
 
 QUARTILES: Final = (Fraction(1, 4), Fraction(3, 4))
-WITH_ENDS: Final = Shares(Fraction(3, 20), Fraction(11, 20), Fraction(3, 10))
+WITH_ENDS: Final = QuantileShares(Fraction(3, 20), Fraction(11, 20), Fraction(3, 10))
 APART: Final = 4.0
-ALONE: Final = Shares(Fraction(1, 4), Fraction(3, 4), Fraction(0))
+ALONE: Final = QuantileShares(Fraction(1, 4), Fraction(3, 4), Fraction(0))
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class QuantileRange:
     """The distance between the quantiles at ``low`` < ``high`` of one column."""
 
     joint: JointQuantiles
@@ -92,15 +92,15 @@ class Spread:
         return Estimate(value, max(c - b, 0.0), max(d - a, 0.0), noise, sampling)
 
 
-def iqr(cells: Cells, terms: Terms, epsilon: Fraction, *, interval: bool = True) -> Spread:
+def iqr(cells: Cells, terms: Terms, epsilon: Fraction, *, interval: bool = True) -> QuantileRange:
     """The distance of the quartiles."""
     return between(cells, *QUARTILES, terms, epsilon, interval=interval)
 
 
 def between(
     cells: Cells, low: Fraction, high: Fraction, terms: Terms, epsilon: Fraction, *, interval: bool = True
-) -> Spread:
+) -> QuantileRange:
     """The distance between the quantiles at two levels."""
     levels = (low, (low + high) / 2, high)
     shares = WITH_ENDS if interval else ALONE
-    return Spread(JointQuantiles(cells, levels, terms, epsilon, shares, (low, high) if interval else (), APART))
+    return QuantileRange(JointQuantiles(cells, levels, terms, epsilon, shares, (low, high) if interval else (), APART))

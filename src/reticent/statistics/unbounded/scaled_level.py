@@ -23,25 +23,25 @@ UNIT: Final = 10**6  # what one row moves a score by; levels are exact to about 
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LevelFraction:
     """The level a / b, both whole numbers, 0 < a < b; not reduced."""
 
     a: int
     b: int
 
 
-def level_of(share: Fraction, kind: Kind) -> Level:
+def level_of(share: Fraction, kind: Kind) -> LevelFraction:
     """The level next to ``share`` whose score a row moves by ``UNIT``: added or removed, or replaced."""
     if kind == "substitute":
-        return Level(min(max(round(share * UNIT), 1), UNIT - 1), UNIT)
+        return LevelFraction(min(max(round(share * UNIT), 1), UNIT - 1), UNIT)
     if share <= Fraction(1, 2):
         low = min(max(round(UNIT * share / (1 - share)), 1), UNIT)
-        return Level(low, low + UNIT)
+        return LevelFraction(low, low + UNIT)
     high = min(max(round(UNIT * (1 - share) / share), 1), UNIT)
-    return Level(UNIT, UNIT + high)
+    return LevelFraction(UNIT, UNIT + high)
 
 
-def pick(found: Runs, level: Level, mechanism: Exponential, entropy: Entropy) -> int:
+def pick(found: Runs, level: LevelFraction, mechanism: Exponential, entropy: Entropy) -> int:
     """The cell of one quantile."""
     return gate.choose(mechanism, Candidates(found.scores(level.a, level.b, 0), found.weights), found.start, entropy)
 

@@ -36,16 +36,16 @@ from reticent.statistics.robust.location import Location
 from reticent.statistics.robust.trimmed_mean import TrimmedMean
 from reticent.statistics.unbounded import expected
 from reticent.statistics.unbounded.clipped import ClippedMean
-from reticent.statistics.unbounded.coinpress import CoinPress, Pressed
+from reticent.statistics.unbounded.coinpress import CoinPress, CoinPressEstimate
 from reticent.statistics.unbounded.column_counts import ROW, Terms
 from reticent.statistics.unbounded.joint import JointQuantiles, joint_quantiles
 from reticent.statistics.unbounded.location import Huber
-from reticent.statistics.unbounded.quantile_range import Spread
+from reticent.statistics.unbounded.quantile_range import QuantileRange
 from reticent.statistics.unbounded.quantile_range import iqr as spread_of
 from reticent.statistics.unbounded.tails import near
 from reticent.statistics.unbounded.trimmed import TrimmedMean as Inverse
 
-Made: TypeAlias = ClippedMean | CoinPress | JointQuantiles | Spread | Huber | Inverse
+Made: TypeAlias = ClippedMean | CoinPress | JointQuantiles | QuantileRange | Huber | Inverse
 Asked: TypeAlias = Mean | RankStatistic | Iqr | TrimmedMean | Location
 
 MANY: Final = 3  # levels from which on joint quantiles win without intervals, too
@@ -71,7 +71,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ColumnResult:
     """Result of one draw: estimates, words beside them, and the estimand if only the draw determines it."""
 
     estimates: list[Estimate]
@@ -106,50 +106,50 @@ class ColumnPlan:
                 replies = tuple(Reply(estimate) for estimate in told.estimates)
                 return Drawn(replies, data.words(told.words), "".join(named))
 
-    def _drawn(self, counts: Counts, entropy: Entropy) -> Outcome[Told]:
+    def _drawn(self, counts: Counts, entropy: Entropy) -> Outcome[ColumnResult]:
         """The estimates, in the order asked, and what they say of themselves."""
         match self.made:
             case ClippedMean():
                 match self.made.draw(counts, entropy):
                     case Reply(cut):
-                        return Reply(Told([cut.estimate], cut.words, cut.estimand(self.values)))
+                        return Reply(ColumnResult([cut.estimate], cut.words, cut.estimand(self.values)))
                     case NoReply():
                         return NO_REPLY
             case JointQuantiles():
                 match self.made.draw(counts, entropy):
                     case Reply(drawn):
                         found = dict(zip(self.made.levels, self.made.estimates(drawn), strict=True))
-                        return Reply(Told([found[level] for level in self.levels], self.made.said(drawn)))
+                        return Reply(ColumnResult([found[level] for level in self.levels], self.made.said(drawn)))
                     case NoReply():
                         return NO_REPLY
             case Huber():
                 match self.made.draw(counts, entropy):
                     case Reply(located):
-                        return Reply(Told([located.estimate], (), located.estimand(self.values)))
+                        return Reply(ColumnResult([located.estimate], (), located.estimand(self.values)))
                     case NoReply():
                         return NO_REPLY
             case CoinPress():
                 match self.made.draw(counts, entropy):
                     case Reply(pressed):
-                        return Reply(Told([pressed.estimate], (), self._pressed(self.made, pressed)))
+                        return Reply(ColumnResult([pressed.estimate], (), self._pressed(self.made, pressed)))
                     case NoReply():
                         return NO_REPLY
-            case Spread():
+            case QuantileRange():
                 match self.made.told(counts, entropy):
                     case Reply((distance, words)):
-                        return Reply(Told([distance], words))
+                        return Reply(ColumnResult([distance], words))
                     case NoReply():
                         return NO_REPLY
             case Inverse():
                 match self.made.draw(counts, entropy):
                     case Reply(estimate):
-                        return Reply(Told([estimate]))
+                        return Reply(ColumnResult([estimate]))
                     case NoReply():
                         return NO_REPLY
             case _:
                 assert_never(self.made)
 
-    def _pressed(self, made: CoinPress, found: Pressed) -> str:
+    def _pressed(self, made: CoinPress, found: CoinPressEstimate) -> str:
         """Estimand of CoinPress: the population mean if its declared premises hold, else a mean of clipped values."""
         told = near(made.centre, made.radius, made.deviation)
         return (
@@ -159,7 +159,7 @@ class ColumnPlan:
     @property
     def made_cells(self) -> Cells:
         """The candidates of the column."""
-        return self.made.joint.cells if isinstance(self.made, Spread) else self.made.cells
+        return self.made.joint.cells if isinstance(self.made, QuantileRange) else self.made.cells
 
     @property
     def _declined(self) -> str:
@@ -192,7 +192,7 @@ def _widths(made: Made, n: float) -> expected.Widths:
             return expected.of_coinpress(made, n)
         case JointQuantiles():
             return expected.of_quantiles(made, n)
-        case Spread():
+        case QuantileRange():
             return expected.of_spread(made, n)
         case Huber():
             return expected.of_location(made, n)

@@ -28,7 +28,7 @@ NORMAL: Final = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
-class Beyond:
+class TailAllowance:
     """Limits of a tail beyond a cut: the share of values there, and the shift of the mean by cutting, in radii."""
 
     share: float
@@ -59,16 +59,16 @@ def stretch(tail: Tail | None) -> float:
     return NARROW if tail == "normal" else WIDE
 
 
-def allowed(tail: Tail, outside: float, counted: float) -> Beyond:
+def allowed(tail: Tail, outside: float, counted: float) -> TailAllowance:
     """The most a tail allows, with a share ``outside`` beyond the radius and at most ``counted`` beyond the cut."""
     cut, most = stretch(tail), RANKS * outside
     if tail == "normal":
         z = NORMAL.inv_cdf(1.0 - min(most, 0.9) / 2.0)
         share = 2.0 * SLACK * _above(cut * z)
-        return Beyond(share, 2.0 * SLACK * max(NORMAL.pdf(cut * z) - cut * z * _above(cut * z), 0.0) / z)
+        return TailAllowance(share, 2.0 * SLACK * max(NORMAL.pdf(cut * z) - cut * z * _above(cut * z), 0.0) / z)
     k = float(tail)
     share = SLACK * most * cut**-k
-    return Beyond(share, min(share, SLACK * counted) * cut / (k - 1.0))
+    return TailAllowance(share, min(share, SLACK * counted) * cut / (k - 1.0))
 
 
 def _above(z: float) -> float:

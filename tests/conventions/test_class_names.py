@@ -1,0 +1,100 @@
+"""Names of classes: a noun of the field each, and no two classes of the package share one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from tests.conventions.tree import Module, modules, parsed
+
+TWICE = {
+    "Design": "a value, and the subclass of it that has the methods (decision 13)",
+    "Questionnaire": "a value, and the subclass of it that has the methods (decision 13)",
+}
+KEPT = {
+    "Above": "an answer that sessions print",
+    "Below": "an answer that sessions print",
+    "Between": "a public question of `reticent.learning`",
+    "Finite": "a public figure of `reticent.lab`",
+    "Shuffled": "a public mechanism",
+    "Smooth": "a public mechanism",
+    "Clipped": "a public method, which a text spells `clipped`",
+    "Replayed": "the entropy that tests and recipes name",
+    **dict.fromkeys(
+        ("Amended", "Closed", "Committed", "Described", "Failed", "Migrated", "Opened", "Refused", "Reserved"),
+        "an event of a ledger, whose file spells this word",
+    ),
+}
+NO_NOUNS = frozenset(
+    """
+    About Above Afresh After Again Ahead Along Also Among Another Around Aside At Away Before Behind Below
+    Beside Between Beyond Both Bought Brought Built Chosen Cut Deep Done Down Drawn Each Early Else Everything
+    Far Finite Fixed For Found Further Given Gone Grown Heard Held Here High In Inner Its Kept Known Late Least
+    Left Less Long Lost Low Lower Made Many Meant Met More Most Narrow Near Nothing Off On Only Open Other Out
+    Outer Over Own Paid Plain Present Private Public Put Ran Read Rung Said Seen Sent Set Short Shown Shut Small
+    Smooth Some Sought Sparse Spent Split Spoken Stood Such Sufficient Sure Taken That There These This Those
+    Thought Together Told Under Up Upper Warm Wide Within Without Written
+    """.split()  # noqa: SIM905 - a list of words
+)
+STILL_SHARED = frozenset(
+    """
+    Axis Bar Blocks Bought Cell Cells Check Clipped CoinPress Comparison Counted Dice Drawn Expected Fit Grid
+    Histogram Keys Known Laplace Level Line Linear MadeUp Median Moments Noise Normal Part PermuteAndFlip
+    Persons Plan Quantile Ranks Read Record Report Result Row Rows Scale Size Spread Sums Table Tally Terms Told
+    Tree TrimmedMean
+    """.split()  # noqa: SIM905 - a list that only gets shorter
+)
+STILL_NO_NOUN = frozenset(
+    """
+    Agreed Ahead Around Audited Bought Capped Checked Counted Declined Drawn Expected Fetched Filled Fitted
+    Fixed Further Held Inferred Known Low Lower Mixed Near Noticed Open Ordered Paid Parted Perturbed Plain
+    Prepared Present Promised Public Read Sampled Seen Shown Sized Sorted Sparse Squared Sufficient Tabled Told
+    Tuned Verified Wide
+    """.split()  # noqa: SIM905 - a list that only gets shorter
+)
+NOUNS = frozenset({"Bed", "Need", "Seed", "Speed"})  # end as participles do
+
+
+def classes(module: Module) -> list[str]:
+    return [node.name for node in module.tree.body if isinstance(node, ast.ClassDef)]
+
+
+def shared(of: Iterable[Module]) -> dict[str, list[str]]:
+    """Names that several classes bear, with their files."""
+    found: dict[str, list[str]] = {}
+    for module in of:
+        for name in classes(module):
+            found.setdefault(name, []).append(module.path)
+    return {name: files for name, files in found.items() if len(files) > 1}
+
+
+def no_noun(name: str) -> bool:
+    """True for one word that is a participle, a pronoun, an adverb or a preposition."""
+    word = name.lstrip("_")
+    one = word[1:].islower()
+    return one and (word in NO_NOUNS or (word.endswith("ed") and word not in NOUNS))
+
+
+def test_no_two_classes_share_a_name() -> None:
+    assert {name: files for name, files in shared(modules()).items() if name not in {*TWICE, *STILL_SHARED}} == {}
+
+
+def test_a_class_bears_a_noun() -> None:
+    found = {name: module.path for module in modules() for name in classes(module) if no_noun(name)}
+    assert {name: path for name, path in found.items() if name not in {*KEPT, *STILL_NO_NOUN}} == {}
+
+
+def test_every_exception_is_still_one() -> None:
+    there = {name for module in modules() for name in classes(module)}
+    assert {*TWICE, *STILL_SHARED} == set(shared(modules()))
+    assert {*KEPT, *STILL_NO_NOUN} == {name for name in there if no_noun(name)}
+
+
+def test_a_shared_name_and_a_participle_are_found() -> None:
+    one, other = parsed("one.py", "class Plan: ..."), parsed("other.py", "class Plan: ...\nclass Told: ...")
+    assert shared([one, other]) == {"Plan": ["one.py", "other.py"]}
+    assert [name for name in ("Told", "_Found", "Grouped", "Plan", "PaddedSums", "Speed", "L1") if no_noun(name)] == [
+        "Told",
+        "_Found",
+        "Grouped",
+    ]
