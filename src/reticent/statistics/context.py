@@ -11,19 +11,35 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from reticent.data.query import Keys, Per, Query
 from reticent.data.schema import Person, Schema
 from reticent.privacy.adjacency import Adjacency
 from reticent.privacy.filters import Currency
 from reticent.privacy.guarantee import Guarantee
+from reticent.privacy.sensitivity import L1
 from reticent.statistics.answer import Answer
 
 if TYPE_CHECKING:
     from reticent.data.table import Result
     from reticent.entropy import Entropy
-    from reticent.statistics.extensions import Extension
+
+
+class IntegerNoise(Protocol):
+    """A mechanism for a vector of integers, with the half-width that its noise stays within."""
+
+    @property
+    def guarantee(self) -> Guarantee: ...
+
+    def sample(self, exact: Sequence[int], entropy: Entropy, /) -> tuple[int, ...]: ...
+
+    def radius(self, beta: float, /) -> int:
+        """Least integer z with P(abs(noise) > z) <= ``beta`` in one coordinate."""
+        ...
+
+
+OnIntegers: TypeAlias = Callable[[L1, Fraction, int], IntegerNoise]  # of a vector of so many integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +61,8 @@ class Setting:
         In which the question is charged: in rho where its release or its ledger is.
     per : "row" or "person"
         The unit of analysis: "person" averages the rows of each person first.
-    extensions : tuple of Extension
-        Those of third parties that the study was given.
+    noises : tuple of word and maker
+        Mechanisms of third parties that fit integers.
     """
 
     schema: Schema
@@ -55,7 +71,7 @@ class Setting:
     delta: Fraction | None = None
     currency: Currency = "approximate"
     per: Per = "row"
-    extensions: tuple[Extension, ...] = ()
+    noises: tuple[tuple[str, OnIntegers], ...] = ()
 
     @property
     def neighbours(self) -> Adjacency:

@@ -14,29 +14,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import import_module
 from inspect import isabstract
 from types import ModuleType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final
 
 from reticent.errors import CheckError, PublicParameterError, QuestionError
 from reticent.mechanisms import registry
 from reticent.mechanisms.specimen import Again, Axioms
 from reticent.privacy.guarantee import Guarantee
 from reticent.privacy.rederivation import COMBINATORS, rederive
-from reticent.privacy.sensitivity import L1
+from reticent.statistics.context import OnIntegers
 from reticent.statistics.grammar import KINDS, SYNONYMS
 from reticent.statistics.statistic import Ask, Statistic, ours
-
-if TYPE_CHECKING:
-    from reticent.statistics.counts.count_step import IntegerNoise
 
 NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*"
 VERSION: Final = r"[0-9A-Za-z.+!_-]{1,60}"
 LONGEST: Final = 200  # characters of a name
 OURS: Final = "reticent"
-OnIntegers: TypeAlias = Callable[[L1, Fraction, int], "IntegerNoise"]  # of a vector of so many integers
 
 
 @dataclass(frozen=True, slots=True)

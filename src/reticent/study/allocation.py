@@ -179,8 +179,9 @@ def settle(
     if units == 0:
         raise QuestionError("The table has no people, which is public here. Nothing was charged.")
     charged: Currency = "approximate" if within.rho is None and currency == "approximate" else "zcdp"
+    noises = tuple(noise for one in extensions for noise in one.on_integers.items())
     settings = [
-        Setting(schema, units, item.keys, delta, charged, extensions=tuple(extensions))
+        Setting(schema, units, item.keys, delta, charged, noises=noises)
         for item, delta in zip(asked, deltas(asked, within, charged), strict=True)
     ]
     free = [_free(item, setting) for item, setting in zip(asked, settings, strict=True)]

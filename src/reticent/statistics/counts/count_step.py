@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Protocol, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from reticent.data.query import Persons as PersonsQuery
 from reticent.data.query import Query, Rows, Tally, Total, squared_stability
@@ -27,7 +27,7 @@ from reticent.privacy.numbers import show
 from reticent.privacy.sensitivity import L1, L2
 from reticent.statistics import public_facts
 from reticent.statistics.answer import Answer, Cell, Label
-from reticent.statistics.context import Expected, Setting
+from reticent.statistics.context import Expected, IntegerNoise, OnIntegers, Setting
 from reticent.statistics.counts.count import Count
 from reticent.statistics.counts.histogram import Histogram
 from reticent.statistics.counts.persons import Persons
@@ -37,25 +37,11 @@ from reticent.statistics.options import GEOMETRIC, unknown
 if TYPE_CHECKING:
     from reticent.data.table import Result
     from reticent.entropy import Entropy
-    from reticent.statistics.extensions import OnIntegers
 
 BETA: Final = 0.05
 CLIPPED: Final = "ends that the noise moved beyond the possible values are shown at the nearest possible one"
 
 OURS: Final = (GEOMETRIC, "gaussian")  # noises of integers
-
-
-class IntegerNoise(Protocol):
-    """A mechanism for a vector of integers, with the half-width that its noise stays within."""
-
-    @property
-    def guarantee(self) -> Guarantee: ...
-
-    def sample(self, exact: Sequence[int], entropy: Entropy, /) -> tuple[int, ...]: ...
-
-    def radius(self, beta: float, /) -> int:
-        """Least integer z with P(abs(noise) > z) <= ``beta`` in one coordinate."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +249,7 @@ def noise(word: str, name: str, query: Query, setting: Setting, epsilon: Fractio
         No mechanism of that name fits integers here; the currency cannot charge it.
     """
     bound = public_facts.stability_of(query, setting)
-    theirs = {key: made for one in setting.extensions for key, made in one.on_integers.items()}
+    theirs = dict(setting.noises)
     if word not in (*OURS, *theirs):
         raise QuestionError(f"{unknown('mechanism', word, (*OURS, *theirs))} One of your own comes with its module.")
     if bound == 0:
