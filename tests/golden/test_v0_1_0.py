@@ -478,12 +478,15 @@ def test_a_pickled_release_has_the_same_answers(name: str) -> None:
     assert all(name in repr(found) for name in told["values"])
 
 
+OUTWARDS = {"result": "33.3 % (95 % 10.1 to 58.6), design effect 4.4"}  # 0.1.0 rounded ends to the nearest
+
+
 @pytest.mark.parametrize("name", sorted(path.stem for path in (FOLDER / "values").iterdir()))
 def test_a_pickled_value_has_every_field_of_today(name: str) -> None:
     """A frozen class with slots is filled by the places of its fields; one that was added since has its default."""
     found = pickle.loads((FOLDER / "values" / f"{name}.pickle").read_bytes())
     assert sum(1 for _ in within(found)) > 0
-    told = FIGURES["values"].get(name)
+    told = OUTWARDS.get(name, FIGURES["values"].get(name))
     assert told is None or repr(found) == told
 
 

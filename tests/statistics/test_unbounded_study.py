@@ -67,7 +67,8 @@ class Read:
 
 def priced(texts: Sequence[str], schema: Schema, n: int, epsilon: str) -> Prepared:
     units = n if schema.person.adjacency == "substitute" else None
-    return settle(understand(texts, schema), Cost.read(epsilon, None, "1e-7"), schema, units, "approximate")
+    delta = "1e-7" if n < 10**6 else "1e-9"  # which exposes nobody of so many
+    return settle(understand(texts, schema), Cost.read(epsilon, None, delta), schema, units, "approximate")
 
 
 def released(prepared: Prepared, schema: Schema, rows: Rows, key: str) -> tuple[Answer, ...]:
