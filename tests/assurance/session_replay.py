@@ -25,9 +25,9 @@ from reticent.conformance.certificate_replay import said
 from reticent.conformance.diffs import alike
 from reticent.conformance.findings import Comparison, Finding, cause_of, excess, raised, seen_of, unlike
 from reticent.conformance.tape import Tape, recorded
-from reticent.data.query import Query
+from reticent.data.query import Persons, Query
 from reticent.data.schema import Column, Integer, Person, Real, Schema
-from reticent.data.table import Result
+from reticent.data.table import KEY_BYTES, Result
 from reticent.entropy import SystemEntropy
 from reticent.errors import QuestionError
 from reticent.learning import Accuracy, Between, Level, Product
@@ -76,6 +76,10 @@ class Made:
     def run(self, queries: Sequence[Query], key: bytes) -> list[Result]:
         self.read.append(self.spent())
         return self.rows.run(queries, key if self.key is None else self.key)
+
+    def units(self) -> int:
+        """The number of persons, which is read before the charge where it is public."""
+        return self.rows.run([Persons()], bytes(KEY_BYTES))[0].vectors[0][0]
 
     def close(self) -> None:
         """Made-up rows are used again."""
