@@ -196,14 +196,17 @@ def test_targets_that_cannot_be_written_are_refused_before_the_charge(study: Pat
 
 
 def test_texts_from_files_cannot_act_on_the_terminal(study: Path) -> None:
-    text = study.read_text("utf-8").replace('"clinic"', '"cli\\u001b[2Jnic\\u202e"', 1)
-    study.write_text(text, encoding="utf-8")
+    text = study.read_text("utf-8")
+    study.write_text(text.replace('"clinic"', '"cli\\u202enic"', 1), encoding="utf-8")
     done = run("release", str(study), *ASK)
     assert done.code == 0
     shown = done.out + done.err + run("ledger", "show", "clinic.ledger").out
-    assert "\x1b" not in shown
     assert "\u202e" not in shown
-    assert "cli\N{REPLACEMENT CHARACTER}[2Jnic" in shown
+    assert "cli\N{REPLACEMENT CHARACTER}nic" in shown
+    study.write_text(text.replace('"clinic"', '"cli\\u001b[2Jnic"', 1), encoding="utf-8")
+    refused = run("release", str(study), *ASK)
+    assert refused.code == 5
+    assert "\x1b" not in refused.out + refused.err
 
 
 # --- no data anywhere -------------------------------------------------------------------------------------------------
