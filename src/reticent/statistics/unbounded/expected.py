@@ -91,8 +91,7 @@ def of_location(made: Huber, n: float) -> Widths:
     square = (1.0 - beyond - 2.0 * bend * NORMAL.pdf(bend)) / bend**2 + beyond  # of psi, in bends
     slope = bend / (n * (1.0 - beyond))  # of the centre, for one bend more in the sum
     noise = half_width(NONE, [1.0 / float(made.value.rate)]) / UNIT * slope
-    allowed = 3.0 * float(made.squares.scale) / UNIT  # for the noise of the sum of squares, as the interval does
-    return noise, normal_half_width(made.terms.together * (n * square + allowed)) * slope
+    return noise, normal_half_width(made.terms.together * n * square) * slope
 
 
 def of_trimmed(made: TrimmedMean, n: float) -> Widths:
