@@ -180,6 +180,7 @@ def test_nothing_outside_the_lab_imports_it() -> None:
     assert broken(of_the_lab, "lab/") == {}
 
 
+@pytest.mark.wide
 def test_the_wheel_imports_nothing_of_the_gallery_or_of_the_assurance_report() -> None:
     assert broken(of_tests) == {}
     assert of_tests(parsed("lab/x.py", "from tests.assurance.gallery import gallery")) != []

@@ -295,6 +295,7 @@ def far_values_are_alike(column: Column) -> bool:
         return False
 
 
+@pytest.mark.wide
 def test_a_value_beyond_the_bounds_may_be_any_value(broken: pytest.MonkeyPatch) -> None:
     assert far_values_are_alike(real(0, 10))
     assert far_values_are_alike(integer(0, 10))
@@ -318,6 +319,7 @@ def storage_is_nothing(kinds: Sequence[str]) -> bool:
     return all(alike(read(values, column), read(values.astype(kind), column)) for kind, values, column in chosen)
 
 
+@pytest.mark.wide
 def test_the_storage_of_a_column_changes_nothing(broken: pytest.MonkeyPatch) -> None:
     """The mutant keeps narrow floats narrow and lets their bound be that of wide ones."""
     assert storage_is_nothing([kind for kind, _, _ in STORED])
@@ -336,6 +338,7 @@ def sharing(question: str) -> bool:
     return Replay(SHARED, (*OWNER, *SHARED), real(0, 10)).on(question, QUICK).verdict == "withstood"
 
 
+@pytest.mark.wide
 def test_whoever_shares_values_is_one_person(broken: pytest.MonkeyPatch) -> None:
     """One who shares all values with others comes and goes. The mutant keeps every row, as a bound by value does."""
     assert sharing("persons")
@@ -356,6 +359,7 @@ def ties(question: str) -> str:
     return Replay(people([5.0] * 40), people([5.0] * 41), real(0, 10)).on(question, QUICK).words
 
 
+@pytest.mark.wide
 def test_quantiles_of_ties_fail_for_nobody(broken: pytest.MonkeyPatch) -> None:
     """The mutant divides by the distance of two values in the data."""
     for question in ("median(x)", "quantile(x, 0.9)", "quantiles(x, 0.25 0.75)", "iqr(x)"):
@@ -390,6 +394,7 @@ def reads_a_row(monkeypatch: pytest.MonkeyPatch) -> bool:
     return bool(reached) or study.ledger.spent() != PureDP(Fraction(0))
 
 
+@pytest.mark.wide
 def test_what_has_no_price_reads_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant takes the price of the first answer where that of all cannot be derived."""
     honest_settle, in_sequence = allocation.settle, compose.in_sequence

@@ -103,6 +103,7 @@ def test_what_a_plan_holds_for_its_audit_is_no_part_of_what_it_says() -> None:
         study().audit(bare)
 
 
+@pytest.mark.wide
 def test_an_epsilon_above_ten_is_audited_and_rehearsed_for_a_reason_as_it_is_released() -> None:
     with pytest.raises(SpecError, match="protects no one"):
         study().audit(["count"], epsilon=20)

@@ -34,6 +34,7 @@ def short(module: object) -> str:
     return str(getattr(module, "__name__", "")).rpartition(".")[2]
 
 
+@pytest.mark.wide
 def test_what_stands_for_specimens_exists() -> None:
     lines = list(exact._conversations(geometric.SPECIMENS[0].mechanism.guarantee.adjacency))
     assert [line.verdict for line in lines] == ["holds"] * 4

@@ -166,6 +166,7 @@ BROKEN: list[tuple[Draw, Loss, float, float]] = [  # what it claims, and a bound
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("draw", "claim", "delta", "least"), BROKEN, ids=[case[0].__name__ for case in BROKEN])
 def test_what_is_broken_is_refuted(draw: Draw, claim: Loss, delta: float, least: float) -> None:
     found = audited(draw)
@@ -173,6 +174,7 @@ def test_what_is_broken_is_refuted(draw: Draw, claim: Loss, delta: float, least:
     assert found.epsilon(delta) > least, str(found)
 
 
+@pytest.mark.wide
 def test_a_delta_off_by_one_is_refuted() -> None:
     """.0134 instead of .0049: 40,000 outputs a side show it, whatever epsilon is claimed beside it."""
     found = audited(threshold_off_by_one, 40_000)
@@ -182,6 +184,7 @@ def test_a_delta_off_by_one_is_refuted() -> None:
     assert best.least > 0.01
 
 
+@pytest.mark.wide
 def test_the_classic_loss_of_repeated_thresholds_grows_with_their_number() -> None:
     """Algorithm 4 with 8 answers and claim 1 loses far more; 20,000 samples show twice the claim."""
     assert audited(sparse_noised_once_for_all, 20_000).epsilon() > 1.5
@@ -295,7 +298,7 @@ def response(epsilon: float, size: int, chance: Chance) -> tuple[NDArray[Any], N
     return one, two
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("truth", "size"), [(2.0, 110), (1.25, 1151), (1.1, 6851)])
 def test_samples_needed_to_see_more_than_one(truth: float, size: int) -> None:
     """In at least half of 40 runs; by the kit's figures of 1,151 and 6,851 samples a side at 99.9 %."""
@@ -303,6 +306,7 @@ def test_samples_needed_to_see_more_than_one(truth: float, size: int) -> None:
     assert np.mean([bound(*response(truth, size, chance)).epsilon() > 1 for _ in range(40)]) >= 0.5
 
 
+@pytest.mark.wide
 def test_tightness_at_sixteen_thousand_is_94_hundredths() -> None:
     chance = np.random.default_rng(8)
     assert np.mean([bound(*response(1.0, 16_000, chance)).epsilon() for _ in range(20)]) > 0.93
@@ -337,6 +341,7 @@ def test_false_alarms_of_twenty_thousand_tight_audits_stay_below_beta() -> None:
     assert wrong <= 2000
 
 
+@pytest.mark.wide
 def test_testing_on_the_part_that_chose_breaks_the_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mutant: one half orders, chooses and tests. Equal samples then look different far more often than beta."""
     chance = np.random.default_rng(13)

@@ -86,6 +86,7 @@ def test_equal_requests_on_a_drifting_clock_prove_nothing() -> None:
         assert found.epsilon == 0, str(found)
 
 
+@pytest.mark.wide
 def test_false_alarms_of_the_stopwatch_stay_below_their_rate() -> None:
     """500 tight channels of epsilon ln 3 at beta .1: at most 70 exceed it (more would have probability 2e-3 at .1)."""
     wrong = 0

@@ -358,7 +358,7 @@ def test_a_table_without_rows_gives_zeros(make: Callable[[list[Row], Path], obje
     assert shown(open_table(source, schema).run(asked, SECRET)) == expected(schema, [], asked)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("person", persons())
 @pytest.mark.parametrize("size", [7, 300])
 def test_order_statistics_are_exact_wherever_the_engine_looks(

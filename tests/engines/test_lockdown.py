@@ -68,6 +68,7 @@ def table(size: int, limits: Limits) -> Table:
     return open_table(rows, Schema({"x": real()}, Person("add_remove", "who", rows=3)), limits=limits)
 
 
+@pytest.mark.wide
 def test_too_little_memory_is_a_failure_without_words_and_leaves_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

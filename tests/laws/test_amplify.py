@@ -347,6 +347,7 @@ def test_the_clones_hide_at_most_what_is_hidden(randomizer: RandomizedResponse, 
             assert truth <= listed <= computed <= listed + Fraction(1, 10**30)
 
 
+@pytest.mark.wide
 @given(
     st.fractions(Fraction(101, 100), Fraction(50), max_denominator=1000),
     st.integers(2, 16),
@@ -425,6 +426,7 @@ def test_epsilon_of_the_clones_is_the_least_of_four_digits() -> None:
         assert pair.delta(exp_down(epsilon)) <= Fraction(delta) < pair.delta(exp_up(epsilon * Fraction(998, 1000)))
 
 
+@pytest.mark.wide
 def test_the_closed_form_is_never_below_the_clones() -> None:
     for local in ("0.05", "0.5", "1", "2", "4"):
         for delta in ("1e-2", "1e-6", "1e-12"):

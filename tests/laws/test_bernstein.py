@@ -115,6 +115,7 @@ def test_the_way_back_is_the_iterated_polynomial_of_the_sums(columns: int, degre
     assert made.plan.back @ sums == pytest.approx(values.ravel(), rel=1e-8, abs=1e-8 * float(np.abs(values).max()))
 
 
+@pytest.mark.wide
 def test_three_columns_have_the_exact_sensitivity_and_what_is_expected_is_that_of_all_cells(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -212,6 +213,7 @@ def test_the_hook_releases_any_function_with_a_stated_sensitivity() -> None:
     assert loose.radius > 50 * tight.radius
 
 
+@pytest.mark.wide
 def test_the_radius_covers_the_noise_of_all_points_together() -> None:
     """200 releases: at least 93 % within, and a radius of half the size is refuted. Error of a binomial: 1e-3."""
     made = Lattice(10, 1, Linf(Fraction(1, 100), SUB), ONE)

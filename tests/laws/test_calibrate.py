@@ -55,6 +55,7 @@ def test_a_mixed_batch_meets_its_target_with_the_least_factor() -> None:
     assert "least ε" in found.reason
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("count", [1, 7, 200])
 def test_equal_counts_in_pure_epsilon_share_it(count: int) -> None:
     found = batch([Geometric(ONE, Fraction(1))] * count, PureDP(Fraction(1)))

@@ -55,6 +55,7 @@ any_loss = st.one_of(
 )
 
 
+@pytest.mark.wide
 @given(st.lists(epsilons, min_size=1, max_size=5))
 def test_in_sequence_losses_add_in_any_order(parts: list[Fraction]) -> None:
     forward = compose.in_sequence([pure(e) for e in parts])
@@ -114,6 +115,7 @@ def test_a_person_of_three_rows_costs_three_or_six_rows() -> None:
     assert compose.of_person(part, SUBSTITUTE, rows=3).loss == PureDP(Fraction(6, 10))
 
 
+@pytest.mark.wide
 @given(epsilons, st.integers(2, 6))
 def test_group_delta_grows_geometrically_not_linearly(epsilon: Fraction, size: int) -> None:
     loss = group_privacy.group_loss(ApproxDP(epsilon, Fraction(1, 10**30)), size)
@@ -133,6 +135,7 @@ def test_a_large_group_with_delta_is_priced_and_a_hopeless_one_refused() -> None
         group_privacy.group_loss(ApproxDP(Fraction(1), Fraction(1, 10**6)), 20)
 
 
+@pytest.mark.wide
 @given(any_loss)
 def test_a_loss_written_then_read_is_itself(loss: Loss) -> None:
     again = losses.from_json(json.loads(json.dumps(losses.to_json(loss))))
@@ -142,6 +145,7 @@ def test_a_loss_written_then_read_is_itself(loss: Loss) -> None:
         assert again == loss
 
 
+@pytest.mark.wide
 @settings(deadline=None)
 @given(epsilons, st.integers(3, 12))
 def test_a_conversion_never_lowers_a_loss(rho: Fraction, power: int) -> None:

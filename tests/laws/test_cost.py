@@ -125,6 +125,7 @@ def unreachable() -> Any:
         yield
 
 
+@pytest.mark.wide
 @given(name=NUMBERS, number=BAD)
 @settings(max_examples=400, deadline=None)
 def test_a_bad_number_never_reaches_the_ledger(study: rt.Study, unreachable: Any, name: str, number: object) -> None:
@@ -133,6 +134,7 @@ def test_a_bad_number_never_reaches_the_ledger(study: rt.Study, unreachable: Any
     assert study.left() == study.spec.budget.loss
 
 
+@pytest.mark.wide
 @given(name=NUMBERS, number=BAD)
 @settings(max_examples=200, deadline=None)
 def test_a_bad_number_is_refused_by_the_value_itself(name: str, number: Any) -> None:
@@ -166,6 +168,7 @@ def test_a_bad_number_of_a_study_file_never_reaches_the_ledger(
         released()
 
 
+@pytest.mark.wide
 @given(epsilon=st.fractions(min_value=Fraction(1, 10**9), max_value=20), reason=st.sampled_from(("", "a reason")))
 def test_more_than_ten_needs_a_reason(epsilon: Fraction, reason: str) -> None:
     if epsilon > 10 and not reason:
@@ -175,6 +178,7 @@ def test_more_than_ten_needs_a_reason(epsilon: Fraction, reason: str) -> None:
         assert Cost.read(str(epsilon), override=reason) == Cost(epsilon, override=reason)
 
 
+@pytest.mark.wide
 @given(delta=st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(99, 100)), people=st.integers(1, 10**6))
 def test_a_delta_exposes_no_tenth_of_a_person(delta: Fraction, people: int) -> None:
     if delta >= Fraction(1, 10 * people):

@@ -107,6 +107,7 @@ def tight(found: Fraction, truth: mpmath.mpf, width: float = 1e-9) -> bool:
 # ---- certified, and close
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(sizes, epsilons, failures)
 def test_delta_of_pure_and_approximate_losses_is_that_of_their_coin(
@@ -117,12 +118,14 @@ def test_delta_of_pure_and_approximate_losses_is_that_of_their_coin(
     assert tight(delta(ApproxDP(largest, failure), at), real(failure) + (1 - real(failure)) * truth)
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(sizes, epsilons)
 def test_delta_of_a_gaussian_loss_is_certified(mu_squared: Fraction, at: Fraction) -> None:
     assert tight(delta(GaussianDP(mu_squared), at), gaussian_delta(mu_squared, at))
 
 
+@pytest.mark.wide
 @settings(max_examples=40, deadline=None)
 @given(sizes, epsilons, failures)
 def test_delta_of_zcdp_is_the_proposition_at_its_best_order(size: Fraction, at: Fraction, failure: Fraction) -> None:
@@ -131,6 +134,7 @@ def test_delta_of_zcdp_is_the_proposition_at_its_best_order(size: Fraction, at: 
     assert tight(delta(ApproxZCDP(size, failure), at), real(failure) + (1 - real(failure)) * truth)
 
 
+@pytest.mark.wide
 @settings(max_examples=40, deadline=None)
 @given(sizes, st.fractions(min_value=Fraction(101, 100), max_value=200, max_denominator=100))
 def test_renyi_of_a_pure_loss_is_that_of_its_coin(largest: Fraction, alpha: Fraction) -> None:
@@ -138,6 +142,7 @@ def test_renyi_of_a_pure_loss_is_that_of_its_coin(largest: Fraction, alpha: Frac
     assert renyi(PureDP(largest), alpha) <= min(largest, alpha * rho(PureDP(largest)))
 
 
+@pytest.mark.wide
 @settings(max_examples=25, deadline=None)
 @given(sizes, deltas)
 def test_epsilon_of_a_gaussian_loss_is_the_least(mu_squared: Fraction, at: Fraction) -> None:
@@ -159,12 +164,14 @@ def test_a_gaussian_loss_of_any_size_has_numbers(mu_squared: str, at: str) -> No
 # ---- delta and epsilon undo each other
 
 
+@pytest.mark.wide
 @settings(max_examples=80, deadline=None)
 @given(losses, epsilons, epsilons)
 def test_delta_does_not_rise_with_epsilon(loss: Loss, one: Fraction, other: Fraction) -> None:
     assert 1 >= delta(loss, min(one, other)) >= delta(loss, max(one, other)) >= own(loss)
 
 
+@pytest.mark.wide
 @settings(max_examples=80, deadline=None)
 @given(losses, epsilons)
 def test_epsilon_at_the_delta_of_an_epsilon_is_no_larger(loss: Loss, at: Fraction) -> None:
@@ -173,6 +180,7 @@ def test_epsilon_at_the_delta_of_an_epsilon_is_no_larger(loss: Loss, at: Fractio
         assert epsilon(loss, spent) <= at * ULP + Fraction(1, 10**6) * (isinstance(loss, Renyi))
 
 
+@pytest.mark.wide
 @settings(max_examples=80, deadline=None)
 @given(losses, deltas)
 def test_delta_at_the_epsilon_of_a_delta_is_no_larger(loss: Loss, at: Fraction) -> None:
@@ -257,6 +265,7 @@ def test_a_trade_off_is_its_own_inverse_from_below(loss: Loss, level: Fraction) 
         assert abs(trade_off(loss, kept) - level) <= Fraction(1, 1000) * (level if level > 0 else 1) + own(loss)
 
 
+@pytest.mark.wide
 @settings(max_examples=30, deadline=None)
 @given(sizes, levels)
 def test_the_trade_off_of_a_gaussian_loss(mu_squared: Fraction, level: Fraction) -> None:
@@ -269,6 +278,7 @@ def test_the_trade_off_of_a_gaussian_loss(mu_squared: Fraction, level: Fraction)
     assert truth * (1 - context.mpf(10) ** -9) <= real(found) <= truth
 
 
+@pytest.mark.wide
 @settings(max_examples=30, deadline=None)
 @given(sizes, st.fractions(min_value=Fraction(1, 100), max_value=Fraction(99, 100), max_denominator=100))
 def test_the_best_line_of_a_delta_curve_touches_its_trade_off(mu_squared: Fraction, level: Fraction) -> None:
@@ -279,6 +289,7 @@ def test_the_best_line_of_a_delta_curve_touches_its_trade_off(mu_squared: Fracti
     assert closed - Fraction(1, 10**9) <= line <= closed * ULP
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", ["0.05", "0.5", "2"])
 def test_the_search_for_a_line_misses_none(size: str) -> None:
     """The bound of zCDP has several peaks, where Pinsker takes over and where the two lines cross."""
@@ -322,6 +333,7 @@ SAME: list[tuple[PLD, Loss]] = [
 ]
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(("product", "same"), SAME, ids=["nothing", "coin", "failing coin", "Gaussian"])
 def test_a_product_says_no_less_than_the_same_loss_and_hardly_more(product: PLD, same: Loss) -> None:
     for at in (Fraction(0), Fraction(1, 4), Fraction(2)):

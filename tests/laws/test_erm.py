@@ -301,7 +301,7 @@ def _gradient(made: Problem, at: Floats) -> list[Fraction]:
     return total
 
 
-@pytest.mark.few(7)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 def test_slow_and_fast_meet_within_the_public_distance(loss: Loss) -> None:
     made, ridge, tolerance = problem(loss, 10, 2, 1), Fraction(3), Fraction(1, 2**33)
@@ -335,6 +335,7 @@ def test_where_doubles_fail_the_slow_way_gives_the_same_point(monkeypatch: pytes
     assert max(abs(a - b) for a, b in zip(first, again, strict=True)) <= 1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("exponent", [0, 60, 3000])
 def test_no_slope_is_too_great(exponent: int) -> None:
     """A slope of 2^3000 is beyond doubles, and one of 2^60 beyond what they can certify; both have an answer."""
@@ -477,6 +478,7 @@ def most_moved(plan: Perturbed, kind: Kind) -> float:
     return worst
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_neighbour_moves_the_gradient_by_more_than_declared(loss: Loss, kind: Kind) -> None:

@@ -13,6 +13,7 @@ from reticent.statistics.regression import distance_bounds
 from reticent.statistics.regression.candidates import Cell, Cells
 
 
+@pytest.mark.wide
 def test_a_rounded_curvature_never_exceeds_its_bound() -> None:
     """docs/proofs/learning.md, section 4: two roundings are within the factor 1 - 2^-50."""
     dice = np.random.default_rng(4)

@@ -237,7 +237,7 @@ def rows(n: int, columns: int) -> tuple[Floats, Floats]:
     return x, (np.prod(np.sign(x), axis=1) > 0).astype(np.float64)
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 def test_classes_that_no_line_separates_are_told_apart(kind: Kind) -> None:
     """At replayed noise: the quadrants of a square, and a third class. Guesses are right half of the time or less."""

@@ -57,7 +57,7 @@ def test_the_curvature_of_any_number_of_columns_can_be_bought(delta: Fraction, k
             near.noise(moved(loss, reach, width, near.norm, near.neighbours), Fraction(1, 10))
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize(("width", "clip"), [(1, 1), (2, 2), (3, 3), (3, 2), (4, 1)])
@@ -149,6 +149,7 @@ def test_the_price_of_a_curvature_follows_from_public_strength() -> None:
     assert math.log(1 + bend / plan.ridge) * turns == pytest.approx(0.1, rel=1e-9)
 
 
+@pytest.mark.wide
 def test_the_random_slope_is_the_noise_of_the_gradient_at_the_point() -> None:
     """At the point the gradient of the losses is -(ridge t + slope): what is left of it has Laplace's deviation."""
     rng = np.random.default_rng(7)

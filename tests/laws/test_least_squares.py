@@ -215,7 +215,7 @@ def test_without_noise_it_is_least_squares_of_complete_rows_with_the_sandwich(
 # --- the noise that is told -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("complete", [False, True])
 @pytest.mark.parametrize("delta", [Fraction(0), TINY], ids=["pure", "approximate"])
 @pytest.mark.parametrize("name", ["one", "three", "a category", "six"])
@@ -375,12 +375,14 @@ def covered_of_replies(chance: float, tables: int = 1_000) -> float:
     return held / tables
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("chance", [0.99, 0.5, 0.1, 0.03])
 def test_an_interval_holds_given_a_reply_where_replies_are_rare(chance: float) -> None:
     """At .95 of 1,000 a share below .92 or above .98 has a chance of 1e-4 at most."""
     assert 0.92 <= covered_of_replies(chance) <= 0.98
 
 
+@pytest.mark.wide
 def test_without_regard_to_the_reply_rare_intervals_do_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandwich, "CHANCES", sandwich.CHANCES[:1])
     assert covered_of_replies(0.1) < 0.85

@@ -81,6 +81,7 @@ def normal(loss: Loss) -> Loss:
 # ---- as text
 
 
+@pytest.mark.wide
 @given(any_loss)
 def test_a_loss_written_and_read_is_the_same(loss: Loss) -> None:
     written = json.loads(json.dumps(losses.to_json(loss)))

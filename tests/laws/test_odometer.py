@@ -65,7 +65,7 @@ def drawn(seed: int, orders: tuple[int, ...], size: int) -> list[Move]:
     return [binary(Fraction(rng.choice([1, 2, 4, 9, 10, 30, 60]), 100), ratio, orders) for ratio in ratios]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(12))
 def test_no_adversary_beats_an_odometer(seed: int) -> None:
     orders = ((2,), (3, 33), (2, 5, 17))[seed % 3]
@@ -211,6 +211,7 @@ def over(odometer: Odometer, losses: Sequence[Loss]) -> Odometer:
     return odometer
 
 
+@pytest.mark.wide
 @settings(max_examples=50)
 @given(st.lists(charges, max_size=6), st.randoms(use_true_random=False))
 def test_the_order_of_adding_does_not_matter(losses: list[Loss], rng: random.Random) -> None:
@@ -236,6 +237,7 @@ def test_what_is_spent_never_falls(losses: list[Loss], more: Loss) -> None:
         assert later.epsilon >= earlier.epsilon * (1 - Fraction(1, 10**8))  # roots are found to 9 digits
 
 
+@pytest.mark.wide
 @settings(max_examples=50)
 @given(st.lists(charges, max_size=5), charges, st.sampled_from([Fraction(0), Fraction(1, 1000)]))
 def test_an_odometer_written_and_read_goes_on_as_if_nothing_had_happened(
@@ -281,7 +283,7 @@ FACTORS = {
 }
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("delta", FACTORS, ids=str)
 def test_the_grid_is_near_the_best_order_at_every_scale(delta: Fraction) -> None:
     for tenth in range(-16, 9):

@@ -246,6 +246,7 @@ def test_a_stored_node_is_derived_again_and_a_lowered_one_is_refused() -> None:
         rederive(too_small, axiom_again)
 
 
+@pytest.mark.wide
 def test_losses_listed_again_agree_and_refute_the_maximum_of_one_currency() -> None:
     right = compose.in_zcdp(compose.one_of([shared(Fraction(2), 4), pure("1.9")]))
     assert {one.verdict for one in again(right)} <= {"holds"}

@@ -255,6 +255,7 @@ def test_where_the_step_shows_the_tight_cost_is_too_little_and_the_level_is_not(
     holds_and_is_tight(laws, ptr.first_reply(steps, shown="value and step").loss)
 
 
+@pytest.mark.wide
 def test_several_proposals_cost_the_tests_so_far_and_the_release_of_the_one_that_replied() -> None:
     model = Model((0.5, 1.0), (2.0, 0.5))
     steps = steps_of(model, laws=("small noise", "large noise"))
@@ -634,6 +635,7 @@ def test_a_noise_far_narrower_than_one_step_costs_no_time() -> None:
         ptr.reply_chance(Fraction(1, 10**300), 1)
 
 
+@pytest.mark.wide
 @given(epsilons, st.integers(1, 12))
 def test_the_least_margin_is_the_least(epsilon: Fraction, digits: int) -> None:
     delta, scale = Fraction(1, 10**digits), 1 / epsilon

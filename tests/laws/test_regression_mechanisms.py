@@ -64,6 +64,7 @@ def epsilon_of(tree: Guarantee) -> Fraction:
     return tree.loss.epsilon
 
 
+@pytest.mark.wide
 @given(
     st.integers(1, 6), st.sampled_from([Fraction(1, 2), Fraction(1), Fraction(3, 2)]), st.sampled_from([REPLACE, ADD])
 )
@@ -177,6 +178,7 @@ def test_an_endless_default_is_of_either_sign_in_turn() -> None:
         Blocks(5, (LARGEST - 1, 0), REPLACE)
 
 
+@pytest.mark.wide
 @given(st.lists(rows_of_two, min_size=1, max_size=9), rows_of_two, st.integers(0, 99))
 def test_one_row_changes_one_block(table: list[Row], other: Row, key: int) -> None:
     replaced = Blocks(3, (LARGEST, LARGEST), REPLACE)
@@ -257,6 +259,7 @@ def endings(test: ptr_test.Test, side: int, kind: str) -> Iterator[tuple[Ending,
                 yield pair[1], pair[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("neighbours", "rows_moved"), [(REPLACE, 2), (ADD, 1)])
 def test_the_last_step_keeps_its_claim_on_every_pair(neighbours: Adjacency, rows_moved: int) -> None:
     test = ptr_test.Test(neighbours, ONE_EPS, 2, rows_moved, rows_moved)
@@ -302,7 +305,7 @@ def test_an_inverted_inequality_is_caught() -> None:
 # --- whole mechanisms
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 def test_robust_regression_finds_a_line(neighbours: Adjacency) -> None:
     whole, data = tight(2, Fraction(3, 2), neighbours, n=16_000), line(16_000, 2, 14)
@@ -314,6 +317,7 @@ def test_robust_regression_finds_a_line(neighbours: Adjacency) -> None:
         assert abs(value[1].value / 2**14 - 2) < 1.5
 
 
+@pytest.mark.wide
 def test_three_coefficients_use_the_lower_bound() -> None:
     whole, data = tight(3, Fraction(3), n=6000), line(6000, 3, 14)
     found, centre = distance(data, Cells((1 << 14,) * 3), most=whole.last.test.cap)

@@ -162,6 +162,7 @@ def by_force(table: Table, columns: int, target: tuple[int, ...]) -> list[int]:
     return found
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("columns", [1, 2])
 def test_scores_of_coefficients_are_those_of_brute_force(columns: int) -> None:
     domain = DOMAINS[columns]
@@ -227,6 +228,7 @@ def plan_products(plan: Sufficient, table: Integers) -> tuple[int, ...]:
     return free.products(table)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_intervals_from_sums_of_few_rows_hold_the_slope_or_there_is_no_reply(kind: Kind) -> None:
     """150 rows, whose sums noise nearly hides: of all replies 95 % hold, error 1e-4; a quarter as wide they do
@@ -338,7 +340,7 @@ def worst(plan: Any, kind: Kind) -> float:
     )
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize("name", ["theil_sen", "block_medians", "adassp", "over_beta"])
 def test_no_transcript_loses_more_than_is_claimed(monkeypatch: pytest.MonkeyPatch, name: str, kind: Kind) -> None:

@@ -367,7 +367,7 @@ def test_the_median_keeps_its_guarantee(
     assert worst(median_model(level, width), found, epsilon, law) == pytest.approx(attained, rel=1e-9)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @BOTH
 @pytest.mark.parametrize("search", ["free", "bins"])
 def test_mutants_of_the_median_are_caught(near: Adjacency, search: ptr_test.Search) -> None:
@@ -632,6 +632,7 @@ def test_reply_probabilities_are_those_the_issue_asks_for() -> None:
     assert assumed_laws.reply_probability(given, "normal", n, tables=20) >= 0.99
 
 
+@pytest.mark.wide
 def test_a_reply_probability_is_the_share_of_replies() -> None:
     one, n = Fraction(1), 400
     narrow = LogGrid(48, 8)

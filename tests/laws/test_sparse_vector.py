@@ -361,6 +361,7 @@ def test_it_draws_its_law_and_half_more_or_less_noise_is_seen(positives: int) ->
         assert p_value(replace(mechanism, epsilon=mechanism.epsilon * factor), stated, asked) < 1e-4
 
 
+@pytest.mark.wide
 def test_values_are_geometric_around_the_answer_of_their_own_noise() -> None:
     """A value tells nothing of how the comparison came out: its law given "above" is that of fresh noise."""
     mechanism, stream = made("4", shares=(1, 1, 2)), Replayed("values")
@@ -376,6 +377,7 @@ def test_values_are_geometric_around_the_answer_of_their_own_noise() -> None:
         assert scipy.stats.chisquare([*counts, len(shown) - sum(counts)], expected).pvalue < 1e-4
 
 
+@pytest.mark.wide
 def test_the_conformance_kit_accepts_it() -> None:
     """All lines at 4,000 draws a side, each failing a right mechanism with probability 1e-6 at most."""
     mechanism, here, there = made("1", shares=(1, 3, 0)), (-1, -1, 3), (0, 0, 2)

@@ -121,6 +121,7 @@ def asked(touch: int | None) -> list[Query]:
     return queries(None if touch is None else Keys("g", ("a", "b"), touch) if touch else Keys("g", ("a",), 1))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("person", "touch"), CASES)
 @pytest.mark.parametrize("stands_in", [False, True])
 def test_no_neighbour_moves_an_integer_further_than_its_stability(

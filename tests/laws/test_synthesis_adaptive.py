@@ -35,6 +35,7 @@ def drawn(plan: Adaptive, records: NDArray[np.int64], entropy: Entropy) -> Densi
     return found.value
 
 
+@pytest.mark.wide
 def test_boxes_and_counts_cost_what_they_say_and_noise_of_one_part_is_refuted() -> None:
     """Whole numbers 0 and 1 and a missing value at epsilon 24, all draws followed.
 

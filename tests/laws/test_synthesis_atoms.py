@@ -104,6 +104,7 @@ def moves(plan: Parted, kind: Kind, most: int, values: Sequence[Row]) -> tuple[i
     return worst, declared
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "rows"), [("add_remove", 1), ("substitute", 1), ("add_remove", 2), ("substitute", 2)])
 @pytest.mark.parametrize("missing", [False, True])
 def test_one_person_is_in_one_count_whatever_the_candidates(kind: Kind, rows: int, *, missing: bool) -> None:
@@ -116,6 +117,7 @@ def test_one_person_is_in_one_count_whatever_the_candidates(kind: Kind, rows: in
     assert worst == declared == rows * (2 if kind == "substitute" else 1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_of_two_columns_too(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "HIDDEN", 1e9)  # a table of three is worth no candidates
@@ -143,6 +145,7 @@ def test_rows_that_are_counted_at_an_atom_and_beside_it_move_more_than_is_declar
     assert worst == 2 * declared
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("columns", [ONE, TWO])
 def test_atoms_at_candidates_cost_nothing_and_a_search_its_share(
@@ -263,6 +266,7 @@ def test_every_combination_of_atoms_is_a_part_of_its_own() -> None:
     assert patterns_of(listed) == ((-1, 0), (0, -1), (0, 0), (1, -1), (1, 0))
 
 
+@pytest.mark.wide
 def test_too_many_values_that_are_found_leave_the_public_ones() -> None:
     """Of two columns there is room for 64 parts: the candidates stay, then the largest that were found."""
     made = parted(TWO, Terms(Adjacency("add_remove")), Fraction(50))

@@ -62,6 +62,7 @@ def exact_law(counts: Counts, points: Points, ratio: Fraction) -> dict[Counts, F
     return {one: weight / total for one, weight in weights.items()}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("kind", "cells", "sizes", "points"),
     [
@@ -86,6 +87,7 @@ def test_the_law_is_that_of_the_enumeration(kind: Kind, cells: int, sizes: Seque
             assert high - low < 1 << 56
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 def test_no_neighbours_are_farther_apart_than_claimed_and_a_bolder_one_is_refuted(kind: Kind, rows: int) -> None:
@@ -206,6 +208,7 @@ def test_proposed_levels_have_the_law(
         assert fit(drawn, law(ratio, alike=False).__getitem__) < 1e-6
 
 
+@pytest.mark.wide
 def test_large_tables_are_drawn_close_and_of_the_right_size() -> None:
     """n = 10^4, k = 100, G = 256: levels beyond the bars have probability below 1e-6 (docs/proofs/synthesis.md)."""
     counts = np.bincount((np.arange(10_000) ** 2) % 256, minlength=256)

@@ -70,6 +70,7 @@ def planned(method: Method, kind: Kind, n: int, *, whole: bool) -> Plan:
     return mixed(options, column, terms, Fraction(2), Fraction(0), atoms=[Fraction(0)], missing=True)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("whole", [False, True])
@@ -122,6 +123,7 @@ def program(made: Mixed, rows: Sequence[float], entropy: Entropy) -> object:
             return "no reply"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_tiny_tables_keep_epsilon_and_less_noise_of_the_atoms_is_refuted(kind: Kind) -> None:
     """All draws, tables of up to one row, or of one row that is replaced; a counter at twice its epsilon is refuted."""

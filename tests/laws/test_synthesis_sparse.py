@@ -42,6 +42,7 @@ def test_two_cells_written_down_keep_epsilon_and_no_less() -> None:
         assert line.verdict == verdict
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("bar", [1, 2])
 def test_without_visiting_empty_cells_the_law_is_the_same(bar: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four cells, one of them held: the pattern of cells with counts, against the product of exact laws; 1e-6.
@@ -132,6 +133,7 @@ def test_a_grid_of_a_billion_cells_keeps_what_stands_out() -> None:
     assert abs(nobody.value.masses.sum() - 1.0) < 1e-9
 
 
+@pytest.mark.wide
 def test_ranges_are_refused() -> None:
     with pytest.raises(QuestionError):
         sparse([even(name, Fraction(0), Fraction(1), 2**15) for name in "abcd"], ADD, Fraction(1))
@@ -146,6 +148,7 @@ def test_ranges_are_refused() -> None:
         above(3, 1, Fraction(1)).sample({3: 1}, Replayed("x"))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("near", [ADD, Adjacency("substitute")])
 def test_atoms_missing_values_and_the_number_of_records_are_told_though_small_cells_are_lost(near: Adjacency) -> None:
     """6,000 records: 1,000 missing, 1,000 of the value 0, 4,000 spread so thinly that no cell reaches the bar."""

@@ -89,6 +89,7 @@ def drawn(plan: Tree, counts: NDArray[np.int64], key: str) -> Density:
     return found.value
 
 
+@pytest.mark.wide
 def test_on_a_fine_grid_it_is_nearer_than_a_histogram_and_as_near_as_it_says() -> None:
     """n = 1,000, G = 4,096, epsilon 1: release.md section 4 measures .073 against .205 for the simplex; 12 draws."""
     where = (Replayed("fine").words(1_000) >> np.uint64(52)).astype(np.int64)

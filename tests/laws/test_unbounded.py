@@ -86,6 +86,7 @@ def sides(rows: Rows, first: int, second: int) -> list[tuple[object, ...]]:
     return [(part.cells.tolist(), part.counts.tolist(), part.first, part.stop) for part in inner]
 
 
+@pytest.mark.wide
 def test_a_row_is_added_to_exactly_one_part(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rank_slices, "SLICES", 4)
     for rows, more in added(4):
@@ -238,6 +239,7 @@ def worst(plan: Any, kind: str, rows: int = 1, transcripts: int = TRANSCRIPTS) -
     return most
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "rows"), [("substitute", 1), ("add_remove", 1), ("add_remove", 2)])
 @pytest.mark.parametrize("name", ["joint", "spread", "clipped", "huber", "trimmed"])
 def test_no_transcript_loses_more_than_is_claimed(
@@ -267,6 +269,7 @@ def parts_that_move(plan: JointQuantiles) -> int:
     return most
 
 
+@pytest.mark.wide
 def test_a_row_moves_one_part_of_a_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     always(monkeypatch)
     plan = plans(Terms(Adjacency("add_remove")), Fraction(8))["joint"]
@@ -300,6 +303,7 @@ def _doubled(sums: Any, inside: int) -> Any:
     return 20 * distance(sums, inside)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_transcripts_of_mutants_lose_more(monkeypatch: pytest.MonkeyPatch, mutant: str) -> None:
     always(monkeypatch)

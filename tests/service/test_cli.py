@@ -147,6 +147,7 @@ def test_a_no_reply_is_shown_and_ends_with_three(study: Path) -> None:
     assert told["answers"][0]["cells"] == [{"label": [], "outcome": "no_reply"}]
 
 
+@pytest.mark.wide
 def test_the_budget_refuses_with_four(study: Path) -> None:
     done = run("release", str(study), "--ask", "count", "--epsilon", "3.5")
     assert done.code == 4
@@ -166,6 +167,7 @@ def test_a_changed_file_is_noticed_before_the_charge(study: Path) -> None:
     assert run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "b", "--same-people").code == 0
 
 
+@pytest.mark.wide
 def test_a_second_ledger_for_one_file_is_refused(study: Path) -> None:
     assert run("release", str(study), "--ask", "count", "--epsilon", "0.1").code == 0
     done = run("release", str(study), "--ask", "count", "--epsilon", "0.1", "--out", "b", "--ledger", "other.ledger")
@@ -320,6 +322,7 @@ def test_stems_are_made_of_names() -> None:
     ]
 
 
+@pytest.mark.wide
 def test_json_gives_the_guarantee_as_data(tmp_path: Path) -> None:
     study = clinic(tmp_path)
     asked = ("--ask", "count", "--epsilon", "0.1", "--json")
@@ -333,6 +336,7 @@ def test_json_gives_the_guarantee_as_data(tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.wide
 def test_check_plan_and_release_agree_on_a_release_with_a_reason_for_its_price(study: Path) -> None:
     text = study.read_text("utf-8")
     text = re.sub(r"(?m)^epsilon = .*$", 'epsilon = "30"\noverride = "made-up rows"', text, count=1)

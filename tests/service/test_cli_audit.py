@@ -103,6 +103,7 @@ def test_neither_the_source_nor_the_ledger_is_opened(study: Path) -> None:
     assert {path.name: path.read_bytes() for path in study.parent.iterdir()} == before
 
 
+@pytest.mark.wide
 def test_a_release_that_states_widths_is_audited(study: Path) -> None:
     text = study.read_text("utf-8").replace(
         'epsilon = "0.1"\nask = ["quantile(cost, 0.99)"]', 'ask = ["count"]\nwant = { count = 20 }'
@@ -320,6 +321,7 @@ def test_a_release_may_carry_its_audit(study: Path) -> None:
     assert leaks([certificate.to_json(), done.out, done.err]) == []
 
 
+@pytest.mark.wide
 def test_without_being_asked_nothing_is_audited(study: Path) -> None:
     assert run("release", str(study), *TABLE4, "--json").document["audit"] is None
 

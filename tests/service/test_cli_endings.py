@@ -212,6 +212,7 @@ def test_texts_from_files_cannot_act_on_the_terminal(study: Path) -> None:
 # --- no data anywhere -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_no_value_of_the_table_is_in_any_output_or_file(study: Path) -> None:
     runs: list[Run] = [
         run("init", "clinic.csv", "--out", "new.toml"),
@@ -244,6 +245,7 @@ def broken(*_: object, **__: object) -> None:
     raise RuntimeError("row 7: HIV-positive")
 
 
+@pytest.mark.wide
 def test_a_fault_after_the_charge_says_what_stays_spent(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(release, "draw", broken)
     done = run("release", str(study), *ASK)
@@ -315,6 +317,7 @@ def test_results_and_messages_have_their_own_streams(study: Path) -> None:
     assert refused.err.startswith("There is no column 'agee'")
 
 
+@pytest.mark.wide
 def test_a_terminal_without_our_letters_gets_escapes(study: Path) -> None:
     done = spawn("release", "clinic.toml", *ASK, folder=study.parent, PYTHONIOENCODING="ascii")
     assert done.code == 0
@@ -322,6 +325,7 @@ def test_a_terminal_without_our_letters_gets_escapes(study: Path) -> None:
     assert states(study) == ["committed"]
 
 
+@pytest.mark.wide
 def test_a_reader_that_went_away_is_no_fault(study: Path) -> None:
     command = [sys.executable, "-m", "reticent", "explain"]
     reading, writing = os.pipe()
@@ -354,7 +358,7 @@ def test_names_that_are_no_files_are_refused(typed: tuple[str, ...]) -> None:
     assert (done.code, "Traceback" in done.said) == (6 if typed[0] == "verify" else 5, False)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("answer", "code", "found"), [("n", 130, []), ("y", 0, ["committed"])])
 def test_a_terminal_is_shown_the_price_and_asked(study: Path, answer: str, code: int, found: list[str]) -> None:
     master, slave = os.openpty()
@@ -368,6 +372,7 @@ def test_a_terminal_is_shown_the_price_and_asked(study: Path, answer: str, code:
     assert states(study) == found
 
 
+@pytest.mark.wide
 def test_the_command_line_starts_without_an_engine() -> None:
     program = (
         "import sys; sys.argv = ['reticent', '--help']\n"

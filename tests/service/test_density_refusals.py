@@ -68,6 +68,7 @@ def density(**options: Any) -> rt.Ask:
     return rt.density("x", detail=rt.Detail(**detail), **options).at(delta=delta)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("wrong", "said"), WRONG, ids=repr)
 def test_a_wrong_option_is_named_and_costs_nothing(wrong: dict[str, Any], said: str) -> None:
     study = clinic()
@@ -84,6 +85,7 @@ def test_a_wrong_option_is_named_and_costs_nothing(wrong: dict[str, Any], said: 
     assert spent(clinic()) == spent(study)  # and the ledger can still be read
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("columns", "said"), COLUMNS, ids=repr)
 def test_wrong_columns_are_named_by_every_way_to_ask_and_cost_nothing(columns: Any, said: str) -> None:
     study = clinic()
@@ -108,6 +110,7 @@ def test_a_question_alone_says_nothing_of_a_charge() -> None:
         rt.density("x", method="serie")  # type: ignore[arg-type]  # misspelt on purpose
 
 
+@pytest.mark.wide
 def test_whole_numbers_of_numpy_are_whole_numbers() -> None:
     study = clinic()
     question = rt.density("x", method="histogram", detail=rt.Detail(cells=np.int64(5)))

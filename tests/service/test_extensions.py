@@ -84,6 +84,7 @@ def released(place: Path, theirs: ModuleType) -> tuple[rt.Study, Any]:
     return study, study.release(study.named().ask, epsilon=2)
 
 
+@pytest.mark.wide
 def test_a_statistic_outside_the_package_is_planned_charged_answered_and_verified(
     place: Path, theirs: ModuleType
 ) -> None:
@@ -108,11 +109,13 @@ def test_a_statistic_outside_the_package_is_planned_charged_answered_and_verifie
     assert failed[0].startswith("extension thresholds 1.0 needed: give it with --with thresholds")
 
 
+@pytest.mark.wide
 def test_a_release_of_our_statistics_alone_names_no_extension(place: Path, theirs: ModuleType) -> None:
     study = rt.open(place / "study.toml", extensions=[theirs])
     assert "extensions" not in study.release(["count"], epsilon=1).certificate.document
 
 
+@pytest.mark.wide
 def test_another_version_or_another_module_of_that_name_fails(place: Path, theirs: ModuleType) -> None:
     _, release = released(place, theirs)
     newer = loaded(place / "thresholds.py", CODE.replace('"1.0"', '"1.1"'))
@@ -135,6 +138,7 @@ def test_a_study_without_the_module_asks_for_it(place: Path, theirs: ModuleType)
     check_known(rt.mean("x"), ())
 
 
+@pytest.mark.wide
 def test_the_command_line_takes_a_file_or_a_module(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (place / "thresholds.py").write_text(CODE, "utf-8")
     monkeypatch.chdir(place)
@@ -174,6 +178,7 @@ def test_a_module_that_cannot_be_had_is_a_usage_error(
     assert "broken" not in sys.modules
 
 
+@pytest.mark.wide
 def test_verify_never_imports_a_module_that_a_certificate_names(
     place: Path, theirs: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +200,7 @@ def test_verify_never_imports_a_module_that_a_certificate_names(
     assert not (place / "sprung").exists()
 
 
+@pytest.mark.wide
 def test_a_certificate_cannot_name_what_is_no_module(place: Path, theirs: ModuleType) -> None:
     _, release = released(place, theirs)
     document = release.certificate.document
@@ -235,6 +241,7 @@ def test_two_modules_cannot_share_a_name_and_ours_are_no_extensions(place: Path,
             rt.open(place / "study.toml", extensions=wrong)  # type: ignore[arg-type]  # what is refused
 
 
+@pytest.mark.wide
 def test_nothing_is_registered_by_passing_a_module(place: Path, theirs: ModuleType) -> None:
     released(place, theirs)
     assert "at_least" not in KINDS
@@ -282,6 +289,7 @@ def test_audits_ask_it_with_options_at_random(theirs: ModuleType) -> None:
         assert (found.verdict, found.calls > 0) == ("passed", True)
 
 
+@pytest.mark.wide
 def test_an_audit_refutes_a_statistic_that_declares_too_little(place: Path) -> None:
     """The true sensitivity is that of the query; this one declares half of it."""
     code = CODE.replace(

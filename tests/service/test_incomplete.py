@@ -45,6 +45,7 @@ def leaves(tree: Guarantee) -> dict[str, Guarantee]:
     return {part.label: part for part in tree.parts}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_a_share_of_odd_cells_stands_beside_the_answer_wherever_it_is_shown(adjacency: Kind) -> None:
     release = study(adjacency).release(["mean(price)", "count by site"], epsilon="4")
@@ -178,7 +179,7 @@ def test_the_width_wanted_is_reached_although_a_share_is_bought() -> None:
     assert noise <= 40.0
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("question", ["mean(price)", "sd(price)", "proportion(site, value=a)"])
 def test_an_answer_that_counts_its_values_beside_public_rows_tells_the_share_free(question: str) -> None:
     asked = study("substitute")
@@ -199,7 +200,7 @@ def test_an_answer_that_counts_its_values_beside_public_rows_tells_the_share_fre
     assert set(leaves(again.guarantee)) >= {question, "iqr(price)"}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", ["substitute", "add_remove"])
 def test_an_audited_certificate_verifies_whether_a_share_is_told_free_or_bought(adjacency: Kind) -> None:
     asked = study(adjacency)
@@ -212,6 +213,7 @@ def test_an_audited_certificate_verifies_whether_a_share_is_told_free_or_bought(
         assert checks["audit"] is False
 
 
+@pytest.mark.wide
 def test_a_table_without_rows_is_answered_like_any_other() -> None:
     rows: dict[str, list[str]] = {"price": [], "site": []}
     asked = rt.study(rows, adjacency="add_remove", columns=NUMBERS, budget="10")
@@ -228,6 +230,7 @@ def test_a_table_of_nobody_is_refused_and_a_share_of_it_would_have_no_width() ->
     assert incomplete_step(("price",), Setting(schema, 0), Fraction(1)).expected(0).noise is None
 
 
+@pytest.mark.wide
 def test_words_tell_a_number_that_cannot_be_read_from_a_value_that_is_not_listed() -> None:
     release = study().release(["mean(price)", "mean(price) by site", "count by site"], epsilon="4")
     numbers, both, listed = release["mean(price)"], release["mean(price) by site"], release["count by site"]

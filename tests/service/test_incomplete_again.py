@@ -38,7 +38,7 @@ def labels(tree: Guarantee) -> list[str]:
     return [part.label for part in tree.parts]
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("adjacency", ["add_remove", "substitute"])
 def test_a_later_release_of_the_snapshot_shows_the_share_again_at_no_charge(adjacency: Kind, tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"
@@ -206,6 +206,7 @@ def test_beside_a_count_the_share_is_known_better() -> None:
     assert abs(share.outcome.value.value - ODD) < 10 * share.outcome.value.noise
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("words", ["incomplete(site, price)", "incomplete(price, site)"])
 def test_a_share_is_of_columns_in_any_order(words: str, tmp_path: Path) -> None:
     path = tmp_path / "x.ledger"

@@ -85,6 +85,7 @@ def clustered(of: rt.Study) -> tuple[IncompleteRows, Certificate]:
 Way = Callable[[rt.Study], tuple[IncompleteRows, Certificate]]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize(
     ("first", "second"),
@@ -228,6 +229,7 @@ def test_without_a_word_nothing_is_kept(tmp_path: Path) -> None:
             assert (share.origin, share.of) == ("", "")
 
 
+@pytest.mark.wide
 def test_two_files_of_one_name_have_shares_of_their_own(tmp_path: Path) -> None:
     """A ledger that names no source counts for both: their people share its budget, and their rows are other rows."""
     path = tmp_path / "x.ledger"
@@ -245,6 +247,7 @@ def test_two_files_of_one_name_have_shares_of_their_own(tmp_path: Path) -> None:
     assert again == IncompleteRows(other.columns, other.outcome, "r-0003", other.of)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_a_share_of_a_session_that_did_not_come_to_an_end_is_paid_and_bought_again(kind: Kind, tmp_path: Path) -> None:
     """Its reservation is not given back, so what it told is counted, though the ledger does not keep the share."""

@@ -355,6 +355,7 @@ def test_a_newer_head_that_was_overwritten_is_put_back(source: Path, monkeypatch
     assert json.loads(Path("randhie.csv.reticent").read_text())["head"] == Ledger.open("rand.ledger").head
 
 
+@pytest.mark.wide
 def test_processes_that_charge_at_once_leave_the_newest_head(source: Path) -> None:
     open_for(source, COLUMNS, "rand.ledger", title="RAND", adjacency=PERSON, budget=eps(99))
 

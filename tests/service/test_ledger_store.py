@@ -189,6 +189,7 @@ def test_an_open_handle_notices_an_older_copy(file: Path) -> None:
         charge(ledger)
 
 
+@pytest.mark.wide
 def test_any_flipped_byte_of_the_file_is_harmless_or_noticed(file: Path) -> None:
     """400 bytes, evenly and at random: the ledger then reads as before, or it says that it cannot be used."""
     whole, before = file.read_bytes(), Ledger.open(file).export()

@@ -57,6 +57,7 @@ STUDIES = {
 FIRST = ("small", "visits")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", FIRST)
 def test_a_plan_and_a_rehearsal_agree(name: str) -> None:
     compare(STUDIES[name])

@@ -45,6 +45,7 @@ def test_a_question_that_would_be_misread_is_refused_and_costs_nothing(place: in
     assert of.left() == before
 
 
+@pytest.mark.wide
 def test_groups_of_ones_own_making_are_those_of_the_schema() -> None:
     of = study()
     found = of.release([rt.count().by(Keys("g", ("a", "b"), 1))], epsilon=1)  # type: ignore[arg-type]
@@ -59,6 +60,7 @@ def test_rows_are_drawn_from_a_density_alone() -> None:
         of.by("g", groups=True)
 
 
+@pytest.mark.wide
 def test_an_answer_is_found_by_its_question_and_by_other_spellings_of_it() -> None:
     found = study(9_000).release([rt.quantiles("x", ["0.1", "0.5"])], epsilon=5)
     assert found[rt.quantiles("x", ["0.1", "0.5"])] is found["quantiles(x, 0.1, 0.5)"]

@@ -39,6 +39,7 @@ def ran(line: str) -> tuple[int, str]:
     return done.exit_code, f"{line}: {done.output}"
 
 
+@pytest.mark.wide
 def test_every_command_of_the_readme_is_accepted(folder: Path) -> None:
     assert len(COMMANDS) > 8
     for line in COMMANDS:

@@ -83,6 +83,7 @@ def test_opening_planning_and_rehearsing_touch_neither_rows_nor_ledger(folder: P
     assert not (folder / "visits.ledger").exists()
 
 
+@pytest.mark.wide
 def test_a_release_takes_no_entropy_but_the_system_s(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = rt.open(folder / "visits.toml")
     study.release([rt.count()], epsilon="0.1")
@@ -152,6 +153,7 @@ def test_more_than_is_left_is_refused_with_what_is_left(folder: Path) -> None:
     assert not study.plan([rt.count()], epsilon=2).affordable
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("opened", [False, True])
 @pytest.mark.parametrize(
     ("epsilon", "delta", "budget_delta"), [(1, "1e-9", ""), (1, "1e-7", "1e-8"), (4, None, "1e-8")]

@@ -41,6 +41,7 @@ def test_a_second_ledger_for_a_file_is_refused_under_any_of_its_names(tmp_path: 
     assert asked(file, tmp_path / "one.ledger").left() == rt.PureDP(Fraction(0))
 
 
+@pytest.mark.wide
 def test_a_ledger_that_names_no_source_goes_on_and_counts_for_the_file(tmp_path: Path) -> None:
     """Version 0.1.0 made such ledgers for files."""
     file, old = rows(tmp_path), tmp_path / "old.ledger"

@@ -201,6 +201,7 @@ def test_one_fault_is_charged_and_says_nothing(monkeypatch: pytest.MonkeyPatch) 
     assert spent(study) == 1
 
 
+@pytest.mark.wide
 def test_rows_are_drawn_from_the_density_that_is_named() -> None:
     made = clinic().release([rt.density("x", method="histogram"), rt.density("age", method="histogram")], epsilon=2)
     rows = made.synthetic("density(age, method=histogram)", rows=7)

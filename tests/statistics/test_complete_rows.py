@@ -76,6 +76,7 @@ def asked(question: str, rows: dict[str, Any]) -> Answer:
     return answered(prepare(statistic, setting, HUGE), Fake(schema, rows), Replayed(question))
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_an_answer_is_that_of_the_rows_that_lack_nothing(question: str) -> None:
     """Within a tenth of the interval's half-width, or all of it where rows are dealt out at random."""

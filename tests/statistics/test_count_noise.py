@@ -151,6 +151,7 @@ def test_the_radius_of_a_wide_law_is_at_most_one_more() -> None:
     assert 0 <= beyond - just_below <= 1
 
 
+@pytest.mark.wide
 def test_intervals_cover_by_the_law_of_the_mechanism_named() -> None:
     """4,000 draws each. A right interval falls below 93 % or, of this width, above 97.5 % with chance below 1e-7."""
     for text, vectors in zip(TEXTS, (((500,),), ((700,),), ((100, 200, 300),)), strict=True):
@@ -184,6 +185,7 @@ def test_it_is_charged_in_epsilon_and_delta_or_in_rho() -> None:
     assert asked == ZCDP(Fraction(1, 2))  # what a pure draw of that epsilon may cost in rho
 
 
+@pytest.mark.wide
 def test_a_release_is_certified_verified_and_audited() -> None:
     study = held(5, "1e-5")
     release = study.release([*TEXTS, "count"], epsilon=2, delta="3e-6", audit=6)
@@ -264,6 +266,7 @@ def stairs(tmp_path: Path) -> Iterator[ModuleType]:
     del sys.modules["staircase"]
 
 
+@pytest.mark.wide
 def test_a_mechanism_of_an_extension_is_named_charged_and_verified(stairs: ModuleType) -> None:
     study = replace(held(5), extensions=read_extensions([stairs]))
     release = study.release(["sum(x, mechanism=staircase)", "count(mechanism=staircase)"], epsilon=1, audit=6)
@@ -312,6 +315,7 @@ def test_a_mechanism_that_states_more_than_it_was_asked_for_is_refused(tmp_path:
     del sys.modules["staircase"]
 
 
+@pytest.mark.wide
 def test_the_kit_refutes_a_mechanism_that_understates_its_loss(tmp_path: Path) -> None:
     """It draws noise for twice its epsilon. The kit's chance of failing a right one is 1e-6 a line."""
     lying = CODE.replace('"""P(Z = distance)."""', '"""P(Z = distance)."""').replace(

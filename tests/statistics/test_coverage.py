@@ -160,6 +160,7 @@ def groups() -> Iterator[tuple[float, float, float]]:
             yield e.low, e.high, 50.0 if cell.label == (("g", 1),) else 60.0
 
 
+@pytest.mark.wide
 def test_intervals_of_groups_cover() -> None:
     found = list(groups())
     covered = sum(low <= truth <= high for low, high, truth in found)

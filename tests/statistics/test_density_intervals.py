@@ -93,7 +93,7 @@ def off_table(density: Density, values: Floats) -> bool:
     return abs(found.value - float(np.mean((values >= 0.25) & (values < 0.5)))) > found.noise + 1e-12
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", list(OPTIONS))
 @pytest.mark.parametrize(("kind", "n"), [("add_remove", 300), ("substitute", 300), ("add_remove", 3_000)])
 def test_intervals_hold_the_law(method: Method, kind: Kind, n: int) -> None:
@@ -111,6 +111,7 @@ def test_intervals_hold_the_law(method: Method, kind: Kind, n: int) -> None:
     assert missed.max() <= MISSES, missed
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("method", ["histogram", "adaptive", "tree", "auto"])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_the_noise_part_holds_the_table_and_a_tenth_of_it_does_not(method: Method, kind: Kind) -> None:

@@ -56,6 +56,7 @@ def told(made: PlannedStep[Integers], people: int, spread: float, runs: int) -> 
     return replies / runs
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("columns", "people"), [(1, 300), (2, 1200), (2, 3000), (3, 2500)])
 def test_a_shape_that_is_always_told_or_never_is_so_in_releases(columns: int, people: int) -> None:
     """Ten releases of each shape: all or none of five made-up tables stands for at least or at most half of them.
@@ -73,6 +74,7 @@ def test_a_shape_that_is_always_told_or_never_is_so_in_releases(columns: int, pe
     assert decided >= 2
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("place", [3, 0], ids=["key", "reference"])
 @pytest.mark.parametrize(
     "delta", [Fraction(0), pytest.param(Fraction(1, 10**6), marks=pytest.mark.wide)], ids=["sums", "point"]
@@ -115,6 +117,7 @@ def test_the_chance_of_a_reply_is_told_for_several_shapes() -> None:
     assert all(f"{name} of their range in {shape.told}" in expected.note for name, shape in found.items())
 
 
+@pytest.mark.wide
 def test_more_rows_are_told_as_much_as_a_larger_epsilon() -> None:
     """200,000 rows at epsilon 1/20 have the noise for each row of 20,000 at 1/2: no fewer replies, no wider noise."""
     many, few = planned(step(2, 200_000, "0.05"), 200_000), planned(step(2, 20_000, "0.5"), 20_000)

@@ -61,6 +61,7 @@ def replies(found: list[Answer]) -> list[Estimate]:
 # --- fractions of a rank ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["normal", "t3"])
 def test_fifty_values_at_epsilon_ten_are_covered_as_often_as_said(law: str) -> None:
     """Ends a whole rank further out covered .976: half a rank is much where sampling moves 3.5 of them."""
@@ -94,6 +95,7 @@ def test_ends_are_drawn_at_the_rank_that_is_nearest_to_the_one_wanted(question: 
 # --- a gap ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("kind", "epsilon", "n"), [("add_remove", "0.1", 10_000), ("substitute", "1", 2_000)])
 def test_in_a_gap_the_interval_holds_some_value_of_the_gap_and_says_so(kind: Kind, epsilon: str, n: int) -> None:
     """Where next to no values lie a median is not one number: intervals reach a value within a rank error of its level.
@@ -152,6 +154,7 @@ def test_without_an_interval_nothing_is_said_of_ties() -> None:
 # --- values without an interval ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("question", "truth"), [("median(x, interval=no)", 0.02), ("quantiles(x, 0.4 0.5 0.6, interval=no)", 0.02)]
 )

@@ -123,7 +123,7 @@ def believed(found: list[float], factor: float, most: float) -> bool:
     return bool(enough and scipy.stats.binom.sf(hits - 1, runs, most) > ERROR)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_intervals_cover_and_others_would_not(case: Case) -> None:
     found = stretches(case)
@@ -133,6 +133,7 @@ def test_intervals_cover_and_others_would_not(case: Case) -> None:
     assert not believed(found, 2.0, case.most)
 
 
+@pytest.mark.wide
 def test_the_stable_bin_holds_the_width_of_the_table() -> None:
     step, schema = (
         made("scale(x, method=stable)", "substitute", 4_000, "2"),
@@ -282,6 +283,7 @@ def test_a_plan_says_what_it_takes_for_granted_where_persons_may_have_several_ro
     assert not made("scale(x)", "add_remove", None, "4").expected(600).note.startswith("if each")
 
 
+@pytest.mark.wide
 def test_a_release_names_its_method_charges_its_delta_and_verifies() -> None:
     rows = {"x": np.random.default_rng(3).normal(100, 1, 6_000)}
     study = rt.study(rows, adjacency="add_remove", columns={"x": rt.real()}, budget=4, delta="1e-5")
@@ -305,6 +307,7 @@ def test_a_release_names_its_method_charges_its_delta_and_verifies() -> None:
     assert certificate.guarantee == release.guarantee
 
 
+@pytest.mark.wide
 def test_a_width_is_planned_with_the_delta_of_the_release() -> None:
     rows = {"x": np.random.default_rng(3).normal(100, 1, 10_000)}
     study = rt.study(rows, adjacency="substitute", columns={"x": rt.real(missing=0)}, budget=4, delta="1e-5")
@@ -335,6 +338,7 @@ def test_nobody_can_be_exposed_in_an_empty_table() -> None:
 # --- declared bounds --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["substitute", "add_remove"])
 @pytest.mark.parametrize(
     ("question", "truth"),

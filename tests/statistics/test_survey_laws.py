@@ -127,6 +127,7 @@ def test_two_points_are_those_of_duchi_jordan_and_wainwright() -> None:
     assert [2 * made.value(place) - 1 for place in (0, 1)] == [-size, size]
 
 
+@pytest.mark.wide
 def test_the_window_tends_to_the_piecewise_mechanism() -> None:
     """Wang and others 2019, Lemma 1: the variance at the end of [-1, 1] is 4 e^{eps/2} / (3 (e^{eps/2} - 1)^2)."""
     epsilon, cells = 2.0, 4000
@@ -188,7 +189,7 @@ def test_many_at_once_have_the_law_of_one(name: str) -> None:
         assert p_value(heard_by_many(MADE[name](factor), truth, 60_000, name), made, truth) < LEVEL
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", MADE)
 def test_one_at_a_time_has_the_law_too(name: str) -> None:
     made, stream = MADE[name](ONE), Replayed(f"one {name}")

@@ -35,6 +35,7 @@ def made() -> Release:
     return study.release([*BARE, "median(x)"], epsilon=5)
 
 
+@pytest.mark.wide
 def test_no_printed_form_shows_the_ends_of_the_candidates(made: Release) -> None:
     table = layout.answers(made.answers)
     printed = ["\n".join(str(cell) for column in table.columns for cell in column.cells), repr(made)]

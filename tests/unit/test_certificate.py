@@ -217,6 +217,7 @@ def test_a_release_is_of_version_one_and_what_later_versions_add_is_not_asked_of
 # audit
 
 
+@pytest.mark.wide
 def test_an_audit_that_fits_is_told_and_not_believed_to_be_run_again() -> None:
     made = Certificate.of({**document(), "audit": audit()})
     assert failing(made) == []
@@ -229,6 +230,7 @@ def test_an_audit_that_fits_is_told_and_not_believed_to_be_run_again() -> None:
     assert made.to_registry()["audit"] == audit()
 
 
+@pytest.mark.wide
 def test_without_an_audit_nothing_is_said_of_one_but_in_the_checklist() -> None:
     made = Certificate.of(document())
     assert [check.name for check in made.verify().checks if check.name == "audit"] == []
@@ -255,6 +257,7 @@ def test_an_audit_that_does_not_fit_fails(path: Path_, new: Any) -> None:
     assert failing(Certificate.of({**document(), "audit": changed(audit(), path, new)})) == ["audit"]
 
 
+@pytest.mark.wide
 def test_an_audit_that_found_something_is_said_wherever_it_is_shown() -> None:
     made = Certificate.of({**document(), "audit": audit(found=1)})
     assert failing(made) == ["audit"]

@@ -74,6 +74,7 @@ def test_every_estimator_is_tested_here() -> None:
     assert made - set(OURS) == set(ALL)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("made", ALL)
 def test_a_fit_verifies_and_whatever_is_changed_in_it_does_not(made: Callable[..., Any]) -> None:
     ledger = account()
@@ -224,6 +225,7 @@ def test_a_score_of_private_rows_has_a_certificate_that_names_the_model() -> Non
         assert model.score_certificate_ is certificate
 
 
+@pytest.mark.wide
 def test_each_step_of_a_pipeline_has_its_own() -> None:
     pipeline = pytest.importorskip("sklearn.pipeline")
     ledger = account()

@@ -47,6 +47,7 @@ def test_an_unknown_order_is_not_overlooked() -> None:
         content(Result(orders=(object(),)))  # type: ignore[arg-type]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("query", [Ordered("x", Fraction(1, 2)), Ordered("x", Fraction(1, 2), NEEDS)])
 def test_one_value_more_is_another_content(query: Query) -> None:
     schema = Schema({"x": real()}, Person("add_remove"))

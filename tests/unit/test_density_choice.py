@@ -35,7 +35,7 @@ def columns(count: int) -> list[tuple[str, Fraction, Fraction, bool]]:
     return [(f"x{k}", Fraction(0), Fraction(1), False) for k in range(count)]
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_every_number_of_bars_draws_by_one_mechanism(kind: Kind) -> None:
     made = auto(X, terms(kind, 1_000 if kind == "substitute" else None), Fraction(1))
@@ -44,7 +44,7 @@ def test_every_number_of_bars_draws_by_one_mechanism(kind: Kind) -> None:
     assert [one.detail for one in made.candidates] == list(BARS[1])
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 @pytest.mark.parametrize("count", [1, 2])
 def test_no_record_moves_a_length_further_than_declared_and_one_moves_it_nearly_so_far(kind: Kind, count: int) -> None:
@@ -128,6 +128,7 @@ def test_the_rule_grows_with_the_root_of_n_epsilon_and_ends_at_the_finest() -> N
     assert smaller.pair(10_000)[0].detail == made.pair(100)[0].detail
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("values", [1, 5, 81, 500, 1024])
 def test_a_private_choice_among_few_whole_numbers_has_a_bar_for_each(values: int) -> None:
     """Each whole number may have its own share, which no wide bar and no curve shows; real columns keep their list."""
@@ -140,6 +141,7 @@ def test_a_private_choice_among_few_whole_numbers_has_a_bar_for_each(values: int
     np.testing.assert_allclose(outcome.value.masses, np.array(counts) / sum(counts), atol=0.02)
 
 
+@pytest.mark.wide
 def test_nothing_is_paid_for_a_choice_that_public_numbers_make() -> None:
     """Five whole numbers, or a public million of rows: no choice, and all of epsilon but the number is for the bars."""
     few = auto([("x", Fraction(1), Fraction(5), True)], PLAIN, Fraction(1))
@@ -154,7 +156,7 @@ def test_nothing_is_paid_for_a_choice_that_public_numbers_make() -> None:
     assert "was not needed" in density(private, np.random.default_rng(1).random(1_000_000), "private").words[0]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("count", [1, 2, 3])
 @pytest.mark.parametrize("kind", ["add_remove", "substitute"])
 def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, count: int) -> None:

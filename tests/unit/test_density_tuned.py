@@ -53,7 +53,7 @@ def asked(method: Method) -> Options:
 # --- privacy ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 @pytest.mark.parametrize("delta", [Fraction(0), MILLIONTH])
@@ -119,6 +119,7 @@ def test_the_audit_of_a_plan_passes_and_refutes_noise_made_for_half_the_sensitiv
         assert study.audit([f"density(k, method={kind}, {OPTION[kind]}=auto)"], epsilon=8).verdict == "refuted"
 
 
+@pytest.mark.wide
 def test_a_person_of_three_rows_pays_for_three_in_every_part() -> None:
     one, three = (made("series", Terms(Adjacency("add_remove", rows), None, rows)) for rows in (1, 3))
     assert one.choice is not None
@@ -193,7 +194,7 @@ def test_the_nearer_to_the_rule_the_less_a_candidate_is_set_back(kind: Kind, mon
     assert "as its public rule would have it" in said
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_a_choice_of_each_number_of_columns_comes_near_the_records(kind: Kind, count: int) -> None:
@@ -224,6 +225,7 @@ def test_an_empty_table_gives_no_reply() -> None:
     assert said.count(True) >= 15  # two deviations of a Laplace number: a chance of 3 % each
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("values", [2, 5, 81, 1024])
 def test_few_whole_numbers_have_at_most_a_cell_each(values: int) -> None:
     plan = tuned("histogram", [("x", Fraction(0), Fraction(values - 1), True)], PLAIN, Fraction(1), Fraction(0), "clip")
@@ -307,7 +309,7 @@ def test_a_word_that_is_no_detail_is_refused_where_it_is_written() -> None:
         rt.density("x", method="series", detail=rt.Detail(degree="best"))  # type: ignore[arg-type]  # refused here
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("near", ["add_remove", "substitute"])
 def test_atoms_and_missing_values_stand_beside_a_private_choice(kind: Kind, near: Near) -> None:

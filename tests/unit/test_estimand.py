@@ -44,6 +44,7 @@ def study() -> rt.Study:
     )
 
 
+@pytest.mark.wide
 def test_every_line_of_a_plan_names_its_estimand(study: rt.Study) -> None:
     plan = study.plan(QUESTIONS, epsilon="10")
     assert all(line.estimand for line in plan.lines)

@@ -49,6 +49,7 @@ WRITTEN = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: f"{form.decimal}{form.thousands}")
 def test_the_engine_reads_the_numbers_that_the_format_says(form: Format) -> None:
     wanted = [form.number(text) for text in WRITTEN]
@@ -158,6 +159,7 @@ def test_a_format_that_is_none_is_refused_with_its_words(key: str, value: object
     assert said in str(refusal.value)
 
 
+@pytest.mark.wide
 def test_a_study_file_and_a_study_in_memory_declare_the_same(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text('x;g\n"1.977,5";a\n-999;?\n')
     (tmp_path / "t.toml").write_text(

@@ -163,6 +163,7 @@ def test_a_score_of_private_rows_is_refused_or_charged(made: Callable[..., Any])
     assert len(ledger.releases()) == 2
 
 
+@pytest.mark.wide
 def test_five_folds_and_a_grid_charge_exactly(tmp_path: Path) -> None:
     selection = pytest.importorskip("sklearn.model_selection")
     ledger = account(path=tmp_path / "a.ledger")
@@ -173,6 +174,7 @@ def test_five_folds_and_a_grid_charge_exactly(tmp_path: Path) -> None:
     assert ledger.spent() == PureDP(Fraction(11, 2) + 2 * 3 * Fraction(11, 10) + 1)
 
 
+@pytest.mark.wide
 def test_fits_in_other_processes_charge_the_same_ledger(tmp_path: Path) -> None:
     selection = pytest.importorskip("sklearn.model_selection")
     ledger = account(path=tmp_path / "a.ledger")

@@ -140,6 +140,7 @@ def test_the_summary_of_three_classes_lists_the_coefficients_of_each() -> None:
     assert "intercept" not in bare.summary()
 
 
+@pytest.mark.wide
 def test_a_summary_says_why_there_are_no_intervals() -> None:
     assert "the noise hides" in fitted(clip=100, intervals="yes")[0].summary()
     assert "no intervals were bought" in fitted(solver="descent", intervals="no")[0].summary()
@@ -206,6 +207,7 @@ def test_refusals_say_what_was_given_and_what_is_meant() -> None:
         make_pipeline(StandardScaler(), LogisticRegression()).fit(*study().xy(["age"], "old"))
 
 
+@pytest.mark.wide
 def test_a_summary_names_the_line_and_the_rows_that_count() -> None:
     of = study()
     handles, target = of.xy(["age"], "grade")

@@ -73,6 +73,7 @@ def test_a_least_point_says_that_it_has_no_intervals_and_which_ridge_it_has(solv
     assert "perturbation" not in fitted(0, solver="descent").summary()
 
 
+@pytest.mark.wide
 def test_auto_buys_intervals_and_a_named_least_point_on_demand() -> None:
     bought = fitted(0, intervals="auto")
     assert "perturbation" not in bought.note_
@@ -172,6 +173,7 @@ def of_stones(**own: object) -> float:
     return float(np.mean([1 - ((y - model.predict(x)) ** 2).sum() / ((y - y.mean()) ** 2).sum() for model in models]))
 
 
+@pytest.mark.wide
 def test_a_larger_epsilon_with_a_delta_predicts_no_worse() -> None:
     """More steps of a descent swing for longer, and one pure draw does not swing: .893 against .858."""
     assert of_stones() > of_stones(solver="descent") + 0.02

@@ -89,7 +89,7 @@ def test_keys_are_never_learned_from_the_rows() -> None:
     assert x.shelf.read(x.columns).sum(axis=0).tolist() == [N, 0, 0]
 
 
-@pytest.mark.few(1)
+@pytest.mark.wide
 @pytest.mark.parametrize(("target", "labels"), [("answer", ["no", "yes"]), ("truth", [False, True])])
 def test_a_category_as_y_has_its_keys_as_classes(target: str, labels: list[object]) -> None:
     of = study()
@@ -222,6 +222,7 @@ def test_clip_takes_bounds_by_name_of_handles_and_of_frames_alike() -> None:
 # --- users.md by line -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.wide
 def test_the_statisticians_block_runs_as_it_is_written() -> None:
     """The score of a pipeline, in its words, needs scikit-learn's routing enabled: else epsilon is not handed on."""
     make_pipeline = pytest.importorskip("sklearn.pipeline").make_pipeline
@@ -254,6 +255,7 @@ def test_the_statisticians_block_runs_as_it_is_written() -> None:
     assert 0.4 < model.score(X, y) <= 1
 
 
+@pytest.mark.wide
 def test_a_robust_regression_takes_the_method_that_its_columns_allow() -> None:
     of = study()
     asked = rt.regress("disea ~ age + educ", method="robust")

@@ -112,6 +112,7 @@ def right(depth: int, epsilon: Fraction) -> float:
     return float(np.mean(found))
 
 
+@pytest.mark.wide
 def test_one_level_is_better_at_little_epsilon_and_several_at_much() -> None:
     """At epsilon times rows of 45 and of 4,500; replayed, so that red means a change.
 

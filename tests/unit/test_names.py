@@ -111,6 +111,7 @@ def test_names_are_kept_as_plain_text() -> None:
     assert exact(3) == "3"
 
 
+@pytest.mark.wide
 def test_a_column_that_is_numbered_is_read() -> None:
     made = rt.study({0: [1] * 50, 1: [2] * 50}, adjacency="add_remove", columns={"1": ONE}, budget=1)
     assert made.release(["count"], epsilon="1/2").replied

@@ -39,6 +39,7 @@ def test_the_mills_ratio_is_held_to_any_precision(z: Fraction, bits: int) -> Non
     assert close(normal_tail_bounds(z, bits), tail(z), bits)
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(distances)
 def test_tail_bounds_hold_the_tail_everywhere(z: Fraction) -> None:
@@ -62,6 +63,7 @@ def test_beyond_all_use_the_tail_is_still_bounded(z: Fraction) -> None:
     assert mills_bounds(z)[0] <= 1 / z <= z * z / (z * z - 1) * mills_bounds(z)[1] <= inside
 
 
+@pytest.mark.wide
 @settings(max_examples=25, deadline=None)
 @given(chances)
 def test_a_quantile_is_undone_by_the_tail(chance: Fraction) -> None:

@@ -124,6 +124,7 @@ def test_a_delta_of_one_is_no_guarantee() -> None:
         ApproxDP(Fraction(1), Fraction(1))
 
 
+@pytest.mark.wide
 @given(st.fractions())
 def test_shown_then_read_is_the_same_number(number: Fraction) -> None:
     assert read(show(number), "epsilon") == number

@@ -163,6 +163,7 @@ def test_a_page_says_every_caveat_above_the_table() -> None:
     assert NOT_DURABLE not in text_of(EXAMPLE)
 
 
+@pytest.mark.wide
 def test_a_page_shows_every_answer_with_its_interval() -> None:
     said = Tags(text_of(EXAMPLE)).said
     for answer in answers():
@@ -179,6 +180,7 @@ def test_a_no_reply_is_a_grey_row_with_words_and_never_a_number() -> None:
     assert NO_REPLY_WORDS not in text_of(made(answers()[0]))
 
 
+@pytest.mark.wide
 def test_the_privacy_label_has_seven_lines(tmp_path: Path) -> None:
     tags = Tags(text_of(EXAMPLE))
     assert [tag for tag, _ in tags.found].count("dt") == 7
@@ -201,6 +203,7 @@ def test_a_page_holds_the_outline_of_the_proof() -> None:
         assert " ".join(line.split()) in said
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("certificate", [EXAMPLE, hostile(), extreme(), made(), hostile_model(), hostile_session()])
 def test_a_page_runs_nothing_and_loads_nothing(certificate: Certificate) -> None:
     text = text_of(certificate)
@@ -251,10 +254,12 @@ def test_a_page_of_a_model_or_a_session_shows_what_was_let_out() -> None:
     assert "the rest is in the certificate" in text_of(hostile_session())
 
 
+@pytest.mark.wide
 def test_an_override_is_a_caveat() -> None:
     assert "because we must" in text_of(Certificate.of({**document(), "override": "because we must"}))
 
 
+@pytest.mark.wide
 def test_the_fragment_for_a_notebook_is_escaped_and_complete() -> None:
     for certificate in (EXAMPLE, hostile(), extreme()):
         tags = Tags(fragment(certificate))
@@ -278,6 +283,7 @@ def test_the_figure_is_xml_without_scripts_or_addresses(certificate: Certificate
     assert all(reference.startswith("#") for reference in re.findall(r'href="([^"]*)"', text))
 
 
+@pytest.mark.wide
 def test_the_figure_says_no_reply_where_the_number_would_be() -> None:
     assert picture_of(EXAMPLE).count(">no reply<") == 2
     assert "no reply" not in picture_of(made(answers()[0]))
@@ -325,6 +331,7 @@ def test_the_figure_leaves_no_state_behind() -> None:
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])
 
 
+@pytest.mark.wide
 def test_odds_are_drawn_for_the_release_so_far_and_the_whole_budget(tmp_path: Path) -> None:
     certificate = EXAMPLE
     drawn = certificate.odds_plot(tmp_path / "odds.svg")

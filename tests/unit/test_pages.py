@@ -100,6 +100,7 @@ def test_every_template_is_tried() -> None:
     assert there - SHARED == {name.partition(" ")[0] for name in PAGES}
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("name", PAGES)
 def test_what_someone_typed_is_shown_as_text(name: str) -> None:
     text, tags = text_of(name), Tags(text_of(name))

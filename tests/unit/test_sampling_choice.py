@@ -88,6 +88,7 @@ def test_permute_and_flip_is_not_the_exponential_mechanism() -> None:
     assert abs(law - exponential / exponential.sum()).max() > 0.01
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 2**40), st.integers(0, 2**90)), min_size=1, max_size=30),
@@ -176,6 +177,7 @@ def test_extreme_scores_and_multiplicities() -> None:
     assert permute_and_flip([1 << 70, (1 << 70) + 10**9], 1, stream) == 0
 
 
+@pytest.mark.wide
 def test_many_candidates_in_one_law() -> None:
     """Two halves, the further one 1 behind: its share is 1 / (1 + e); 60 draws, six standard deviations."""
     size = 200_000

@@ -91,6 +91,7 @@ def test_a_wrong_share_is_noticed() -> None:
     assert dict(counts) != {k: v for k, v in shares(gaussian_weights(Fraction(2), 30), 16).items() if v}
 
 
+@pytest.mark.wide
 def test_head_and_low_bits_join_to_the_discrete_laplace() -> None:
     """Every pair of words, and the product of the two tables' exact laws against exp(-abs(k) / scale)."""
     shape = Shape(width=WIDTH, head=64, scale=2, low=2)
@@ -302,6 +303,7 @@ def test_columns_hold_any_shares_to_the_word() -> None:
         assert not any(words[len(shares_of_words) :])
 
 
+@pytest.mark.wide
 @settings(max_examples=15, deadline=None)
 @given(st.fractions(min_value=Fraction(1, 20), max_value=4, max_denominator=1000))
 def test_shares_of_any_scale_are_the_floors(scale: Fraction) -> None:

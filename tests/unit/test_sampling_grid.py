@@ -28,6 +28,7 @@ def test_half_way_cases_go_down() -> None:
     assert [Grid(0).index(Fraction(k, 2)) for k in (-3, -2, -1, 0, 1, 2, 3)] == [-2, -1, -1, 0, 0, 1, 1]
 
 
+@pytest.mark.wide
 @given(exponents, rationals, st.fractions(min_value=0, max_denominator=10**6))
 def test_rounded_answers_move_at_most_the_ceiling(exponent: int, value: Fraction, bound: Fraction) -> None:
     lattice = Grid(exponent)

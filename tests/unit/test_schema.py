@@ -32,6 +32,7 @@ BOUNDS = st.tuples(
 ).map(lambda pair: (pair[0], pair[0] + pair[1]))
 
 
+@pytest.mark.wide
 @given(BOUNDS)
 def test_a_grid_holds_its_bounds_exactly_enough(bounds: tuple[Fraction, Fraction]) -> None:
     low, high = bounds

@@ -118,6 +118,7 @@ def cells_agree(edges: list[float]) -> bool:
 # ---- the product
 
 
+@pytest.mark.wide
 @settings(max_examples=150, deadline=None)
 @given(exponents, precisions)
 @example(Fraction(1), 128)
@@ -126,12 +127,14 @@ def test_exp(x: Fraction, bits: int) -> None:
     assert exp_agrees(x, bits)
 
 
+@pytest.mark.wide
 @settings(max_examples=150, deadline=None)
 @given(wide(-60, 2), precisions)
 def test_exp_in_integers(x: Fraction, bits: int) -> None:
     assert integers_agree(x, bits)
 
 
+@pytest.mark.wide
 @settings(max_examples=150, deadline=None)
 @given(numbers, precisions)
 @example(1 + Fraction(1, 10**40), 128)
@@ -147,6 +150,7 @@ def test_square_root(x: Fraction, bits: int) -> None:
     assert sqrt_agrees(x, bits)
 
 
+@pytest.mark.wide
 @settings(max_examples=80, deadline=None)
 @given(distances, precisions)
 def test_normal_tail_and_density(z: Fraction, bits: int) -> None:
@@ -169,6 +173,7 @@ def test_what_a_shift_shows(mu: Fraction, x: Fraction) -> None:
         assert gaussian_agrees(mu, x)
 
 
+@pytest.mark.wide
 @settings(max_examples=25, deadline=None)
 @given(wide(-3, 0), wide(-200, -2))
 def test_the_loss_at_which_a_shift_shows_no_more(mu: Fraction, chance: Fraction) -> None:
@@ -181,6 +186,7 @@ def test_the_delta_of_a_coin(largest: Fraction, epsilon: Fraction) -> None:
     assert coin_agrees(largest, epsilon)
 
 
+@pytest.mark.wide
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-38, 38), min_size=2, max_size=6, unique=True))
 def test_cells_of_the_normal_law(edges: list[float]) -> None:

@@ -126,7 +126,7 @@ def test_a_record_is_checked_against_its_design_its_proof_and_its_answers(here: 
     assert done("check", "kept.json", "--json").document["ok"] is True
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("old", "new", "name"),
     [
@@ -187,6 +187,7 @@ def test_several_questions_state_what_one_person_tells_in_all(here: Path) -> Non
     assert run("survey", "check", "kept.json").code == 6
 
 
+@pytest.mark.wide
 def test_several_questions_share_a_budget_and_are_estimated_one_by_one(here: Path) -> None:
     done("design", "a", "--question", QUESTION)
     done("design", "b", "--question", "Which?", "--among", "red, green,blue", "--epsilon", "1", "--method", "kary")

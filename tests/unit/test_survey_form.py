@@ -242,6 +242,7 @@ def test_the_angles_of_the_disc_are_the_chances() -> None:
     assert wedges[0].theta2 == 90
 
 
+@pytest.mark.wide
 def test_a_card_is_one_file_the_same_every_time(tmp_path: Path) -> None:
     for name in ("a.svg", "b.svg", "a.pdf", "b.pdf"):
         cards.cards(AFFAIR, tmp_path / name)

@@ -46,6 +46,7 @@ def test_packings_exist_where_they_can_be_found_by_hand() -> None:
             assert len(chosen) >= round(math.exp(log_size))
 
 
+@pytest.mark.wide
 def test_no_estimate_of_a_mean_beats_the_bound_and_laplace_noise_is_near_it() -> None:
     for columns, epsilon in itertools.product((1, 5, 40, 300), (0.1, 1.0)):
         risk = MeanRisk(columns, epsilon)

@@ -14,6 +14,7 @@ from reticent.outcome import Reply
 from reticent.synthesis.options import Method
 
 
+@pytest.mark.wide
 def test_every_method_is_shown_beside_the_truth(tmp_path: Path) -> None:
     values = 10 * np.random.default_rng(1).beta(2, 5, 3_000)
     zoo = lab.density_zoo(values, column="v", low=0, high=10, epsilon=2)

@@ -177,7 +177,7 @@ def test_rows_of_one_person_are_said_to_be_taken_as_equal() -> None:
 # --- releases and plans -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("adjacency", RELATIONS)
 def test_a_release_answers_with_effect_statistic_and_p_value(adjacency: Kind) -> None:
     study = a_study(adjacency=adjacency)
@@ -237,6 +237,7 @@ def test_a_release_of_a_test_has_effect_statistic_and_p_value() -> None:
     assert isinstance(rt.test("income ~ sex"), HypothesisTest)
 
 
+@pytest.mark.wide
 def test_a_plan_says_which_effect_is_seen_and_draws_the_power_curve() -> None:
     plan = a_study().plan(ASKED, epsilon="1", people=4_000)
     tests = [line for line in plan.lines if line.name.startswith("test(")]
@@ -257,7 +258,7 @@ def test_a_plan_says_which_effect_is_seen_and_draws_the_power_curve() -> None:
     assert dear.power[0] >= curve.power[1]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("text", ASKED)
 def test_a_power_curve_without_effects_goes_from_the_level_to_nearly_one(text: str) -> None:
     curve = a_study().plan(ASKED, epsilon="3", people=2_000).power(text)
@@ -266,6 +267,7 @@ def test_a_power_curve_without_effects_goes_from_the_level_to_nearly_one(text: s
     assert curve.power[-1] > 0.9
 
 
+@pytest.mark.wide
 def test_power_that_cannot_be_told_is_refused() -> None:
     plan = a_study().plan(["count", *ASKED], epsilon="1", people=4_000)
     with pytest.raises(QuestionError, match="no test 'count'"):
@@ -295,7 +297,7 @@ def findings(texts: list[str], adjacency: Kind, cap: int, triples: int = 16) -> 
     return {found.kind for found in audit(prepared, schema, triples=triples).findings}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("adjacency", "cap"), [("add_remove", 1), ("substitute", 1), ("add_remove", 3), ("substitute", 2)]
 )
@@ -317,7 +319,7 @@ def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Design, "sensitivity", lambda self, rows, groups: Fraction(rows * UNIT // 2))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.usefixtures("_halved")
 @pytest.mark.parametrize("text", ASKED)
 def test_half_the_sensitivity_is_found(text: str) -> None:

@@ -75,7 +75,7 @@ def test_the_noise_simulated_is_the_mechanisms() -> None:
     assert scipy.stats.chi2_contingency(counted).pvalue < 1e-4
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("margins", MARGINS)
 @pytest.mark.parametrize(("n", "scale"), [(200, Fraction(10)), (200, Fraction(2)), (2_000, Fraction(20, 3))])
 def test_level(margins: str, n: int, scale: Fraction) -> None:
@@ -85,6 +85,7 @@ def test_level(margins: str, n: int, scale: Fraction) -> None:
     assert rejected(TableLaw(float(scale)), found) <= most(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen() -> None:
     found = tables(np.outer(*MARGINS["even 2 x 2"]), 200, Fraction(10), "mutants")
     right = rejected(TableLaw(10.0), found)
@@ -94,6 +95,7 @@ def test_a_law_without_the_noise_is_refuted_and_one_with_too_much_is_seen() -> N
     assert rejected(TableLaw(20.0), found) < least(RUNS, LEVEL)
 
 
+@pytest.mark.wide
 def test_equal_rows_of_a_person_keep_the_level_and_a_law_that_takes_them_as_many_does_not() -> None:
     found = tables(np.outer(*MARGINS["even 2 x 2"]), 3_000, Fraction(3), "alike", alike=3)
     assert rejected(TableLaw(3.0, alike=3), found) <= most(RUNS, LEVEL)
@@ -143,6 +145,7 @@ def test_the_interval_of_cramers_v_covers() -> None:
     assert sum(low <= 0.35 <= high for low, high in intervals) < least(100, 0.93)
 
 
+@pytest.mark.wide
 def test_the_interval_of_a_difference_of_shares_covers() -> None:
     cells = np.array([[0.3 * 0.8, 0.3 * 0.2], [0.7 * 0.6, 0.7 * 0.4]])
     asked = Proportions((0, 1), 1, TableLaw(8.0))
