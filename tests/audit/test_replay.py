@@ -292,7 +292,7 @@ class Fixed:
 class One:
     """A plan of one step with one mechanism."""
 
-    name, estimand, caveat, beside = "one", "", None, NO_SHARES
+    name, estimand, caveat, beside, notes = "one", "", None, NO_SHARES, ()
 
     def __init__(self, mechanism: Any) -> None:
         self.mechanism = mechanism

@@ -45,7 +45,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "built_in", lambda: iter(()))
     monkeypatch.setattr(models, "sessions", lambda: iter(list(session_replay.built_in())[:1]))
     for part in (report, exact):  # what is put through the kit; certificates are derived again by the whole list
-        monkeypatch.setattr(part, "mechanisms", SimpleNamespace(ALL=(geometric,)))
+        monkeypatch.setattr(part, "registry", SimpleNamespace(ALL=(geometric,)))
     monkeypatch.setattr(exact, "samplers", lambda *, deep: iter(()))
     monkeypatch.setattr(exact, "_conversations", lambda near: iter(()))
     monkeypatch.setattr(exact, "pipelines", lambda *, deep: iter(()))
