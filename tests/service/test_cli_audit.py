@@ -227,15 +227,17 @@ def test_the_kit_alone_prints_its_table_and_says_what_was_left_out() -> None:
 
 @pytest.mark.wide
 @pytest.mark.usefixtures("brief")
-def test_the_source_tree_reports_exact_laws_sessions_and_models_beside(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--html", "whole.html"]) == 0
+def test_the_source_tree_reports_exact_laws_sessions_and_models_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--html", str(tmp_path / "whole.html")]) == 0
     told = capsys.readouterr()
     for head in ("Sessions and models on made-up neighbours", "Exact laws", "Conformance of the mechanisms"):
         assert f"\n{head}\n" in told.out
     assert "this time" not in told.out
     assert not any(words in told.out for words in NOT_HERE.values())
     assert "exact laws: mechanisms …\n" in told.err
-    assert Path("whole.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert (tmp_path / "whole.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     assert main(["--exact", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["kit"], found["plans"]) == (None, None)
