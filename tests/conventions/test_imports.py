@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
+import tomllib
 
 import pytest
 
-from tests.conventions.tree import Module, broken, functions, imported, parsed, within
+from tests.conventions.tree import ROOT, Module, broken, functions, imported, parsed, within
 
 
 def randomness(module: Module) -> list[str]:
@@ -68,6 +71,29 @@ def early(module: Module) -> list[str]:
             late |= {node.lineno for node in ast.walk(branch) if isinstance(node, ast.Import | ast.ImportFrom)}
     heavy = ("ibis", "duckdb", "pandas", "polars", "pyarrow", "scipy", "matplotlib", "dp_accounting", "cryptography")
     return [f"{line}: {name}" for line, name in imported(module) if within(name, heavy) and line not in late]
+
+
+OFFERED = ("pandas", "polars", "sklearn", "openpyxl", "IPython", "_typeshed")  # an extra, a user's own, or types alone
+
+
+def undeclared(module: Module) -> list[str]:
+    """Packages that an install of the wheel does not bring."""
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    names = {re.split(r"[\[<>=]", one)[0].replace("-", "_").lower() for one in needed}
+    brought = {"ibis" if name == "ibis_framework" else name for name in names}
+    known = {*brought, *OFFERED, *sys.stdlib_module_names, "reticent"}
+    return [f"{line}: {name}" for line, name in imported(module) if name.partition(".")[0] not in known]
+
+
+def test_an_install_brings_every_package_that_is_imported() -> None:
+    """The environment of the tests has more than a user's: attrs came with another package, and was in no wheel."""
+    assert broken(undeclared) == {}
+
+
+def test_the_search_for_undeclared_packages_finds() -> None:
+    assert undeclared(parsed("a.py", "import hypothesis"))
+    assert undeclared(parsed("a.py", "def f():\n    from yaml import load"))
+    assert not undeclared(parsed("a.py", "import attrs, json\nfrom ibis import _"))
 
 
 def test_randomness_comes_through_entropy_only() -> None:
