@@ -317,8 +317,7 @@ def _budget(table: Tables, people: int | None) -> Budget:
     if loss is None:
         raise SpecError('[budget] epsilon = "…" is missing (or rho = "…"): the most this study may ever spend.')
     override = _text(table, "override", "[budget]") or ""
-    refuse_weak(epsilon_delta(loss)[0], override)
-    refuse_exposure(_sizes(loss)[1], people)
+    check_budget(loss, override, people)
     ends = table.get("ends")
     if ends is not None and (isinstance(ends, datetime.datetime) or not isinstance(ends, datetime.date)):
         raise SpecError("[budget] ends must be a date such as 2027-12-31, without quotes")
@@ -345,6 +344,18 @@ def _loss(numbers: Numbers, where: str) -> Counted | None:
         return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
     except PublicParameterError as error:
         raise SpecError(f"{where} {error}") from None
+
+
+def check_budget(loss: Counted, override: str, people: int | None) -> None:
+    """Refuse a budget that protects no one without a reason, or whose delta exposes somebody of a public number.
+
+    Raises
+    ------
+    SpecError
+        Epsilon, or that of a conversion, above 10 without a reason; a delta of at least 1 / (10 people).
+    """
+    refuse_weak(epsilon_delta(loss)[0], override)
+    refuse_exposure(_sizes(loss)[1], people)
 
 
 def _sizes(loss: Counted) -> tuple[Fraction, Fraction]:

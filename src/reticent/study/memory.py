@@ -124,9 +124,7 @@ def study(
     SpecError, PublicParameterError
         A declaration that cannot be used, before any row is read.
     """
-    from reticent.data.spec import Budget, Spec, word_of
-    from reticent.privacy.cost import refuse_exposure, refuse_weak
-    from reticent.privacy.explain import epsilon_delta
+    from reticent.data.spec import Budget, Spec, check_budget, word_of
 
     if person is not None and rows_each is None:
         raise SpecError(
@@ -150,9 +148,7 @@ def study(
         if total <= 0:
             raise PublicParameterError(f"budget must be > 0, got {show(total)}")
         loss = PureDP(total) if delta is None else ApproxDP(total, read(delta, "delta"))
-    refuse_weak(epsilon_delta(loss)[0], override)
-    if isinstance(loss, ApproxDP | ApproxZCDP):
-        refuse_exposure(loss.delta, people)
+    check_budget(loss, override, people)
     spec = Spec(
         title=exact(title),
         source="",
